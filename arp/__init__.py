@@ -25,6 +25,7 @@ from arp.hub.settings import HubSettings
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.protocol.limits import Limits
+from arp.protocol.messages import Command, CommandChoice
 
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect
@@ -37,6 +38,8 @@ __all__ = [
     "ArpClient",
     "ArpError",
     "Bounds",
+    "Command",
+    "CommandChoice",
     "Component",
     "ErrorCode",
     "HubSettings",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (
     AgentCapabilities,
     AgentHello,
+    Command,
     Commit,
     Delta,
     ErrorMessage,
@@ -31,13 +32,15 @@ class Callbacks(Struct, frozen=True):
 
     The client calls them in its own task, after it has applied the message to the screen. They
     must not wait. If one raises, the client logs the error and calls the next. The content of a
-    snapshot does not cause calls: it is on the client's `screen`.
+    snapshot causes no calls but of `on_commands`: it is on the client's `screen`.
     """
 
     on_connect: Callable[[AgentCapabilities], None] | None = None
     """A connection is open: the capabilities of the agent side."""
     on_disconnect: Callable[[], None] | None = None
     """A connection with a session is lost; the client reconnects by itself if it can."""
+    on_commands: Callable[[Sequence[Command]], None] | None = None
+    """The slash commands of app and session, whenever they change."""
     on_delta: Callable[[str], None] | None = None
     """Text of the answer as it arrives; not the agent's thinking."""
     on_tool_start: Callable[[str, str], None] | None = None
@@ -81,6 +84,10 @@ class CallbackRunner:
                 self._in_snapshot = event.seq is None
             case _ if not self._in_snapshot:
                 self._tell(event)
+
+    def commands(self, commands: Sequence[Command]) -> None:
+        """Call `on_commands`: they have changed."""
+        self._call(self._callbacks.on_commands, commands)
 
     def fail(self, payload: ErrorPayload) -> None:
         """Call `on_error` with the reason why the client gave up."""

@@ -26,7 +26,7 @@ from arp.client.uploads import FileSource, Upload, Uploads, read_files
 from arp.client.watch import Watch, latest_turn, when_over
 from arp.protocol.errors import ArpError, InternalError, error_payload
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import CANCEL, AgentHello, Input, InputAck, InputType
+from arp.protocol.messages import CANCEL, AgentHello, Command, Input, InputAck, InputType
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen, TurnScreen
 
@@ -72,6 +72,9 @@ class ArpClient:
         self._uploads = Uploads(dial, backoff, self._driver.receive_json)
         self._audience = Audience()
         self._caller = CallbackRunner(callbacks or Callbacks())
+        self._commands: tuple[Command, ...] = ()
+        """Those for which `on_commands` was called last."""
+        self._sources: tuple[AgentHello | None, tuple[Command, ...]] = (None, ())
         self._inputs = Inputs()
         self._watch = Watch()
         self._task: asyncio.Task[None] | None = None
@@ -97,6 +100,14 @@ class ArpClient:
     def workflow(self) -> str | None:
         """The name of the session's agent, once it is known."""
         return self._connection.workflow
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The slash commands of the app and of the session; none before the agent side's `hello`.
+
+        To give one, send its text: `await client.send_text("/export csv")`.
+        """
+        return self._connection.commands
 
     @property
     def connected(self) -> bool:
@@ -168,7 +179,19 @@ class ArpClient:
         self._inputs.hear(event)
         self._audience.tell(event, weight)
         self._caller.hear(event)
+        self._look_at_commands()
         self._watch.notify()
+
+    def _look_at_commands(self) -> None:
+        """Call `on_commands` if they have changed, by a message or by another screen."""
+        connection = self._connection
+        agent, own = sources = (connection.agent, connection.screen.commands)
+        if agent is self._sources[0] and own is self._sources[1]:
+            return  # as at almost every event
+        self._sources = sources
+        before, self._commands = self._commands, connection.commands
+        if self._commands != before:
+            self._caller.commands(self._commands)
 
     # -- inputs ----------------------------------------------------------------------------------
     # Each gives the input's id at once, also offline; it raises when the client has ended, and what

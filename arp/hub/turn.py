@@ -25,7 +25,7 @@ from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost, copied_json, name_of, pla
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import FileRef, InputEcho, RendererInfo
+from arp.protocol.messages import Command, FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.record.wording import check_kind, plain, well_formed
 from arp.session.inputs import UNKNOWN
@@ -56,7 +56,7 @@ class Turn:
     `history`; `id`, `session_id`, `thread_id`. Output: `say`, `think`, `show`, `patch`, `append`,
     `insert`, `remove`, `replace`, `reorder`, `frame`, `shown_as`. Tools: `tool`, `start_tool`,
     `tools`, `use`, `usage`, `record`. Questions: `ask`, `confirm`. Files: `read_file`, `save_file`,
-    `file_url`. State: `state`, `cache`.
+    `file_url`. State: `state`, `cache`, `set_commands`.
     """
 
     def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
@@ -488,6 +488,26 @@ class Turn:
         recorded, and fails the turn.
         """
         return self._host.state
+
+    def set_commands(self, commands: Iterable[Command]) -> None:
+        """Offer slash commands in this session, in the place of those that it set before.
+
+        They stand beside those of the app, and take the place of one with the same name. They are
+        durable, and each branch has those of its own turns, as with `state`. A command with
+        `choices` shows as a menu on renderers that have menus. Who gives one begins a turn: the
+        function of `@app.command` runs where there is one of that name, else the session's agent,
+        with `turn.command` and `turn.arguments`.
+
+        Args:
+            commands: `Command(name, description, hint, choices)`, all of them, in order.
+
+        Raises:
+            ResourceLimit: They have more than 64 KiB as JSON; nothing changes.
+            SurfaceDestroyed: The turn is over; nothing changes.
+            TypeError, ValueError: One is no `Command`, or has a name or a choice that nobody could
+                type, or two have the same; nothing changes.
+        """
+        self._host.set_commands(commands)
 
     @property
     def cache(self) -> dict[str, Any]:

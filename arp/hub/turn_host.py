@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -28,7 +28,8 @@ from arp.protocol.catalog import put_children, take_children
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.wording import encoded, plain, well_formed
+from arp.protocol.messages import Command
+from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.recorded import SAYING
 from arp.session.session import Question, ToolUse
 from arp.surface.change import Change, PatchChange, RenderChange
@@ -43,6 +44,12 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_UNWRITTEN = 16 << 10
 """Characters that a turn may send before it waits for the ledger to take them."""
+
+MAX_COMMAND_NAME = 64
+"""Characters; those of agent CLIs, with the names of their plugins, have up to 50."""
+
+MAX_CHOICE = 256
+"""Characters of a command's argument that is offered; the longest names of models have 100."""
 
 MAX_USAGE_BYTES = 4 << 10
 """As JSON; a few numbers and a name are a hundredth of it."""
@@ -221,6 +228,12 @@ class TurnHost:
         self.session.update_state(self.turn_id, plain_state)
         self.changed()
 
+    def set_commands(self, commands: Iterable[Command]) -> None:
+        """As `Turn.set_commands`."""
+        self.check_running()
+        self.session.set_commands(self.turn_id, checked_commands(commands))
+        self.changed()
+
     def add_usage(self, used: JsonObject) -> None:
         """Add numbers to what the turn took; anything else takes its place.
 
@@ -347,6 +360,43 @@ class TurnHost:
             logger.warning("turn.state of turn %s is not recorded: %s", self.turn_id, error)
         self.is_over = True
         return self.usage or None
+
+
+def checked_commands(commands: Iterable[Command]) -> tuple[Command, ...]:
+    """Return a copy of commands that people can type, and that renderers can show.
+
+    Raises:
+        TypeError, ValueError: As `Turn.set_commands`.
+    """
+    checked: list[Command] = []
+    for command in commands:
+        check_kind(command, Command, "commands")
+        one = copied_json(command)
+        where = f"command {one.name!r:.80}"
+        if not _is_typable(one.name, MAX_COMMAND_NAME) or " " in one.name or one.name[0] == "/":
+            raise ValueError(
+                f"{where}: take 1 to {MAX_COMMAND_NAME} printable characters without spaces, and "
+                "no slash in front"
+            )
+        values = [choice.value for choice in one.choices]
+        for value in values:
+            if not _is_typable(value, MAX_CHOICE) or value != value.strip():
+                raise ValueError(
+                    f"{where}: choice {value!r:.80}: take 1 to {MAX_CHOICE} printable characters, "
+                    "without spaces around"
+                )
+        if len(set(values)) < len(values):
+            raise ValueError(f"{where}: two choices have the same value")
+        if sum(choice.current for choice in one.choices) > 1:
+            raise ValueError(f"{where}: more than one choice is current")
+        checked.append(one)
+    if len({one.name for one in checked}) < len(checked):
+        raise ValueError("commands: two have the same name")
+    return tuple(checked)
+
+
+def _is_typable(text: str, most: int) -> bool:
+    return 0 < len(text) <= most and text.isprintable()
 
 
 def name_of(text: str, what: str) -> str:

@@ -158,6 +158,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "characters": (Count, "Length of the whole text, in characters."),
     "code": (int, "Error code of the protocol."),
     "command": (list[str] | str, "A program with its arguments, or one line for a shell."),
+    "commands": (
+        list[JsonObject],
+        "Slash commands of the session: `name`, `description`, `hint`, `choices`.",
+    ),
     "component": (JsonObject, "The input component that asks the question."),
     "configuration": (JsonObject, "Configuration of a benchmark."),
     "currency": (Currency, "Three capital letters of ISO 4217."),

@@ -124,13 +124,27 @@ class Pong(_Versioned, frozen=True, kw_only=True, tag="pong"):
 # -- agent side → renderer -------------------------------------------------------------------------
 
 
+class CommandChoice(Struct, frozen=True, omit_defaults=True):
+    """One of the arguments that a command has."""
+
+    value: str
+    """What follows the name of the command: `/name value`."""
+    label: str = ""
+    """What people read; empty: the value."""
+    description: str = ""
+    current: bool = False
+    """Whether this is what holds now."""
+
+
 class Command(Struct, frozen=True, omit_defaults=True):
-    """A command of the app: a text that begins with a slash and its name."""
+    """A command of the app or the session: a text that begins with a slash and its name."""
 
     name: str
     description: str = ""
     hint: str = ""
     """The arguments that it accepts."""
+    choices: tuple[CommandChoice, ...] = ()
+    """Its possible arguments, where they are known: a renderer may show them as a menu."""
 
 
 class Workflow(Struct, frozen=True, omit_defaults=True):
@@ -351,6 +365,14 @@ class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
     """Whether the queue is paused until somebody resumes it."""
 
 
+class CommandsMessage(_InSession, frozen=True, kw_only=True, tag="commands"):
+    """The session's own slash commands, all of them. Takes effect on arrival."""
+
+    commands: tuple[Command, ...]
+    """They stand beside those of the app in `hello`, and take the place of one with the same
+    name."""
+
+
 AgentMessage: TypeAlias = (
     AgentHello
     | SessionReady
@@ -365,6 +387,7 @@ AgentMessage: TypeAlias = (
     | InputAck
     | InputEcho
     | TurnMessage
+    | CommandsMessage
     | Ping
     | Pong
 )

@@ -20,6 +20,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (
     AgentHello,
     AgentMessage,
+    Command,
     Commit,
     ErrorMessage,
     Input,
@@ -63,6 +64,12 @@ class RendererConnection:
     def session_id(self) -> str | None:
         """The session, once it is known."""
         return self._hello.session_id
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The slash commands of the app and of the session, which has one of each name."""
+        offered = self.agent.capabilities.commands if self.agent is not None else ()
+        return tuple({one.name: one for one in (*offered, *self.screen.commands)}.values())
 
     @property
     def is_desynchronised(self) -> bool:

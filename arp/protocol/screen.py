@@ -20,6 +20,8 @@ from arp.protocol.errors import ErrorPayload, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.mark import END, Behind, Mark, MarkKind, Piece, pieces_of
 from arp.protocol.messages import (
+    Command,
+    CommandsMessage,
     Commit,
     Delta,
     ErrorMessage,
@@ -104,9 +106,22 @@ class TurnScreen(Struct):
 class Screen:
     """The state that a renderer draws."""
 
-    __slots__ = ("_pending", "_pending_bytes", "_spoiled", "errors", "surfaces", "turns")
+    __slots__ = (
+        "_pending",
+        "_pending_bytes",
+        "_spoiled",
+        "commands",
+        "commands_seq",
+        "errors",
+        "surfaces",
+        "turns",
+    )
 
     def __init__(self) -> None:
+        self.commands: tuple[Command, ...] = ()
+        """The session's own, which stand beside those of the app."""
+        self.commands_seq = 0
+        """The place where they changed last."""
         self.turns: dict[str, TurnScreen] = {}
         self.surfaces: dict[str, Tree] = {"main": Tree()}
         self.errors: list[ErrorPayload] = []
@@ -146,7 +161,9 @@ class Screen:
 
     def canonical(self) -> Json:
         """Return all that shows as plain JSON, equal for equal screens however they came about."""
+        own = {"commands": [_offered(one) for one in self.commands]} if self.commands else {}
         return {
+            **own,
             "turns": {
                 turn.id: {
                     "status": turn.status,
@@ -323,12 +340,20 @@ class Screen:
         self._mark(turn, "error", len(turn.errors), message.behind, seq)
         turn.errors.append(message.payload)
 
+    def _commands(self, message: CommandsMessage, seq: int) -> None:
+        self.commands, self.commands_seq = message.commands, message.seq or seq
+
     def _mark(
         self, turn: TurnScreen, kind: MarkKind, number: int, behind: Behind | None, seq: int
     ) -> None:
         mark = Mark(kind, number, behind or END, seq)
         self.surfaces["main"].mark(mark, turn.id)
         turn.marks.append(mark)
+
+
+def _offered(command: Command) -> JsonObject:
+    choices = {"choices": [to_builtins(one) for one in command.choices]} if command.choices else {}
+    return {**to_builtins(command), **choices}
 
 
 _APPLY: dict[type, Callable[[Screen, Any, int], InvalidPatch | ResourceLimit | None]] = {
@@ -342,6 +367,7 @@ _APPLY: dict[type, Callable[[Screen, Any, int], InvalidPatch | ResourceLimit | N
     ToolProgress: Screen._tool_progress,
     ToolEnd: Screen._tool_end,
     ErrorMessage: Screen._error,
+    CommandsMessage: Screen._commands,
 }
 """What a message does to a screen, and where it fails why; other messages show nothing."""
 

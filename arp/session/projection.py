@@ -20,6 +20,8 @@ from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (
     AgentMessage,
+    Command,
+    CommandsMessage,
     Commit,
     Delta,
     DeltaPayload,
@@ -138,6 +140,14 @@ def _turn(
 
 def _submitted(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
     return [_echo(at, payload["input"], payload.get("origin"))]
+
+
+def _updated(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    try:
+        commands = msgspec.convert(payload.get("commands"), tuple[Command, ...])
+    except msgspec.ValidationError:  # it has none, or another program writes something else there
+        return []
+    return [CommandsMessage(session_id=at.session_id, seq=at.seq, commands=commands)]
 
 
 def _queue(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
@@ -272,6 +282,7 @@ def _error(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessa
 
 
 _SHOWN: dict[str, Callable[[At, JsonObject, Mapping[str, Any]], list[AgentMessage]]] = {
+    "session.updated": _updated,
     "turn.submitted": _submitted,
     "queue.changed": _queue,
     "turn.started": _started,

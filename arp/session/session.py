@@ -32,7 +32,7 @@ from arp.protocol.errors import (
 )
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.messages import RendererInfo
+from arp.protocol.messages import Command, RendererInfo
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
@@ -51,7 +51,13 @@ from arp.session.recorded import (
     TextBatch,
     Watcher,
 )
-from arp.session.session_settings import MAX_STATE_BYTES, Grant, Rules, SessionSettings
+from arp.session.session_settings import (
+    MAX_COMMANDS_BYTES,
+    MAX_STATE_BYTES,
+    Grant,
+    Rules,
+    SessionSettings,
+)
 from arp.session.threads import THREAD, Threads
 from arp.session.turn_states import TURN_EVENTS, Policy, TurnQueue
 from arp.session.window import Window
@@ -372,6 +378,27 @@ class Session:
                     "secrets in the environment"
                 )
         self.in_turn("session.updated", turn_id, {"state": state})
+
+    def set_commands(self, turn_id: str, commands: tuple[Command, ...]) -> None:
+        """Record the session's own slash commands, if they are not what they were.
+
+        Args:
+            turn_id: The turn that sets them: as `turn.state`, they belong to its branch.
+            commands: All of them.
+
+        Raises:
+            ResourceLimit: They have more than `MAX_COMMANDS_BYTES`; nothing is recorded.
+        """
+        if commands == self.screen.commands:
+            return
+        data = msgspec.json.encode(commands)
+        if len(data) > MAX_COMMANDS_BYTES:
+            raise ResourceLimit(
+                f"commands: {len(data)} bytes as JSON; at most {MAX_COMMANDS_BYTES}. Shorten their "
+                "descriptions",
+                detail="commands",
+            )
+        self.in_turn("session.updated", turn_id, {"commands": msgspec.json.decode(data)})
 
     # -- surfaces --------------------------------------------------------------------------------
 

@@ -18,6 +18,10 @@ MAX_STATE_BYTES = 64 << 10
 """Of what an agent keeps for a session, as JSON: each change is one fact, and every restart reads
 it. What is larger is a file."""
 
+MAX_COMMANDS_BYTES = 64 << 10
+"""Of a session's own slash commands, as JSON: every renderer that joins gets them. An agent CLI
+with a hundred of them has 20 KiB."""
+
 
 class Rules(Struct, frozen=True):
     """How a session behaves."""

@@ -19,7 +19,7 @@ from msgspec import Struct
 from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, LocalError
 from arp.protocol.json_value import JsonObject
-from arp.protocol.messages import RendererInfo
+from arp.protocol.messages import Command, RendererInfo
 from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
@@ -30,7 +30,7 @@ from arp.session.session_settings import Grant, Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 8
+STATE_VERSION = 9
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]
@@ -94,6 +94,8 @@ class StoredSession(Struct, frozen=True):
     named: int
     turns: list[tuple[int, TurnScreen]]
     errors: list[ErrorPayload]
+    commands: tuple[int, tuple[Command, ...]]
+    """The session's own, behind the place where they changed last."""
     surfaces: list[tuple[str, TreeState]]
     settings: SettingsState
     threads: KeptThreads
@@ -128,6 +130,7 @@ def encode_state(session: Session) -> bytes:
         screen.named,
         [(screen.numbers[turn.id], turn) for turn in screen.turns.values()],
         screen.errors,
+        (screen.commands_seq, screen.commands),
         [(name, _tree_state(tree)) for name, tree in screen.surfaces.items()],
         _settings_state(session),
         session.threads.kept,
@@ -192,6 +195,7 @@ def _fill_seen(seen: InputLog, state: StoredSession) -> None:
 
 def _fill_screen(screen: Window, state: StoredSession) -> None:
     screen.errors, screen.count, screen.named = state.errors, state.count, state.named
+    screen.commands_seq, screen.commands = state.commands
     for name, kept in state.surfaces:
         tree = screen.surfaces.setdefault(name, Tree())
         _fill_tree(tree, kept)

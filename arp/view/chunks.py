@@ -23,6 +23,7 @@ from arp.protocol.mark import Behind
 from arp.protocol.messages import (
     MAX_ID_LENGTH,
     AgentMessage,
+    CommandsMessage,
     Commit,
     Delta,
     ErrorMessage,
@@ -84,7 +85,7 @@ def _bytes(message: AgentMessage, encoding: Encoding) -> int:
                 _changed(message, seq=FURTHEST),
                 _changed(message, seq=FURTHEST, behind=_ANYWHERE),
             ]
-        case ToolProgress() | ToolEnd():
+        case ToolProgress() | ToolEnd() | CommandsMessage():
             variants = [_changed(message, seq=FURTHEST)]
         case _:
             return len(_frame(message, encoding))
@@ -120,6 +121,10 @@ def _shorter(
             yield _changed(message, tool_name=None)
         case Commit():
             yield _changed(message, usage=None)
+        case CommandsMessage(commands=commands):
+            named = [_changed(one, description="", choices=()) for one in commands]
+            yield _changed(message, commands=tuple(named))
+            yield _changed(message, commands=())
         case InputEcho():
             yield from _shorter_input(message, is_small)
         case ToolStart() | ToolProgress() | ToolEnd():

@@ -17,6 +17,7 @@ from arp.protocol.codec import (
 )
 from arp.protocol.messages import (
     AgentMessage,
+    CommandsMessage,
     Delta,
     DeltaPayload,
     InputEcho,
@@ -142,9 +143,9 @@ def addressed(
 ) -> list[AgentMessage]:
     """Return a message as a group takes it, apart from degrading.
 
-    A renderer that knows only the draft does not get others' inputs, and gets one component a
-    `render`; only who asked for `thinking` sees it, and for `tool-detail` what tools are at and
-    return; a text part that came by a snapshot is named in its deltas.
+    A renderer that knows only the draft gets neither inputs of others nor commands, and one
+    component a `render`; only who asked for `thinking` sees it, and for `tool-detail` what tools
+    are at and return; a text part that came by a snapshot is named in its deltas.
 
     Args:
         message: As every renderer could get it.
@@ -162,7 +163,7 @@ def addressed(
         case ToolEnd(payload=end) if not profile.takes("tool-detail"):
             bare = msgspec.structs.replace(end, result=None, result_ref=None, duration_ms=None)
             return [msgspec.structs.replace(message, payload=bare)]
-        case InputEcho() if not profile.said_hello:
+        case InputEcho() | CommandsMessage() if not profile.said_hello:
             return []
         case Render() if not profile.said_hello:
             return _one_by_one(message)

@@ -19,6 +19,7 @@ from arp.protocol.components import Component
 from arp.protocol.mark import Behind, Mark
 from arp.protocol.messages import (
     AgentMessage,
+    CommandsMessage,
     Commit,
     Delta,
     DeltaPayload,
@@ -79,7 +80,7 @@ def opening(
     gaps: dict[str, int] | None = None,
     workflow: str | None = None,
 ) -> list[AgentMessage]:
-    """Return what a snapshot begins with: `session`, and the surfaces besides `main`.
+    """Return what a snapshot begins with: `session`, commands, the surfaces besides `main`.
 
     Args:
         screen: What the renderer shows then.
@@ -98,11 +99,17 @@ def opening(
         older=older,
         gaps=gaps or {},
     )
-    out: list[AgentMessage] = [ready]
+    out: list[AgentMessage] = [ready, *_commands(screen, name, Cursor())]
     for surface, tree in screen.surfaces.items():
         if surface != "main" and tree.outputs.get(""):
             out.append(_surface(surface, tree, name, profile))
     return out
+
+
+def _commands(screen: Screen, name: SessionName, cursor: Cursor) -> Iterator[CommandsMessage]:
+    """Return the session's own commands, if they changed since a cursor."""
+    if screen.commands_seq > cursor.seq:
+        yield CommandsMessage(session_id=name.session_id, commands=screen.commands)
 
 
 def snapshot_turns(screen: Screen) -> tuple[list[TurnScreen], list[TurnScreen]]:
@@ -189,7 +196,7 @@ def catch_up(
     turns = screen.turns.values()
     if profile.said_hello and any(_is_edited_since(turn, cursor) for turn in turns):
         return None
-    out: list[AgentMessage] = []
+    out: list[AgentMessage] = list(_commands(screen, name, cursor))
     renders: list[AgentMessage] = list(_removals(main, name, cursor.seq))
     rests: list[AgentMessage] = []
     finals: list[Commit] = []

@@ -123,7 +123,9 @@ class ScreenChat:
         conversation.transcript.adopt(conversation.client.screen)
         app = self._app = _Application(
             layout=self._composer.layout(),
-            key_bindings=self._composer.keys(self._enter, self._interrupt, self._leave),
+            key_bindings=self._composer.keys(
+                self._enter, self._interrupt, self._leave, self._complete
+            ),
             style=STYLE,
             color_depth=depth,
             input=source,
@@ -266,6 +268,12 @@ class ScreenChat:
         command = await self._conversation.enter(typed)
         if command is not None and command.name == "/copy":
             self._copy()
+        self._dirty.set()
+
+    def _complete(self) -> None:
+        buffer = self._composer.buffer
+        self._composer.flash = []
+        buffer.insert_text(self._conversation.complete(buffer.document.text_before_cursor))
         self._dirty.set()
 
     def _interrupt(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -41,16 +42,57 @@ def help_text(offered: Sequence[Offered]) -> str:
     """Return what `/help` shows: the commands of this program, then those of the agent.
 
     Args:
-        offered: The agent's, as its `hello` lists them. One with the name of a command of ours is
-            shown with two slashes, which send it.
+        offered: Those of the app and the session. One with the name of a command of ours is shown
+            with two slashes, which send it.
     """
     rows = list(COMMANDS.items())
     for each in offered:
-        name = _short(f"//{each.name}" if f"/{each.name}" in COMMANDS else f"/{each.name}")
-        hint = f" {_short(each.hint)}" if each.hint else ""
-        rows.append((f"{name}{hint}", _short(each.description)))
+        name = _short(_as_typed(each))
+        hint = each.hint or "|".join(choice.value for choice in each.choices)
+        hint = f" {_short(hint)}" if hint else ""
+        rows.append((f"{name}{hint}", _described(each)))
     wide = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{wide}} {does}".rstrip() for name, does in rows)
+
+
+def _as_typed(command: Offered) -> str:
+    """Return what sends a command: with two slashes where one of ours has its name."""
+    name = f"/{command.name}"
+    return f"/{name}" if name in COMMANDS else name
+
+
+def _described(command: Offered) -> str:
+    """Return what a command does, and which of its choices holds now."""
+    now = next((one.label or one.value for one in command.choices if one.current), "")
+    does = _short(command.description)
+    return f"{does} (now {_short(now)})".strip() if now else does
+
+
+def completed(typed: str, offered: Sequence[Offered]) -> tuple[str, list[str]]:
+    """Return a line as Tab completes it, and what it may still become if that is not clear.
+
+    Args:
+        typed: What stands before the cursor: the name of a command, or a name and an argument.
+        offered: The agent's. A name that is ours too stands with two slashes.
+    """
+    name, space, rest = typed.partition(" ")
+    known = {_as_typed(one): one for one in offered}
+    found: list[str] = []
+    if space:
+        choices = known[name].choices if name in known else ()
+        found = [f"{name} {one.value}" for one in choices if one.value.startswith(rest.lstrip())]
+    elif name:
+        found = [one for one in sorted({*COMMANDS, *known}) if one.startswith(name)]
+    found = [one for one in found if one.isprintable()]  # it goes into the line that is typed
+    if not found:
+        return typed, []
+    if len(found) > 1:
+        first, last = min(found), max(found)  # what these two share, all share
+        shared = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+        return max(typed, first[: len(list(shared))], key=len), found
+    (line,) = found
+    takes_more = line in known and (known[line].hint or known[line].choices)
+    return f"{line} " if takes_more else line, []
 
 
 def _short(text: str) -> str:

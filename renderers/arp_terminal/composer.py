@@ -143,7 +143,11 @@ class Composer:
         return Layout(HSplit(shown), focused_element=typed)
 
     def keys(
-        self, enter: Callable[[], None], interrupt: Callable[[], None], leave: Callable[[], None]
+        self,
+        enter: Callable[[], None],
+        interrupt: Callable[[], None],
+        leave: Callable[[], None],
+        complete: Callable[[], None],
     ) -> KeyBindings:
         """Return the keys that mean something here; all others edit the line."""
         keys = KeyBindings()
@@ -157,6 +161,10 @@ class Composer:
         @keys.add("escape", "enter", filter=typing)
         def _newline(event: KeyPressEvent) -> None:
             self.buffer.insert_text("\n")
+
+        @keys.add("tab", filter=typing & Condition(self._is_free))
+        def _complete(event: KeyPressEvent) -> None:
+            complete()
 
         @keys.add("c-c", filter=typing)
         def _interrupt(event: KeyPressEvent) -> None:

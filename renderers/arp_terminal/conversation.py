@@ -22,7 +22,14 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentHello, Delta, ErrorMessage
 from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen, TurnScreen
-from arp_terminal.commands import Command, file_arguments, help_text, is_misspelt, parse_command
+from arp_terminal.commands import (
+    Command,
+    completed,
+    file_arguments,
+    help_text,
+    is_misspelt,
+    parse_command,
+)
 from arp_terminal.dialogue import (
     ActionReply,
     Dialogue,
@@ -44,6 +51,9 @@ from arp_terminal.transcript import Transcript
 FREE = Prompt("")
 """Any text may be typed."""
 
+MAX_COMPLETIONS = 20
+"""So many are listed at the prompt."""
+
 CONFIRM_LEAVE_S = 2.0
 """A second Ctrl-C within this time quits."""
 
@@ -57,6 +67,8 @@ class Client(Protocol):
     def session_id(self) -> str | None: ...  # noqa: D102
     @property
     def agent(self) -> AgentHello | None: ...  # noqa: D102
+    @property
+    def commands(self) -> Sequence[Offered]: ...  # noqa: D102
     @property
     def connected(self) -> bool: ...  # noqa: D102
     def events(self) -> AsyncIterator[Event]: ...  # noqa: D102
@@ -269,10 +281,21 @@ class Conversation:
         self.notes.append(Note("info", "Stopping. Press Ctrl-C again to leave.", brief=True))
         await self.enter("/cancel")
 
+    def complete(self, typed: str) -> str:
+        """Return what Tab adds to a line; a note says what there is to choose from.
+
+        Args:
+            typed: What stands before the cursor.
+        """
+        line, choices = completed(typed, self._offered())
+        if choices:
+            more = "  …" if len(choices) > MAX_COMPLETIONS else ""
+            self.notes.append(Note("info", "  ".join(choices[:MAX_COMPLETIONS]) + more))
+        return line[len(typed) :] if line.startswith(typed) else ""
+
     def _offered(self) -> Sequence[Offered]:
-        """Return the commands of the agent; none before its `hello`."""
-        agent = self.client.agent
-        return agent.capabilities.commands if agent is not None else ()
+        """Return the commands of the app and the session; none before the `hello`."""
+        return self.client.commands
 
     async def _say(self, typed: str) -> None:
         text = typed.removeprefix("/") if typed.startswith("//") else typed

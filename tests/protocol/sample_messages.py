@@ -9,6 +9,9 @@ from arp.protocol.messages import (
     AgentCapabilities,
     AgentHello,
     AgentMessage,
+    Command,
+    CommandChoice,
+    CommandsMessage,
     Commit,
     Delta,
     DeltaPayload,
@@ -103,6 +106,20 @@ FROM_AGENT: list[AgentMessage] = [
     ),
     TurnMessage(session_id="s", turn_id="t1", status="running"),
     TurnMessage(session_id="s", turn_id="t2", status="queued", position=1),
+    CommandsMessage(session_id="s", commands=()),
+    CommandsMessage(
+        session_id="s",
+        seq=5,
+        commands=(
+            Command("compact"),
+            Command(
+                "model",
+                "Switches the model",
+                "name",
+                (CommandChoice("small"), CommandChoice("large", "Large", "Slow", True)),
+            ),
+        ),
+    ),
     Ping(id="p1"),
     Pong(id="p1"),
 ]

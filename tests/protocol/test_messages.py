@@ -51,6 +51,7 @@ def test_types_are_those_of_the_protocol() -> None:
         "ack",
         "input",
         "turn",
+        "commands",
         "ping",
         "pong",
     ]

@@ -23,6 +23,8 @@ from arp.protocol.json_value import Json
 from arp.protocol.limits import Limits, RendererLimits
 from arp.protocol.messages import (
     AgentMessage,
+    Command,
+    CommandChoice,
     ErrorMessage,
     Input,
     RendererCapabilities,
@@ -374,6 +376,17 @@ def keep(run: Run, chance: Random) -> None:
         assert (inside(run.session), run.session.settings.state) == before
 
 
+def offer(run: Run, chance: Random) -> None:
+    """The agent changes the commands of the session."""
+    turn = run.session.running
+    if turn is None:
+        return
+    choices = CommandChoice("small", current=True), CommandChoice("large", chance.choice(WORDS))
+    described = chance.choice([*WORDS, "long " * 200])  # too long for some renderers
+    known = Command("compact"), Command("model", described, choices=choices)
+    run.session.set_commands(turn, known[: chance.randrange(3)])
+
+
 def tool(run: Run, chance: Random) -> None:
     turn = run.session.running
     if turn is None:
@@ -504,6 +517,7 @@ ACTIONS: dict[str, Action] = {
     "frame": frame,
     "tool": tool,
     "keep": keep,
+    "offer": offer,
     "ask": ask,
     "answer": answer,
     "cancel": cancel,
@@ -529,6 +543,7 @@ WEIGHTED = (
     *("fall behind",) * 2,
     *("return",) * 2,
     "think",
+    "offer",
     "thread",
     "cancel",
     "rejoin",

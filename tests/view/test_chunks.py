@@ -12,6 +12,9 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.messages import (
     AgentMessage,
+    Command,
+    CommandChoice,
+    CommandsMessage,
     Commit,
     Delta,
     DeltaPayload,
@@ -196,3 +199,15 @@ def test_snapshot_is_divided_as_far_as_that_changes_nothing(encoding: Encoding) 
     assert [one for frame in divided(done, MOST, encoding) for one in decoder.decode(frame)] == [
         done
     ]
+
+
+def test_long_commands_go_without_their_descriptions_and_choices_then_not_at_all() -> None:
+    """Their names are what a user needs to type them."""
+    choices = (CommandChoice("a", "A" * 300), CommandChoice("b", "B" * 300))
+    known = (Command("model", "M" * 600, "name", choices), Command("compact", "C" * 200))
+    (at,) = told(CommandsMessage(session_id="s", seq=7, commands=known))
+    bare = (Command("model", hint="name"), Command("compact"))
+    assert at == CommandsMessage(session_id="s", seq=7, commands=bare)
+    many = tuple(Command(f"c{number}") for number in range(200))
+    (at,) = told(CommandsMessage(session_id="s", seq=7, commands=many))
+    assert at == CommandsMessage(session_id="s", seq=7, commands=())

@@ -12,6 +12,7 @@ from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
     AgentHello,
+    Command,
     Commit,
     Delta,
     DeltaPayload,
@@ -47,6 +48,11 @@ class FakeClient:
         """Ids of the inputs, for a scripted agent."""
         self.seq = 0
         self._events: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """Those of the app; those of a session are the client's to add."""
+        return self.agent.capabilities.commands if self.agent is not None else ()
 
     # -- what the chat calls ---------------------------------------------------------------------
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from arp.client.events import Connected, Disconnected, Event, Skipped
 from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, ResourceLimit
-from arp.protocol.messages import AgentCapabilities, AgentHello, Commit, ErrorMessage
+from arp.protocol.messages import (
+    AgentCapabilities,
+    AgentHello,
+    CommandChoice,
+    Commit,
+    ErrorMessage,
+)
 from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen
 from arp_terminal.commands import Command
@@ -44,6 +52,69 @@ async def test_words_are_sent_as_text() -> None:
     assert talk.sent == [("text", {"text": "show the sales"}, None)]
     await talk.conversation.enter("   ")
     assert len(talk.sent) == 1
+
+
+CODER = (
+    Offered("model", "Switches it", choices=(CommandChoice("large"), CommandChoice("latest"))),
+    Offered("mode", "How it works", choices=(CommandChoice("plan", "Plan first", "", True),)),
+    Offered("compact", hint="what to keep"),
+    Offered("help"),
+    Offered("odd\u202e"),
+)
+
+
+def coder(*commands: Offered) -> Talk:
+    """A conversation with an agent that has commands."""
+    talk = Talk()
+    capabilities = AgentCapabilities(["text"], commands=list(commands or CODER))
+    talk.agent = AgentHello(capabilities=capabilities)
+    return talk
+
+
+@pytest.mark.parametrize(
+    ("typed", "added", "listed"),
+    [
+        ("/mo", "de", ["/mode", "/model"]),
+        ("/mode", "", ["/mode", "/model"]),
+        ("/model", " ", []),
+        ("/model ", "la", ["/model large", "/model latest"]),
+        ("/model lar", "ge", []),
+        ("/model x", "", []),
+        ("/mode ", "plan", []),
+        ("/comp", "act ", []),
+        ("/compact s", "", []),
+        ("/can", "cel", []),
+        ("//", "help", []),
+        ("/odd", "", []),
+        ("mo", "", []),
+        ("", "", []),
+    ],
+)
+async def test_tab_completes_a_command_and_its_choices(
+    typed: str, added: str, listed: list[str]
+) -> None:
+    """What is not clear yet is listed at the prompt; what nobody could see is not offered."""
+    talk = coder()
+    assert talk.conversation.complete(typed) == added
+    assert talk.notes() == (["  ".join(listed)] if listed else [])
+
+
+async def test_a_long_list_of_commands_is_cut() -> None:
+    talk = coder(*[Offered(f"tool-{number:02}") for number in range(30)])
+    assert talk.conversation.complete("/to") == "ol-"
+    (note,) = talk.notes()
+    assert note.startswith("/tool-00  /tool-01")
+    assert note.endswith("/tool-19  …")
+
+
+async def test_help_shows_choices_and_which_of_them_holds() -> None:
+    talk = coder()
+    await talk.conversation.enter("/help")
+    lines = talk.notes()[0].splitlines()
+    assert [" ".join(line.split()) for line in lines if line.startswith("/mod")] == [
+        "/model large|latest Switches it",
+        "/mode plan How it works (now Plan first)",
+    ]
 
 
 async def test_two_slashes_send_a_line_that_begins_with_one() -> None:

@@ -5,12 +5,13 @@ import { storyOf } from "./story.js";
 import { isTextPart, type Screen, type ToolRun, type TurnState } from "./screen.js";
 
 /** All that shows, equal for equal screens however they came about. */
-export function canonical(screen: Pick<Screen, "turnIds" | "turn" | "surfaceNames" | "surface">): JsonObject {
+export function canonical(screen: Pick<Screen, "commands" | "turnIds" | "turn" | "surfaceNames" | "surface">): JsonObject {
   const turns: JsonObject = {};
   for (const id of screen.turnIds) turns[id] = canonicalTurn(screen.turn(id) as TurnState);
   const surfaces: JsonObject = {};
   for (const name of screen.surfaceNames) surfaces[name] = screen.surface(name) as unknown as Json;
-  return { turns, surfaces };
+  const { commands } = screen;
+  return { ...(commands.length > 0 && { commands: commands as unknown as Json }), turns, surfaces };
 }
 
 function canonicalTurn(turn: TurnState): JsonObject {

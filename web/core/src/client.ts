@@ -364,6 +364,9 @@ export class ArpClient {
       case "error":
         this.#wrong(message.payload, message.session_id == null);
         break;
+      case "commands":
+        this.#changed();
+        break;
       case "ping":
         this.#driver.send({ ...message, type: "pong" });
         return;
@@ -479,7 +482,10 @@ export class ArpClient {
   #newStatus(): Status {
     const { state } = this.#driver;
     const { sessionId, loading, screen, ready } = this.#connection;
-    return { ...state, sessionId, loading, workflow: ready?.workflow, stale: this.#kept !== null, older: ready?.older, gaps: ready?.gaps, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
+    const { capabilities } = this;
+    const offered = [...(capabilities?.commands ?? []), ...screen.commands];
+    const commands = [...new Map(offered.map((command) => [command.name, command])).values()];
+    return { ...state, sessionId, loading, workflow: ready?.workflow, stale: this.#kept !== null, older: ready?.older, gaps: ready?.gaps, capabilities, commands, activeTurn: activeTurn(screen) };
   }
 
   #changed(): void {

@@ -11,6 +11,7 @@
 import type {
   AgentMessage,
   Behind,
+  Command,
   Commit,
   Component,
   Delta,
@@ -105,6 +106,8 @@ interface Marking {
 export class Screen {
   /** What has changed; anyone who reads it empties it. */
   readonly dirty = new Set<Key>();
+  /** The session's own slash commands, which stand beside those of the app. */
+  commands: readonly Command[] = NONE;
   #turns = new Map<string, Rest>();
   #states = new Map<string, TurnState>();
   #ids: readonly string[] = NONE;
@@ -187,6 +190,9 @@ export class Screen {
         return this.#commit(message);
       case "error":
         this.#error(message);
+        break;
+      case "commands":
+        this.commands = message.commands;
         break;
       case "tool_start": {
         const { tool, args, call_id: callId = "" } = message.payload;

@@ -2,7 +2,7 @@
 
 import { Changes, type Cell, type Schedule } from "./cells.js";
 import type { LinkState } from "./driver.js";
-import type { AgentCapabilities, Component, ErrorPayload } from "./generated/wire.js";
+import type { AgentCapabilities, Command, Component, ErrorPayload } from "./generated/wire.js";
 import type { Outgoing } from "./outbox.js";
 import type { Screen, TurnState } from "./screen.js";
 
@@ -16,6 +16,8 @@ export interface Status extends LinkState {
   /** The name of the session's agent; `undefined` until the agent side sends it. */
   readonly workflow?: string | null | undefined;
   readonly capabilities: AgentCapabilities | null;
+  /** The slash commands of the app and of the session. */
+  readonly commands: readonly Command[];
   /** The turn that runs, or waits for an answer; `null` if there is none. */
   readonly activeTurn: string | null;
   /** How many turns came before the first of `turnIds`; `undefined` where the agent side does not send it. */

@@ -132,6 +132,7 @@ export const IDLE: Status = {
   loading: true,
   stale: false,
   capabilities: null,
+  commands: [],
   activeTurn: null,
 };
 const IDLE_CELL = fixed(IDLE);

@@ -113,6 +113,7 @@ const IDLE_CELL = fixed<Status>({
   loading: true,
   stale: false,
   capabilities: null,
+  commands: [],
   activeTurn: null,
 });
 const NO_IDS = fixed<readonly string[]>([]);

@@ -15,6 +15,7 @@ export const MESSAGES = {
   "ack": "v?i id:s session_id~s turn_id~s serial~i",
   "input": "v?i session_id:s seq~i turn_id~s surface?s input_type:s data:o source_component~s id~s behind~h versions~[]s edited?b at~s origin~s",
   "turn": "v?i session_id:s seq~i turn_id~s surface?s status:|cancelled|completed|failed|queued|running|waiting| position~i permission~m paused?b",
+  "commands": "v?i session_id:s seq~i turn_id~s surface?s commands:[]k",
   "ping": "v?i id:s",
   "pong": "v?i id:s"
 } as const;
@@ -35,7 +36,8 @@ export const COMPONENT = "id:s type:s props:o version?i fallback~c" as const;
 /** What other parts of messages must look like. */
 export const PARTS = {
   "h": "component~s characters~i",
-  "k": "name:s description?s hint?s",
+  "k": "name:s description?s hint?s choices?[]v",
+  "v": "value:s label?s description?s current?b",
   "m": "component:s tool:s call_id?s surface?s scopes?[]s",
   "y": "components:[]s versions?{}i features?[]s limits?o encodings?[]s commands?[]k title?s workflows?[]w",
   "w": "name:s title:s description?s suggestions?[]s",

@@ -5,12 +5,25 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-/** A command of the app: a text that begins with a slash and its name. */
+/** One of the arguments that a command has. */
+export interface CommandChoice {
+  /** What follows the name of the command: `/name value`. */
+  value: string;
+  /** What people read; empty: the value. */
+  label?: string;
+  description?: string;
+  /** Whether this is what holds now. */
+  current?: boolean;
+}
+
+/** A command of the app or the session: a text that begins with a slash and its name. */
 export interface Command {
   name: string;
   description?: string;
   /** The arguments that it accepts. */
   hint?: string;
+  /** Its possible arguments, where they are known: a renderer may show them as a menu. */
+  choices?: CommandChoice[];
 }
 
 /** One agent of an app. */
@@ -346,6 +359,18 @@ export interface TurnMessage {
   permission?: Permission | null;
   /** Whether the queue is paused until somebody resumes it. */
   paused?: boolean;
+}
+
+/** The session's own slash commands, all of them. Takes effect on arrival. */
+export interface CommandsMessage {
+  type: "commands";
+  v?: number;
+  session_id: string;
+  seq?: number | null;
+  turn_id?: string | null;
+  surface?: string;
+  /** They stand beside those of the app in `hello`, and take the place of one with the same name. */
+  commands: Command[];
 }
 
 /** Ask whether the peer, which has the feature `ping`, still answers. Never a fact. */
@@ -759,7 +784,7 @@ export interface SplitProps {
 
 export type PatchOp = Update | Append | Insert | Remove | Replace | Reorder;
 
-export type AgentMessage = AgentHello | SessionReady | Delta | ToolStart | ToolProgress | ToolEnd | Render | Patch | Commit | ErrorMessage | InputAck | InputEcho | TurnMessage | Ping | Pong;
+export type AgentMessage = AgentHello | SessionReady | Delta | ToolStart | ToolProgress | ToolEnd | Render | Patch | Commit | ErrorMessage | InputAck | InputEcho | TurnMessage | CommandsMessage | Ping | Pong;
 
 export type RendererMessage = RendererHello | Input | RendererAck | Ping | Pong;
 

@@ -676,7 +676,7 @@ export class ArpChat extends ArpElement {
           <arp-composer
             .context=${context}
             .recording=${showsRecording(client)}
-            .commands=${status?.capabilities?.commands ?? NO_COMMANDS}
+            .commands=${status?.commands ?? NO_COMMANDS}
             .placeholder=${this.placeholder ?? ""}
             .running=${status !== null && status.activeTurn !== null}
             .stopKey=${this.#keys.stop}
