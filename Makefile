@@ -23,14 +23,14 @@ demo:  ## start the data explorer and print its address (PORT=8080, ARGS="--ledg
 
 test:  ## run all tests; list skipped ones at the end (with CI=true, fail instead)
 	@$(BOOTSTRAP) dev
-	@! command -v npm >/dev/null || $(MAKE) --no-print-directory opencode || echo "arp: going on without OpenCode"
+	@! command -v npm >/dev/null || $(MAKE) -s opencode || echo "arp: going on without OpenCode"
 	@echo "arp: testing; less than 10 minutes on two cores"
 	@$(PYTEST) -n 4 $(ARGS)  # most tests wait for other processes
 
 install:  ## create .venv with all development tools
 	@$(BOOTSTRAP) dev
 
-opencode: $(OPENCODE)/node_modules/.package-lock.json  ## install OpenCode for the tests of agent CLIs; needs npm
+opencode: $(OPENCODE)/node_modules/.installed  ## install OpenCode for the tests of agent CLIs; needs npm
 
 fix: install  ## format the code and apply automatic fixes
 	$(VENV)/python -m ruff check --fix
@@ -97,9 +97,10 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 # Not `npm ci`: it refuses a lock file without the packages of other platforms, of which npm writes
 # none where it cannot fetch them.
-$(OPENCODE)/node_modules/.package-lock.json: $(OPENCODE)/package-lock.json
+$(OPENCODE)/node_modules/.installed: $(OPENCODE)/package-lock.json
 	@echo "arp: installing OpenCode for the tests: 180 MB, a few seconds"
 	@$(NPM) --prefix $(OPENCODE) install --no-save --loglevel=error
+	@ls $(OPENCODE)/node_modules/*/bin/opencode >/dev/null  # npm is content without an optional package
 	@touch $@
 
 browser: install  ## run the tests that use Chromium
