@@ -159,7 +159,8 @@ class TurnHost:
 
     def flush(self) -> None:
         """Record what is pending; a refusal is kept for the agent's next await."""
-        self.flush_text()
+        if self._texts:
+            self.flush_text()
         if self.frames or not self.pending:
             return
         pending, self.pending = self.pending, {}
