@@ -208,6 +208,10 @@ class DrivenRuntime(ABC):
             NotFound: The runtime has none of that id.
         """
 
+    def _opened(self, session: OpenSession) -> None:
+        """Tell what a session has to begin with; after `created` or `resumed`."""
+        return
+
     async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
         """Return the sessions that the runtime keeps, for a directory, or all with an empty one."""
         return ()
@@ -220,6 +224,14 @@ class DrivenRuntime(ABC):
     async def _forget(self, session_id: str) -> None:
         """Remove what the runtime keeps of a session; nothing if it keeps nothing."""
         return
+
+    def _check_message(self, message: ari.RuntimeMessage) -> None:
+        """Raise for a message that cannot be sent, before a turn begins.
+
+        Raises:
+            InvalidArgument: It is so; the message names the part.
+        """
+        check_message(message, self.part_types)
 
     async def _runtime_version(self) -> str:
         """Return the version of the agent."""
@@ -350,7 +362,7 @@ class DrivenRuntime(ABC):
             return before
         feed = session.feed
         feed.check_can_begin()
-        check_message(request.message, self.part_types)
+        self._check_message(request.message)
         last = session.log.last
         response = ari.SendMessageResponse(feed.begin(), last)
         if key:
@@ -430,6 +442,7 @@ class DrivenRuntime(ABC):
         session_id = session.native.session_id
         self._sessions[session_id] = session
         session.feed.opened(session_id, ari.Lifecycle.CREATED)
+        self._opened(session)
         return session
 
     def _session_to_resume(self, request: ari.ResumeSessionRequest) -> OpenSession:
@@ -475,6 +488,7 @@ class DrivenRuntime(ABC):
         session.log.reopen()
         self._sessions[request.session_id] = session
         feed.opened(request.session_id, lifecycle)
+        self._opened(session)
 
     async def _close_one(self, session: OpenSession) -> None:
         session.feed.close()

@@ -1,0 +1,513 @@
+"""`ClaudeCodeRuntime`: Claude Code behind the Agent Runtime Interface.
+
+    runtime = ClaudeCodeRuntime(cwd="project", environment={"PATH": …, "HOME": …})
+
+It needs the extra `claude`: claude-agent-sdk, which brings the program along. The SDK is imported
+when the first session is created, because that takes a second.
+
+A session is a process of Claude Code (`claude_session`, `claude_process`) whose messages become
+events (`claude_messages`). What Claude Code keeps of sessions is read from its files
+(`claude_transcripts`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import msgspec
+
+from arp.runtime import types as ari
+from arp.runtime.claude_transcripts import Transcripts, is_uuid
+from arp.runtime.driven import DrivenRuntime, OpenSession, check_message
+from arp.runtime.errors import (
+    AlreadyExists,
+    AriError,
+    InvalidArgument,
+    NotFound,
+    Unavailable,
+)
+from arp.runtime.feed import SessionFeed
+
+if TYPE_CHECKING:
+    from arp.runtime.claude_session import ClaudeSession
+
+EXTRA_MISSING = (
+    "claude-agent-sdk is not installed; run: pip install 'agent-rendering-protocol[claude]'"
+)
+VERSION_S = 10.0
+"""How long `claude --version` may take."""
+
+MODES = {
+    "default": ari.Choice("default", "Ask", "Asks before it changes anything"),
+    "plan": ari.Choice("plan", "Plan", "Reads and plans, and changes nothing"),
+    "dontAsk": ari.Choice("dontAsk", "Refuse", "Refuses what no rule allows, without asking"),
+    "acceptEdits": ari.Choice(
+        "acceptEdits", "Accept edits", "Edits files without asking; asks for the rest", asks=False
+    ),
+    "auto": ari.Choice("auto", "Auto", "A model decides what needs no question", asks=False),
+    "bypassPermissions": ari.Choice(
+        "bypassPermissions", "Never ask", "Does everything without asking", asks=False
+    ),
+}
+"""The modes of Claude Code, by their id."""
+USUAL_MODES = ("default", "plan", "dontAsk", "acceptEdits")
+
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""What the model's API takes."""
+FILE_TYPES = frozenset({"application/pdf"})
+"""The same; and any text."""
+
+_INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+_INHERITED_PREFIXES = ("ANTHROPIC_", "CLAUDE_")
+
+
+def usual_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what of an environment Claude Code needs to work and to log in; nothing else."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
+    }
+
+
+class ClaudeCodeOptions(msgspec.Struct, frozen=True):
+    """What the operator decides about Claude Code."""
+
+    program: str = ""
+    """Its path; empty: the one that comes with claude-agent-sdk, or the `claude` in the `PATH` of
+    the environment."""
+    setting_sources: tuple[Literal["user", "project", "local"], ...] = ()
+    """Which settings Claude Code reads; `project` has CLAUDE.md too. Settings can have rules that
+    allow tools without asking, so by default none."""
+    modes: tuple[str, ...] = USUAL_MODES
+    """The modes that sessions may take; the first one unless a session says another."""
+    models: tuple[str, ...] = ()
+    """The models that sessions may take; empty: every one."""
+    providers: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    """For each name what is added to the environment, such as `ANTHROPIC_BASE_URL`."""
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.modes) - set(MODES))
+        if unknown or not self.modes:
+            known, got = ", ".join(MODES), ", ".join(unknown) or "none"
+            raise ValueError(f"modes: expected some of {known}; got {got}")
+        for name, added in self.providers.items():
+            if moved := {"HOME", "CLAUDE_CONFIG_DIR"} & added.keys():
+                raise ValueError(f"providers[{name!r}]: {moved.pop()} moves the sessions away")
+
+
+class ClaudeCodeRuntime(DrivenRuntime):
+    """Sessions of Claude Code, each in a process of its own.
+
+    Args:
+        cwd: Where agents work if a session does not say; a session's own must be below it.
+        environment: The whole environment of Claude Code. `None`: what `usual_environment` takes
+            of this process's, with the variables that begin with `ANTHROPIC_` and `CLAUDE_`.
+        options: What the operator decides besides.
+    """
+
+    name = "claude-code"
+    permission: ClassVar[Literal["enforced", "advisory", "none"]] = "enforced"
+    part_types: ClassVar[frozenset[str]] = frozenset({"text", "image", "file"})
+    takes: ClassVar[frozenset[str]] = frozenset(
+        {"session_id", "model", "mode", "provider", "instructions", "mcp_servers"}
+    )
+
+    def __init__(
+        self,
+        *,
+        cwd: str | Path = ".",
+        environment: Mapping[str, str] | None = None,
+        options: ClaudeCodeOptions | None = None,
+    ) -> None:
+        super().__init__(cwd=cwd)
+        given = usual_environment(os.environ) if environment is None else environment
+        self.environment = dict(given)
+        self.options = options or ClaudeCodeOptions()
+        self._transcripts = Transcripts(self.environment)
+        self._version = ""
+
+    # -- the program -----------------------------------------------------------------------------
+
+    def program(self) -> str:
+        """Return the path of the program; empty if there is none."""
+        if self.options.program:
+            return self.options.program if os.access(self.options.program, os.X_OK) else ""
+        spec = find_spec("claude_agent_sdk")
+        for place in (spec and spec.submodule_search_locations) or ():
+            bundled = Path(place) / "_bundled" / "claude"
+            if os.access(bundled, os.X_OK):
+                return str(bundled)
+        return shutil.which("claude", path=self.environment.get("PATH", "")) or ""
+
+    async def _problem(self) -> str:
+        if find_spec("claude_agent_sdk") is None:
+            return EXTRA_MISSING
+        if not self.program():
+            where = (
+                f"at {self.options.program}"
+                if self.options.program
+                else "in the PATH of its environment"
+            )
+            return f"there is no program of Claude Code {where}: install it, or name its path"
+        return ""
+
+    async def _runtime_version(self) -> str:
+        if not self._version and (program := self.program()):
+            with suppress(OSError, TimeoutError):
+                self._version = await self._asked_version(program)
+        return self._version
+
+    async def _asked_version(self, program: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            program, "--version", stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=self.environment
+        )
+        try:
+            async with asyncio.timeout(VERSION_S):
+                output, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+        return output.decode(errors="replace").split(" ")[0].strip()
+
+    async def _info(self) -> Mapping[str, str]:
+        return {"program": self.program(), "version": await self._runtime_version()}
+
+    def _capabilities(self) -> Sequence[ari.Capability]:
+        asking = {
+            "updated_input": "yes",
+            "deny_message": "yes",
+            "deny_continues": "yes",
+            "interrupt": "yes",
+            "rules": "those that Claude Code suggests",
+        }
+        return (
+            ari.Capability("permissions", details=asking),
+            ari.Capability("session_id", details={"form": "uuid"}),
+            ari.Capability("resume_session"),
+            ari.Capability("list_sessions"),
+            ari.Capability("delete_session"),
+            ari.Capability("cancel_turn"),
+            ari.Capability("history"),
+            ari.Capability("model", applies_to="now"),
+            ari.Capability("mode", applies_to="now"),
+            ari.Capability("provider", enabled=bool(self.options.providers), applies_to="now"),
+            ari.Capability("commands"),
+            ari.Capability("compact_session"),
+            ari.Capability("instructions"),
+            ari.Capability("mcp_servers", details={"transports": "stdio, http"}),
+            ari.Capability("parts", details={"types": "text, image, file", "file": "PDF and text"}),
+            ari.Capability("own_turns", details={"after": "work in the background"}),
+        )
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    async def _create(self, request: ari.CreateSessionRequest, feed: SessionFeed) -> ClaudeSession:
+        session_id = request.session_id or str(uuid.uuid4())
+        if not is_uuid(session_id):
+            raise InvalidArgument(f"session_id: expected a UUID, got {session_id!r:.80}")
+        return await self._started(session_id, f"--session-id={session_id}", request, feed)
+
+    async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> ClaudeSession:
+        session_id = request.session_id
+        if await asyncio.to_thread(self._transcripts.path_of, session_id) is None:
+            raise NotFound(f"there is no session {session_id!r:.80}")
+        return await self._started(session_id, f"--resume={session_id}", request, feed)
+
+    async def _started(
+        self,
+        session_id: str,
+        which: str,
+        request: ari.CreateSessionRequest | ari.ResumeSessionRequest,
+        feed: SessionFeed,
+    ) -> ClaudeSession:
+        self._check_choices(request.model, request.mode, request.provider)
+        if problem := await self._problem():
+            raise Unavailable(problem)
+        session_type = await asyncio.to_thread(_session_type)
+        session = session_type(
+            session_id,
+            feed,
+            provider=request.provider,
+            modes=self.options.modes,
+            keeps_rules="local" in self.options.setting_sources,
+        )
+        servers = _mcp_file(request.mcp_servers)
+        command = [self.program(), *self._arguments(request), which]
+        if servers:
+            command += ["--mcp-config", servers]
+        environment = {**self.environment, **self.options.providers.get(request.provider, {})}
+        try:
+            await session.start(command, environment, request.cwd or str(self.cwd), request.model)
+        except Unavailable as failed:
+            raise _why_it_does_not_start(failed, session_id) from failed
+        finally:
+            # It has been read by now: Claude Code answers after it has its servers' configuration.
+            if servers:
+                os.unlink(servers)
+        return session
+
+    def _opened(self, session: OpenSession) -> None:
+        commands = msgspec.to_builtins(commands_of(self._claude(session.feed.session_id).info))
+        session.feed.tell(ari.Lifecycle.COMMANDS, commands=commands)
+
+    def _arguments(self, request: ari.CreateSessionRequest | ari.ResumeSessionRequest) -> list[str]:
+        arguments = [
+            *("--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
+            *("--include-partial-messages", "--permission-prompt-tool", "stdio"),
+            f"--permission-mode={request.mode or self.options.modes[0]}",
+            f"--setting-sources={','.join(self.options.setting_sources)}",
+        ]
+        if request.model:
+            arguments.append(f"--model={request.model}")
+        if request.instructions:
+            arguments.append(f"--append-system-prompt={request.instructions}")
+        if not self.options.setting_sources:
+            arguments.append("--strict-mcp-config")
+        return arguments
+
+    def _check_choices(self, model: str, mode: str, provider: str) -> None:
+        """Raise for what the operator does not list.
+
+        Raises:
+            InvalidArgument: It is so; the message names the field.
+        """
+        if model and self.options.models and model not in self.options.models:
+            raise InvalidArgument(f"model: expected one of {', '.join(self.options.models)}")
+        if mode and mode not in self.options.modes:
+            raise InvalidArgument(f"mode: expected one of {', '.join(self.options.modes)}")
+        if provider and provider not in self.options.providers:
+            known = ", ".join(self.options.providers) or "(none is configured)"
+            raise InvalidArgument(f"provider: expected one of {known}")
+
+    async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
+        if await self._problem() == EXTRA_MISSING:
+            return ()
+        stored = await self._transcripts.all()
+        return [one for one in stored if cwd in ("", one.cwd)]
+
+    async def _find(self, session_id: str) -> ari.RuntimeSession | None:
+        if await self._problem() == EXTRA_MISSING:
+            return None
+        return await self._transcripts.find(session_id)
+
+    async def _forget(self, session_id: str) -> None:
+        await self._transcripts.delete(session_id)
+
+    def _check_message(self, message: ari.RuntimeMessage) -> None:
+        check_message(message, self.part_types)
+        for number, part in enumerate(message.parts):
+            check_part(part, f"message.parts[{number}]")
+
+    # -- the optional services -------------------------------------------------------------------
+
+    async def get_session_history(
+        self, request: ari.GetSessionHistoryRequest
+    ) -> ari.GetSessionHistoryResponse:
+        """Return the messages of a session, oldest first."""
+        if not 1 <= request.limit <= 10_000:
+            raise InvalidArgument(f"limit: expected 1 to 10000, got {request.limit}")
+        await self.get_session(ari.GetSessionRequest(request.session_id))
+        history = await self._transcripts.history(request.session_id, request.limit)
+        return ari.GetSessionHistoryResponse(history)
+
+    async def get_model(self, request: ari.GetModelRequest) -> ari.GetModelResponse:
+        """Return the model, as Claude Code reports it."""
+        return ari.GetModelResponse(self._claude(request.session_id).model)
+
+    async def set_model(self, request: ari.SetModelRequest) -> ari.SetModelResponse:
+        """Switch the model; Claude Code may take another one, which the response names."""
+        self._check_choices(request.model, "", "")
+        if not request.model:
+            raise InvalidArgument("model: it is empty")
+        model = await self._claude(request.session_id).set_model(request.model)
+        self._remember(request.session_id, model=request.model)
+        return ari.SetModelResponse(model)
+
+    async def list_models(self, request: ari.ListModelsRequest) -> ari.ListModelsResponse:
+        """Return what Claude Code offers, as far as the operator lists it."""
+        offered = [
+            ari.Choice(one["value"], one.get("displayName", ""), one.get("description", ""))
+            for one in self._claude(request.session_id).info.get("models") or ()
+        ]
+        if not self.options.models:
+            return ari.ListModelsResponse(tuple(offered))
+        known = {one.id: one for one in offered}
+        models = tuple(known.get(model, ari.Choice(model)) for model in self.options.models)
+        return ari.ListModelsResponse(models)
+
+    async def get_mode(self, request: ari.GetModeRequest) -> ari.GetModeResponse:
+        """Return the mode, as Claude Code reports it."""
+        return ari.GetModeResponse(self._claude(request.session_id).mode)
+
+    async def set_mode(self, request: ari.SetModeRequest) -> ari.SetModeResponse:
+        """Switch the mode."""
+        session = self._claude(request.session_id)
+        if not request.mode:
+            raise InvalidArgument("mode: it is empty")
+        self._check_choices("", request.mode, "")
+        mode = await session.set_mode(request.mode)
+        self._remember(request.session_id, mode=mode)
+        return ari.SetModeResponse(mode)
+
+    async def list_modes(self, request: ari.ListModesRequest) -> ari.ListModesResponse:
+        """Return the modes that the operator lists."""
+        self._claude(request.session_id)
+        return ari.ListModesResponse(tuple(MODES[mode] for mode in self.options.modes))
+
+    async def get_active_provider(
+        self, request: ari.GetActiveProviderRequest
+    ) -> ari.GetActiveProviderResponse:
+        """Return the provider; empty for what the environment says by itself."""
+        return ari.GetActiveProviderResponse(self._claude(request.session_id).provider)
+
+    async def set_active_provider(
+        self, request: ari.SetActiveProviderRequest
+    ) -> ari.SetActiveProviderResponse:
+        """Switch the provider: Claude Code is ended and started again for the same session.
+
+        Raises:
+            InvalidArgument: There is no such provider.
+            FailedPrecondition: A turn is active.
+            Unavailable: Claude Code does not start again: the session is failed then.
+        """
+        self._check_choices("", "", request.provider)
+        async with self._lock(request.session_id):
+            session = self.session(request.session_id)
+            native = self._claude(request.session_id)
+            session.feed.check_can_begin()
+            if native.provider != request.provider:
+                await native.aclose()
+                self._remember(request.session_id, provider=request.provider)
+                await self._restart(session)
+        return ari.SetActiveProviderResponse(request.provider)
+
+    async def _restart(self, session: OpenSession) -> None:
+        feed, request = session.feed, session.request
+        request = msgspec.structs.replace(request, session_id=feed.session_id)
+        try:
+            if await asyncio.to_thread(self._transcripts.path_of, feed.session_id) is None:
+                session.native = await self._create(request, feed)
+            else:
+                fields = ari.ResumeSessionRequest.__struct_fields__
+                given = {name: getattr(request, name) for name in fields}
+                session.native = await self._resume(ari.ResumeSessionRequest(**given), feed)
+        except AriError as failed:
+            feed.lost(failed.message)
+            raise
+
+    async def list_providers(self, request: ari.ListProvidersRequest) -> ari.ListProvidersResponse:
+        """Return the providers that the operator lists."""
+        self._claude(request.session_id)
+        return ari.ListProvidersResponse(tuple(map(ari.Choice, self.options.providers)))
+
+    async def list_commands(self, request: ari.ListItemsRequest) -> ari.ListItemsResponse:
+        """Return the commands that a message may begin with, after a slash."""
+        return ari.ListItemsResponse(tuple(commands_of(self._claude(request.session_id).info)))
+
+    async def compact_session(
+        self, request: ari.CompactSessionRequest
+    ) -> ari.CompactSessionResponse:
+        """Make the conversation shorter, as a turn."""
+        message = ari.RuntimeMessage(content=f"/compact {request.instructions}".strip())
+        sent = await self.send_message(ari.SendMessageRequest(request.session_id, message))
+        return ari.CompactSessionResponse(sent.turn_id)
+
+    def process_id(self, session_id: str) -> int:
+        """Return the id of the process of an open session, for diagnosis."""
+        process = self._claude(session_id).process
+        return process.pid if process is not None else 0
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _claude(self, session_id: str) -> ClaudeSession:
+        native: Any = self.native_session(session_id)
+        session: ClaudeSession = native
+        return session
+
+    def _remember(self, session_id: str, **chosen: str) -> None:
+        """Keep a choice, so that it counts when the session is opened again."""
+        session = self.session(session_id)
+        session.request = msgspec.structs.replace(session.request, **chosen)
+
+
+def _session_type() -> type[ClaudeSession]:
+    """Return the class that needs the SDK; in a thread, because the import takes a second."""
+    from arp.runtime.claude_session import ClaudeSession
+
+    return ClaudeSession
+
+
+def _why_it_does_not_start(failed: Unavailable, session_id: str) -> AriError:
+    """Return the error for what Claude Code said when it was started."""
+    if "No conversation found" in failed.message:
+        return NotFound(f"there is no session {session_id!r:.80}")
+    if "already in use" in failed.message:
+        return AlreadyExists(f"session_id: {session_id!r:.80} is taken")
+    return failed
+
+
+def _mcp_file(servers: Sequence[ari.McpServer]) -> str:
+    """Return the path of a file with the servers, for this user alone; empty without servers.
+
+    Not an argument: every user of the machine can read those, and servers have secrets.
+    """
+    if not servers:
+        return ""
+    handle, path = tempfile.mkstemp(prefix="arp-mcp-", suffix=".json")
+    with os.fdopen(handle, "w") as file:
+        json.dump({"mcpServers": {one.name: _mcp_server(one) for one in servers}}, file)
+    return path
+
+
+def _mcp_server(server: ari.McpServer) -> dict[str, Any]:
+    if server.url:
+        return {"type": "http", "url": server.url, "headers": server.headers}
+    return {
+        "type": "stdio",
+        "command": server.command,
+        "args": list(server.args),
+        "env": server.env,
+    }
+
+
+def commands_of(info: Mapping[str, Any]) -> list[ari.ListedItem]:
+    """Return the commands that Claude Code has named."""
+    return [
+        ari.ListedItem(one["name"], one.get("description", ""), hint=one.get("argumentHint", ""))
+        for one in info.get("commands") or ()
+    ]
+
+
+def check_part(part: ari.ContentPart, place: str) -> None:
+    """Raise for a part whose kind is taken, but not its form.
+
+    Raises:
+        InvalidArgument: It is so; the message names the part.
+    """
+    if part.type == "text":
+        return
+    if not part.data and not part.uri.startswith("https://"):
+        raise InvalidArgument(f"{place}.uri: expected an address with https, or data")
+    if part.type == "image":
+        if part.data and part.mime_type not in IMAGE_TYPES:
+            raise InvalidArgument(f"{place}.mime_type: expected {', '.join(sorted(IMAGE_TYPES))}")
+    elif part.data and part.mime_type.startswith("text/"):
+        try:
+            part.data.decode()
+        except UnicodeDecodeError:
+            raise InvalidArgument(f"{place}.data: expected a text in UTF-8") from None
+    elif part.data and part.mime_type not in FILE_TYPES:
+        taken = ", ".join(sorted(FILE_TYPES))
+        raise InvalidArgument(f"{place}.mime_type: expected {taken}, or text")
