@@ -14,7 +14,7 @@ from arp.ledger.fact import SCHEMA_VERSION
 from arp.ledger.models import entities
 from arp.ledger.models.costs import Cost
 from arp.ledger.models.reading import milliseconds
-from arp.ledger.models.records import Durations, EntityKind, FieldRow, Records, ordered
+from arp.ledger.models.records import Durations, EntityKind, Records, ordered
 from arp.ledger.models.state import State
 from arp.ledger.models.tasks import Task, Tasks
 from arp.ledger.models.turns import UNKNOWN_THREAD, Thread, TurnModel
@@ -29,6 +29,12 @@ _EXPORT_KINDS: Final = {
     "benchmark": "benchmarks",
 }
 """Kind of an export → where an evidence summary tells it; `others` has those of no known kind."""
+
+_SANDBOX: Final = "sandbox mode network readable writable turnId sequence"
+_COMPACTION: Final = (
+    "status sequence turnId tokensBefore tokensAfter throughSequence summary reason"
+)
+_BOUNDARY: Final = "type sequence fromSequence throughSequence source reason"
 
 STALE_MS: Final = 15 * 60 * 1000
 """A turn that runs and says nothing for so long may have nobody left who works on it."""
@@ -105,17 +111,17 @@ def _history(records: Records) -> JsonObject:
         "tokens": records.values.get("tokens"),
         "maxTokens": records.values.get("maxTokens"),
         "compactions": records.counted("history", "compactions") or None,
-        "compaction": _newest(records, "compaction", entities.COMPACTION),
+        "compaction": _newest(records, "compaction", _COMPACTION),
         "rollbacks": records.counted("history", "rollbacks") or None,
-        "boundary": _newest(records, "boundary", entities.BOUNDARY),
+        "boundary": _newest(records, "boundary", _BOUNDARY),
         "storedModels": records.maps.get("storedModels"),
     }
     return {name: told for name, told in history.items() if told is not None}
 
 
-def _newest(records: Records, name: str, row: FieldRow) -> JsonObject | None:
+def _newest(records: Records, name: str, fields: str) -> JsonObject | None:
     record = records.newest.get(name)
-    return ordered(record, row.fields) if record is not None else None
+    return ordered(record, fields.split()) if record is not None else None
 
 
 def thread_document(state: State, thread_id: str | None, now: str | None) -> JsonObject | None:
@@ -265,7 +271,7 @@ def _permissions(records: Records) -> JsonObject:
         "denials": [one for one in decisions if one["decision"] == "deny"],
         "decisionCounts": records.maps.get("decisions"),
         "olderDecisions": records.older("decisions"),
-        "sandbox": _newest(records, "sandbox", entities.SANDBOX),
+        "sandbox": _newest(records, "sandbox", _SANDBOX),
         "violations": entities.VIOLATIONS.shown(records),
         "olderViolations": records.older("violations"),
         "hooks": records.maps.get("hooks"),

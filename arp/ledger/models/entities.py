@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import structs
-
 from arp.ledger.benchmark_names import renamed
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import LIST_ITEMS, brief, number, part, text, texts, whole
-from arp.ledger.models.records import EntityKind, FieldRow, JsonWindow, Records, Rule
+from arp.ledger.models.records import EntityKind, FieldRow, JsonWindow, Records, RecordWindow, Rule
 from arp.protocol.json_value import Json, JsonObject
 
 MOST_POLICIES: Final = 20
@@ -31,7 +29,7 @@ TOOL_CALLS: Final = EntityKind(
     " startedAt endedAt",
     (100, 50),
     key="toolCallId",
-    begin=f"^stepId {_OF_TURN} ^taskId ^runId status=running",
+    begin=f"status=running ^stepId {_OF_TURN} ^taskId ^runId",
 )
 
 PROCESSES: Final = EntityKind(
@@ -40,14 +38,14 @@ PROCESSES: Final = EntityKind(
     f" {_IN_TURN} toolCallId startedAt endedAt",
     (20, 20),
     key="processId",
-    begin=f"{_OF_TURN} ^toolCallId status=running",
+    begin=f"status=running {_OF_TURN} ^toolCallId",
 )
 
 OUTPUTS: Final = EntityKind(
     "outputs",
     f"outputRef status bytes sha256 mime preview {_IN_TURN} toolCallId processId",
     (1, 50),
-    begin=f"status=* bytes sha256 mime preview {_OF_TURN} ^toolCallId ^processId",
+    begin=f"{_OF_TURN} ^toolCallId ^processId sha256 mime preview status=* bytes",
 )
 
 _tool_ended: Final = TOOL_CALLS.fold("tool? preview? error? ^outputRef? endedAt@")
@@ -87,7 +85,9 @@ def _catalog(records: Records, fact: Fact) -> None:
 def _spilled(records: Records, fact: Fact) -> None:
     """Add an output, and name it where its preview is."""
     ref = fact.output_ref or text(fact.payload, "outputRef") or "unknown"
-    OUTPUTS.add(records, fact, outputRef=ref)
+    output = OUTPUTS.made(fact)
+    output["outputRef"] = ref
+    OUTPUTS.add(records, output)
     for name, key in (("toolCalls", fact.tool_call_id), ("processes", fact.process_id)):
         record = records.window(name).get(key)
         if record is not None:
@@ -126,11 +126,11 @@ _TOOLS: Final[dict[str, Rule]] = {
     "turn.failed": _turn_ended,
     **PROCESSES.rows(
         {
-            "process.started": "command:json cwd pid startedAt@",
+            "process.started": "cwd command:json pid startedAt@",
             "process.output": "outputBytes+bytes ^outputRef?",
             "process.input": "inputBytes+bytes",
             "process.completed process.failed process.terminated": (
-                "> exitCode signal reason endedAt@"
+                "signal reason > exitCode endedAt@"
             ),
         }
     ),
@@ -155,27 +155,31 @@ DECISIONS: Final = EntityKind(
     "decisions",
     f"type decision tool deniedBy decidedBy requestId actionId {_IN_TURN} toolCallId at",
     (1, 50),
-    begin=f"^type decision:named tool ^requestId ^actionId {_OF_TURN} ^toolCallId at@",
+    begin=f"^type ^requestId ^actionId {_OF_TURN} ^toolCallId at@ tool decision:named",
 )
 
 VIOLATIONS: Final = EntityKind(
     "violations",
     "sandbox operation target turnId toolCallId",
     (1, 20),
-    begin="sandbox operation:named target ^turnId ^toolCallId",
+    begin="^turnId ^toolCallId sandbox target operation:named",
 )
 
-_ASKS: Final = FieldRow(f"^actionId? ^requestId? {_OF_TURN} ^toolCallId? tool? surface?")
-SANDBOX: Final = FieldRow("sandbox:named mode network readable writable ^turnId ^sequence")
+_ASKS: Final = FieldRow(f"{_OF_TURN} tool? surface? ^actionId? ^requestId? ^toolCallId?")
+_TITLE: Final = FieldRow("prompt:text(title,label)?")
+_PROMPT: Final = FieldRow("prompt(prompt,reason)?")
+_COMPONENT: Final = FieldRow("component:text(type)? componentId:text(id)?")
+_SANDBOX: Final = FieldRow("^turnId ^sequence mode sandbox:named network readable writable")
 _KNOWN: Final = frozenset(("allow", "deny", "ask", "cancelled", "expired"))
 
 
 def _pending(records: Records, fact: Fact) -> tuple[str, JsonObject] | None:
     """Return the pending request that a fact is about, with its key."""
+    action_id, request_id = fact.action_id, fact.request_id
     for key, request in records.window("requests").open.items():
-        if fact.action_id and request.get("actionId") == fact.action_id:
+        if action_id and request.get("actionId") == action_id:
             return key, request
-        if fact.request_id and request.get("requestId") == fact.request_id:
+        if request_id and request.get("requestId") == request_id:
             return key, request
     return None
 
@@ -195,15 +199,11 @@ def _asked(records: Records, fact: Fact) -> None:
     else:
         request = found[1]
     request["lastSequence"] = fact.sequence
-    _ASKS.change(request, fact)
-    component = part(fact.payload, "component")
-    title = text(part(component, "props"), "title", "label")
-    asks = {
-        "prompt": text(fact.payload, "prompt", "reason") or title,
-        "component": text(component, "type"),
-        "componentId": text(component, "id"),
-    }
-    request |= {name: value for name, value in asks.items() if value is not None}
+    payload, component = fact.payload, part(fact.payload, "component")
+    _ASKS.change(request, fact, payload)
+    _TITLE.change(request, fact, part(component, "props"))
+    _PROMPT.change(request, fact, payload)
+    _COMPONENT.change(request, fact, component)
 
 
 def _forwarded(records: Records, fact: Fact) -> None:
@@ -229,14 +229,15 @@ def _close(records: Records, fact: Fact) -> None:
 
 
 def _decide(records: Records, fact: Fact) -> None:
-    by: Json = fact.payload.get("decidedBy")
-    if text(fact.payload, "decision") == "deny":
+    decision = DECISIONS.made(fact)
+    name, decider = decision["decision"], brief(fact.payload.get("decidedBy"))
+    if name == "deny":
         # Somebody did, also where the fact does not say who.
-        denier = brief(fact.payload.get("deniedBy") or by) or "unknown"
-        decision = DECISIONS.add(records, fact, deniedBy=denier)["decision"]
-    else:
-        decision = DECISIONS.add(records, fact, decidedBy=brief(by))["decision"]
-    records.count("decisions", decision if decision in _KNOWN else "unknown")
+        decision["deniedBy"] = brief(fact.payload.get("deniedBy")) or decider or "unknown"
+    elif decider is not None:
+        decision["decidedBy"] = decider
+    DECISIONS.add(records, decision)
+    records.count("decisions", name if name in _KNOWN else "unknown")
 
 
 def _resolved(records: Records, fact: Fact) -> None:
@@ -245,7 +246,7 @@ def _resolved(records: Records, fact: Fact) -> None:
 
 
 def _sandbox(records: Records, fact: Fact) -> None:
-    records.newest["sandbox"] = SANDBOX.made(fact)
+    records.newest["sandbox"] = _SANDBOX.made(fact)
 
 
 def _policy(records: Records, fact: Fact) -> None:
@@ -279,7 +280,7 @@ CHOICES: Final = EntityKind(
     "fallbacks",
     f"kind model provider reason failedModel candidateCount {_IN_TURN}",
     (1, 20),
-    begin=f"model provider reason failedModel {_OF_TURN}",
+    begin=f"{_OF_TURN} model provider reason failedModel",
 )
 """How the model of a turn was chosen: decided, single_candidate, fallback or not_possible. One
 candidate is a state of its own, not an error."""
@@ -289,12 +290,12 @@ LIMITS: Final = EntityKind(
     f"type name at remaining total unit retryAfterS resetsAt provider {_IN_TURN} taskId",
     (1, 50),
     begin=(
-        "^type name:named(quota,limit) at@ remaining total:number unit retryAfterS resetsAt"
-        f" provider {_OF_TURN} ^taskId"
+        f"^type at@ {_OF_TURN} ^taskId unit resetsAt provider name:named(quota,limit) remaining"
+        " total:number retryAfterS"
     ),
 )
 
-_QUOTA: Final = FieldRow("state=* remaining total:number unit resetsAt ^sequence")
+_QUOTA: Final = FieldRow("unit resetsAt state=* remaining total:number ^sequence")
 _CHANGED: Final = FieldRow("state=* value ^sequence")
 
 
@@ -318,10 +319,10 @@ def _chosen(records: Records, fact: Fact) -> None:
     kind = fact.type.removeprefix("routing.").removesuffix(".applied")
     if kind == "single_candidate":
         records.values["candidateCount"] = 1
-    records.newest["selected"] = _choice(records, fact, kind)
+    selected = records.newest["selected"] = _choice(records, fact, kind)
     records.newest.pop("failed", None)
     if kind == "fallback":
-        CHOICES.add(records, fact, kind=kind, candidateCount=records.values.get("candidateCount"))
+        CHOICES.add(records, selected.copy())
 
 
 def _not_possible(records: Records, fact: Fact) -> None:
@@ -330,12 +331,17 @@ def _not_possible(records: Records, fact: Fact) -> None:
 
 
 def _choice(records: Records, fact: Fact, kind: str) -> JsonObject:
-    return CHOICES.made(fact, kind=kind, candidateCount=records.values.get("candidateCount"))
+    choice = CHOICES.made(fact)
+    choice["kind"] = kind
+    if "candidateCount" in records.values:
+        choice["candidateCount"] = records.values["candidateCount"]
+    return choice
 
 
 def _quota(records: Records, fact: Fact) -> None:
-    name = LIMITS.add(records, fact)["name"]
-    records.put("quotas", name, _QUOTA.made(fact), MOST_QUOTAS)
+    limit = LIMITS.made(fact)
+    LIMITS.add(records, limit)
+    records.put("quotas", limit["name"], _QUOTA.made(fact), MOST_QUOTAS)
 
 
 def _limit_changed(records: Records, fact: Fact) -> None:
@@ -363,7 +369,7 @@ SUBAGENTS: Final = EntityKind(
     f"subagentId status name objective message reason inputs outputs {_IN_TURN} taskId",
     (50, 50),
     key="subagentId",
-    begin=f"{_OF_TURN} ^taskId status=running",
+    begin=f"status=running {_OF_TURN} ^taskId",
 )
 
 JOBS: Final = EntityKind(
@@ -371,7 +377,7 @@ JOBS: Final = EntityKind(
     "jobId status name done total failed message reason items taskId",
     (20, 20),
     key="jobId",
-    begin="^taskId status=created",
+    begin="status=created ^taskId",
 )
 
 ITEMS: Final = EntityKind(
@@ -393,16 +399,18 @@ CHANNELS: Final = EntityKind(
 """A renderer, or another place that shows the session."""
 
 _ITEM_FOLDS: Final = {
-    "started": ITEMS.fold("<running attempt? reason"),
-    "completed": ITEMS.fold("> attempt? reason"),
-    "failed": ITEMS.fold("> attempt? reason failures+"),
+    "started": ITEMS.fold("<running reason attempt?"),
+    "completed": ITEMS.fold("> reason attempt?"),
+    "failed": ITEMS.fold("> reason attempt? failures+"),
 }
 
 
 def items_of(job: JsonObject) -> JsonWindow:
     """Return the items of a job."""
-    items: JsonObject = job.setdefault("items", {"open": {}, "closed": {}})
-    return JsonWindow(items["open"], items["closed"])
+    items: JsonObject | None = job.get("items")
+    if items is None:
+        items = job["items"] = {"open": {}, "closed": {}}
+    return RecordWindow(items["open"], items["closed"])
 
 
 def _item(records: Records, fact: Fact) -> None:
@@ -434,7 +442,7 @@ _DELEGATED: Final[dict[str, Rule]] = {
     "job.item.failed": _item,
     **CHANNELS.rows(
         {
-            "channel.connected channel.resumed": "<connected reason:never encoding",
+            "channel.connected channel.resumed": "<connected encoding reason:never",
             "channel.disconnected": ">disconnected reason",
             "channel.message channel.permission_forwarded channel.permission_returned": "messages+",
         }
@@ -462,11 +470,11 @@ ARTIFACTS: Final = EntityKind(
 
 _MADE: Final[dict[str, Rule]] = {
     "evidence.changed": EXPORTS.rule(
-        "kind? state? reason sha256? throughSequence? gaps? verification:object? ^refs?? "
-        f"{_OF_TURN} ^taskId ^runId at@"
+        f"{_OF_TURN} ^taskId ^runId at@ kind? state? reason sha256? throughSequence? gaps?"
+        " verification:object? ^refs??"
     ),
     "artifact.changed": ARTIFACTS.rule(
-        f"changes+ name? mime? bytes? sha256? ^outputRef? {_OF_TURN} ^taskId?"
+        f"{_OF_TURN} name? mime? sha256? changes+ bytes? ^outputRef? ^taskId?"
     ),
 }
 
@@ -478,8 +486,8 @@ _LINE: Final = (
 )
 
 _OF_LINE: Final = (
-    "^type at@ message(error,message,reason,limit,quota,operation,signal,title,tool) code"
-    f" {_OF_TURN} ^taskId ^runId ^toolCallId ^processId ^subagentId ^jobId ^jobItemId"
+    f"^type at@ {_OF_TURN} ^taskId ^runId ^toolCallId ^processId ^subagentId ^jobId ^jobItemId"
+    " message(error,message,reason,limit,quota,operation,signal,title,tool) code"
 )
 
 INCIDENTS: Final = EntityKind("incidents", _LINE, (1, 50), begin=_OF_LINE)
@@ -504,10 +512,13 @@ task.retrying process.terminated
 
 def _line(entity: EntityKind) -> Rule:
     def rule(records: Records, fact: Fact) -> None:
-        by = brief(fact.payload.get("deniedBy") or fact.payload.get("decidedBy"))
-        record = entity.add(records, fact, by=by)
+        record, payload = entity.made(fact), fact.payload
+        by = brief(payload.get("deniedBy") or payload.get("decidedBy"))
+        if by is not None:
+            record["by"] = by
         if "message" not in record and fact.status_reason is not None:
             record["message"] = fact.status_reason
+        entity.add(records, record)
 
     return rule
 
@@ -549,23 +560,23 @@ COMPARISONS: Final = EntityKind(
     "baseline candidate meanRewardDelta timeoutRateDelta evidenceCompletenessRate"
     " p0QcGateRegressionCount decision reason refs",
     (1, 10),
-    begin="baseline candidate meanRewardDelta:number timeoutRateDelta:number"
-    " evidenceCompletenessRate:number p0QcGateRegressionCount:count decision",
+    begin="baseline candidate decision meanRewardDelta:number timeoutRateDelta:number"
+    " evidenceCompletenessRate:number p0QcGateRegressionCount:count",
 )
 
 _ABOUT: Final = FieldRow(
-    "datasetId? datasetVersion? configurationId? role? singleChangedVariable?"
-    " p0QcGateRegressionCount:count?? ^taskId ^runId ^threadId? ^turnId?"
+    "^taskId ^runId datasetId? datasetVersion? configurationId? role? singleChangedVariable?"
+    " p0QcGateRegressionCount:count?? ^threadId? ^turnId?"
 )
 
 
-def _saying(fact: Fact, said: Json) -> Fact:
-    """Return a fact whose payload is what stands beside it, with the names of now."""
-    return structs.replace(fact, payload=part({"said": renamed(said)}, "said"))
+def _beside(said: Json) -> JsonObject:
+    """Return what stands beside the payload of a fact, with the names of now."""
+    return renamed(said) if isinstance(said, dict) else {}
 
 
 def _dataset(records: Records, fact: Fact) -> None:
-    said = _saying(fact, fact.benchmark).payload
+    said = _beside(fact.benchmark)
     told = {
         "datasetId": text(said, "datasetId"),
         "datasetVersion": text(said, "datasetVersion"),
@@ -575,17 +586,17 @@ def _dataset(records: Records, fact: Fact) -> None:
 
 
 def _configuration(records: Records, fact: Fact) -> None:
-    name = text(_saying(fact, fact.benchmark).payload, "configurationId") or "unknown"
+    name = text(_beside(fact.benchmark), "configurationId") or "unknown"
     value = brief(part(fact.payload, "configuration"))
     records.put("configurations", name, value, MOST_CONFIGURATIONS)
 
 
 def _trial(records: Records, fact: Fact) -> JsonObject:
-    """Return the trial that a fact names, by its id, else by its run; new if none is records."""
-    saying = _saying(fact, fact.benchmark)
-    name = text(saying.payload, "trialId") or fact.run_id or "unknown"
-    trial = TRIALS.of(records.window("trials"), saying, name)
-    _ABOUT.change(trial, saying)
+    """Return the trial that a fact names, by its id, else by its run; new if none is kept."""
+    said = _beside(fact.benchmark)
+    name = text(said, "trialId") or fact.run_id or "unknown"
+    trial = TRIALS.of(records.window("trials"), fact, name)
+    _ABOUT.change(trial, fact, said)
     before, refs = trial.get("refs"), renamed(fact.refs)
     if isinstance(before, dict) and isinstance(refs, dict):  # later facts name more of them
         refs = {**before, **refs}
@@ -602,12 +613,13 @@ def _trial_started(records: Records, fact: Fact) -> None:
 
 
 _END: Final = FieldRow("status=* reason")
+_REASON: Final = FieldRow("reason")
 _DETAIL: Final = FieldRow("rewardDetail:json(detail)")
 
 
 def _trial_ended(records: Records, fact: Fact) -> None:
     trial = _trial(records, fact)
-    _END.change(trial, fact)
+    _END.change(trial, fact, fact.payload)
     records.count("trials", trial["status"])
     records.window("trials").end(trial["trialId"], TRIALS.most[1])
 
@@ -618,12 +630,15 @@ def _rewarded(records: Records, fact: Fact) -> None:
         records.count("trials", "rewards")
         records.values["rewardTotal"] = records.values.get("rewardTotal", 0.0) + reward
         trial["reward"] = reward
-    _DETAIL.change(trial, fact)
+    _DETAIL.change(trial, fact, fact.payload)
 
 
 def _compared(records: Records, fact: Fact) -> None:
-    reason, refs = text(fact.payload, "reason"), brief(renamed(fact.refs))
-    COMPARISONS.add(records, _saying(fact, fact.comparison), reason=reason, refs=refs)
+    comparison, refs = COMPARISONS.made(fact, _beside(fact.comparison)), brief(renamed(fact.refs))
+    _REASON.change(comparison, fact, fact.payload)
+    if refs is not None:
+        comparison["refs"] = refs
+    COMPARISONS.add(records, comparison)
 
 
 _BENCHMARKS: Final[dict[str, Rule]] = {
@@ -638,12 +653,12 @@ _BENCHMARKS: Final[dict[str, Rule]] = {
 
 # -- context and history ---------------------------------------------------------------------------
 
-COMPACTION: Final = FieldRow(
-    "status=* ^sequence ^turnId tokensBefore tokensAfter throughSequence summary reason"
+_COMPACTION: Final = FieldRow(
+    "^sequence ^turnId summary reason status=* tokensBefore tokensAfter throughSequence"
 )
 
-BOUNDARY: Final = FieldRow(
-    "^type ^sequence fromSequence throughSequence(throughSequence,toSequence) source reason"
+_BOUNDARY: Final = FieldRow(
+    "^type ^sequence source reason fromSequence throughSequence(throughSequence,toSequence)"
 )
 
 
@@ -656,7 +671,7 @@ def _context(records: Records, fact: Fact) -> None:
 
 def _compaction(records: Records, fact: Fact) -> None:
     before = records.newest.get("compaction", {})
-    newest = records.newest["compaction"] = COMPACTION.made(fact)
+    newest = records.newest["compaction"] = _COMPACTION.made(fact)
     if newest["status"] == "started":
         newest["status"] = "running"
     elif "tokensBefore" in before:
@@ -669,7 +684,7 @@ def _compaction(records: Records, fact: Fact) -> None:
 
 def _boundary(records: Records, fact: Fact) -> None:
     """Keep where a history was rolled back to, loaded from or reconstructed."""
-    records.newest["boundary"] = BOUNDARY.made(fact)
+    records.newest["boundary"] = _BOUNDARY.made(fact)
     if fact.type == "history.rollback.completed":
         records.count("history", "rollbacks")
 

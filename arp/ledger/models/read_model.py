@@ -69,44 +69,33 @@ class ReadModel:
 
         Source: ledger.md 4.
         """
-        state = self._state
-        sequence = fact.sequence
-        if sequence != state.sequence + 1 or fact.session_id != state.session_id:
-            self._begin(fact)
-        state.sequence = sequence
-        state.updated_at = fact.timestamp
-        state.runtime_id = fact.runtime_id
-        name, counts, thread_id = fact.type, state.facts, fact.thread_id
-        rules = RULES.get(name)
-        if rules is None:
-            name, rules = "other", ()
-        counts[name] = counts.get(name, 0) + 1
-        if fact.trace_id is not None:
-            _trace(state, fact.trace_id)
-        if thread_id is not None and thread_id not in state.threads.threads:
-            state.threads.of(fact)
-        for part, rule in rules:
-            rule(getattr(state, part), fact)
+        self.fold_all((fact,))
 
     def fold_all(self, facts: Iterable[Fact]) -> None:
-        """Take the next facts, as `fold` each."""
-        for fact in facts:
-            self.fold(fact)
-
-    def _begin(self, fact: Fact) -> None:
-        """Record whose facts these are, at the first; refuses what does not fit."""
-        state = self._state
-        if fact.sequence != state.sequence + 1:
-            raise FactOutOfOrder(
-                f"fact {fact.sequence} of session {fact.session_id!r:.80} does not follow "
-                f"{state.sequence}; fold the facts in order, each once"
-            )
-        if state.sequence:
-            raise FactOutOfOrder(
-                f"a fact of session {fact.session_id!r:.80} in the model of "
-                f"{state.session_id!r:.80}; each session has a model of its own"
-            )
-        state.session_id = fact.session_id
+        """Take the next facts, as `fold` each: what was taken before an error stays."""
+        state, last = self._state, None
+        session_id, sequence = state.session_id, state.sequence
+        counts, threads = state.facts, state.threads.threads
+        try:
+            for fact in facts:
+                sequence += 1
+                if fact.sequence != sequence or fact.session_id != session_id:
+                    session_id = _next_session(fact, sequence, session_id)
+                last, name, thread_id = fact, fact.type, fact.thread_id
+                rules = RULES.get(name)
+                if rules is None:
+                    name, rules = "other", ()
+                counts[name] = counts.get(name, 0) + 1
+                if fact.trace_id is not None:
+                    _trace(state, fact.trace_id)
+                if thread_id is not None and thread_id not in threads:
+                    state.threads.of(fact)
+                for part, rule in rules:
+                    rule(getattr(state, part), fact)
+        finally:
+            if last is not None:
+                state.sequence, state.session_id = last.sequence, last.session_id
+                state.updated_at, state.runtime_id = last.timestamp, last.runtime_id
 
     def encode(self) -> bytes:
         """Return the model as JSON: the same bytes for the same facts, however they were folded."""
@@ -150,6 +139,21 @@ class ReadModel:
         Source: ledger.md 4, `ThreadReadModel`.
         """
         return thread_document(self._state, thread_id, now)
+
+
+def _next_session(fact: Fact, sequence: int, session_id: str) -> str:
+    """Return whose fact this is, if it is the first of a session; refuse it otherwise."""
+    if fact.sequence != sequence:
+        raise FactOutOfOrder(
+            f"fact {fact.sequence} of session {fact.session_id!r:.80} does not follow "
+            f"{sequence - 1}; fold the facts in order, each once"
+        )
+    if sequence > 1:
+        raise FactOutOfOrder(
+            f"a fact of session {fact.session_id!r:.80} in the model of "
+            f"{session_id!r:.80}; each session has a model of its own"
+        )
+    return fact.session_id
 
 
 def _trace(state: State, trace_id: str) -> None:

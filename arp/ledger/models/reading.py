@@ -33,7 +33,7 @@ def text(payload: JsonObject, *names: str) -> str | None:
     """Return the first of these fields that is a text and not empty, cut."""
     for name in names:
         value = payload.get(name)
-        if isinstance(value, str) and value:
+        if value and isinstance(value, str):
             return value[:TEXT_CHARACTERS]
     return None
 
@@ -97,7 +97,8 @@ def brief(value: Json) -> Json:
 
 def added(total: int, more: int | None) -> int:
     """Return a count and what comes to it, up to `MOST`."""
-    return min(total + (more or 0), MOST)
+    total += more or 0
+    return total if total < MOST else MOST
 
 
 def milliseconds(began: str | None, ended: str | None) -> int | None:

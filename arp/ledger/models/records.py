@@ -5,7 +5,7 @@ as documents show it. Those that are open stay until they end, so that a long qu
 what runs; of those that ended, the last few stay. Both are bounded: when one of the two is full,
 its oldest record leaves and is counted.
 
-What a fact changes in a record is a row of words, one for each field:
+What a fact changes in a record is a row of words, one for each field, in this order:
 
 - `name`: the field of the payload with this name, read by its kind (`payload_fields`); nothing is
   known of it if the payload has none. `name:kind` names another kind, `name(one,other)` reads the
@@ -22,7 +22,8 @@ keeps it only where the fact says nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -60,7 +61,7 @@ R = TypeVar("R")
 
 
 class RecordWindow(Struct, Generic[R], omit_defaults=True):
-    """JsonWindow by id: all that are open and the last that ended, up to a bound each."""
+    """Records by id: all that are open and the last that ended, up to a bound each."""
 
     open: dict[str, R] = field(default_factory=dict)
     closed: dict[str, R] = field(default_factory=dict)
@@ -68,39 +69,46 @@ class RecordWindow(Struct, Generic[R], omit_defaults=True):
     """How many left; one that comes back and leaves again counts again."""
 
     def get(self, key: str | None) -> R | None:
-        """Return a record that is still records."""
+        """Return a record that is still kept."""
         if key is None:
             return None
         found = self.open.get(key)
         return found if found is not None else self.closed.get(key)
 
     def begin(self, key: str, record: R, most: int) -> None:
-        """Add an open record; `most` are records, the oldest leaves when there are more."""
+        """Add an open record; `most` are kept, the oldest leaves when there are more."""
         self.closed.pop(key, None)
         self.open[key] = record
-        self._trim(self.open, most)
+        if len(self.open) > most:
+            self._drop_oldest(self.open)
+
+    def add_closed(self, key: str, record: R, most: int) -> None:
+        """Add a record that has ended as it began."""
+        self.closed[key] = record
+        if len(self.closed) > most:
+            self._drop_oldest(self.closed)
 
     def end(self, key: str, most: int) -> None:
-        """Close an open record; `most` closed ones are records."""
+        """Close an open record; `most` closed ones are kept."""
         self._move(key, self.open, self.closed, most)
 
     def reopen(self, key: str, most: int) -> None:
-        """Open a closed record again; `most` open ones are records."""
+        """Open a closed record again; `most` open ones are kept."""
         self._move(key, self.closed, self.open, most)
 
     def _move(self, key: str, source: dict[str, R], target: dict[str, R], most: int) -> None:
         record = source.pop(key, None)
         if record is not None:
             target[key] = record
-            self._trim(target, most)
+            if len(target) > most:
+                self._drop_oldest(target)
 
-    def _trim(self, records: dict[str, R], most: int) -> None:
-        if len(records) > most:
-            del records[next(iter(records))]
-            self.older += 1
+    def _drop_oldest(self, records: dict[str, R]) -> None:
+        del records[next(iter(records))]
+        self.older += 1
 
     def entries(self) -> list[R]:
-        """Return everything that is records, in the order in which it began."""
+        """Return everything that is kept, in the order in which it began."""
         return sorted([*self.closed.values(), *self.open.values()], key=_first_sequence)
 
 
@@ -142,12 +150,12 @@ class Records(Struct, omit_defaults=True):
         """Return the records of a kind, to be changed."""
         window = self.windows.get(name)
         if window is None:
-            window = self.windows[name] = JsonWindow()
+            window = self.windows[name] = RecordWindow()
         return window
 
     def read(self, name: str) -> JsonWindow:
         """Return the records of a kind, to be read."""
-        return self.windows.get(name) or JsonWindow()
+        return self.windows.get(name) or RecordWindow()
 
     def older(self, name: str) -> int:
         """Return how many records of a kind left."""
@@ -155,7 +163,9 @@ class Records(Struct, omit_defaults=True):
 
     def count(self, group: str, name: str, more: int | None = 1) -> None:
         """Count more of something."""
-        counts = self.maps.setdefault(group, {})
+        counts = self.maps.get(group)
+        if counts is None:
+            counts = self.maps[group] = {}
         counts[name] = added(counts.get(name, 0), more)
 
     def counted(self, group: str, name: str) -> int:
@@ -165,7 +175,9 @@ class Records(Struct, omit_defaults=True):
 
     def put(self, group: str, name: str, value: Json, most: int) -> None:
         """Keep a value under its name; beyond `most` names, no new ones."""
-        known = self.maps.setdefault(group, {})
+        known = self.maps.get(group)
+        if known is None:
+            known = self.maps[group] = {}
         if name in known or len(known) < most:
             known[name] = value
 
@@ -182,19 +194,24 @@ Rule: TypeAlias = Callable[[Any, Fact], None]
 
 # -- words -----------------------------------------------------------------------------------------
 
-_READERS: Final[dict[str, Callable[..., Json]]] = {
-    "text": text,
-    "named": lambda payload, *names: text(payload, *names) or "unknown",
-    "count": whole,
-    "number": number,
-    "flag": flag,
-    "texts": lambda payload, name: texts(payload, name) or None,
-    "values": lambda payload, name: values(payload, name) or None,
-    "json": lambda payload, name: brief(payload.get(name)),
-    "object": lambda payload, name: brief(part(payload, name)),
-    "never": lambda payload, name: None,
+_READERS: Final[dict[str, str]] = {
+    "text": "text(payload, {})",
+    "named": "text(payload, {}) or 'unknown'",
+    "count": "whole(payload, {})",
+    "number": "number(payload, {})",
+    "flag": "flag(payload, {})",
+    "texts": "texts(payload, {}) or None",
+    "values": "values(payload, {}) or None",
+    "json": "brief(payload.get({}))",
+    "object": "brief(part(payload, {}))",
+    "never": "None",
 }
-"""Kind of a field → how it is read from a payload."""
+"""Kind of a field → how it is read from a payload: an expression, whose `{}` are the names."""
+
+_SHORT_TEXT: Final = (
+    "said[:TEXT_CHARACTERS] if (said := payload.get({})) and isinstance(said, str) else None"
+)
+"""As `text` of one name, without a call: most of what is kept are such texts."""
 
 _KINDS: Final[dict[Any, str]] = {
     Count: "count",
@@ -213,95 +230,78 @@ _KINDS: Final[dict[Any, str]] = {
 
 _WORD: Final = re.compile(r"(\^)?(\w+)(?::(\w+))?(?:\(([\w,]+)\)|=([\w*]+)|(@)|(\+)(\w*))?(\??\??)")
 
+_STORES: Final = {
+    "=": "record[{name!r}] = {value}",
+    "": """value = {value}
+    if value is not None:
+        record[{name!r}] = value
+    elif {name!r} in record:
+        del record[{name!r}]""",
+    "?": """value = {value}
+    if value:
+        record[{name!r}] = value""",
+    "??": """value = {value}
+    if value is not None:
+        record[{name!r}] = value""",
+    "+": """value = {value}
+    if value:
+        record[{name!r}] = added(record.get({name!r}, 0), value)""",
+}
+"""What is behind a word → how the value of its field is kept; `=`: there always is one."""
+
+_NAMES_IN_ROWS: Final = {
+    "TEXT_CHARACTERS": TEXT_CHARACTERS,
+    **{one.__name__: one for one in (added, brief, flag, number, part, text, texts, values, whole)},
+}
+"""What the expressions above call."""
+
 
 class Word(NamedTuple):
     """One word of a row."""
 
     name: str
     """Of the field of the record."""
-    read: Callable[[Fact], Json]
-    how: str = ""
-    """How it changes the field: empty, `?`, `??` or `+`."""
-    attribute: str = ""
-    """What it reads, if that is an attribute of the fact."""
-    literal: str = ""
-    """What it says, if that is the same for all facts."""
-    source: str = ""
-    """The field of the payload that it reads, if that is a text."""
+    value: str
+    """What the field becomes: an expression over `fact` and `payload`."""
+    how: str
+    """How it is kept: a key of `_STORES`."""
 
 
 class FieldRow:
-    """What a fact changes in a record: its words.
+    """What a fact changes in a record: its words, in their order.
+
+    Facts are folded by the million. So a row becomes a function, once, at its first use, in which
+    each word is a statement; a loop over the words takes twice as long.
 
     Args:
         row: The words.
-        first: Fields that whoever makes a record sets besides.
+        is_first: The record has none of these fields yet.
 
     Raises:
         ValueError: One is no word.
     """
 
-    def __init__(self, row: str, first: Sequence[str] = ()) -> None:
-        words = [_word(word) for word in row.split()]
-        self.fields = tuple(word.name for word in words)
-        self._literals: JsonObject = dict.fromkeys(first)
-        self._literals |= {one.name: one.literal for one in words if one.literal}
-        # Most of what is kept stands in the fact itself, or is a text of its payload: the former
-        # is read in one go, the latter without a call for each.
-        of_fact = [word for word in words if word.attribute and not word.how]
-        of_fact = of_fact if len(of_fact) > 1 else []
-        self._names = [word.name for word in of_fact]
-        self._values = attrgetter(*[word.attribute for word in of_fact] or ["type"])
-        self._texts = [(word.name, word.source, word.how) for word in words if word.source]
-        self._words = [
-            (word.name, word.read, word.how)
-            for word in words
-            if word not in of_fact and not word.source and not word.literal
-        ]
-        self._has_payload = bool(self._texts or self._words)
-        self.is_of_payload = not self._names and not self._literals
+    def __init__(self, row: str, *, is_first: bool = False) -> None:
+        self._row, self._words = row, [_word(word) for word in row.split()]
+        if is_first:  # there is nothing to take away
+            self._words = [one._replace(how=one.how or "??") for one in self._words]
+
+    @cached_property
+    def change(self) -> Callable[[JsonObject, Fact, JsonObject], None]:
+        """Return the function of the row: it changes a record by a fact and a payload."""
+        lines = [_STORES[how].format(name=name, value=value) for name, value, how in self._words]
+        source = "\n    ".join(["def change(record, fact, payload):", *lines, "return None"])
+        # All of the source comes from the tables of this package, nothing of it from a fact.
+        scope: dict[str, Any] = dict(_NAMES_IN_ROWS)
+        exec(compile(source, f"<row: {self._row}>", "exec"), scope)
+        change: Callable[[JsonObject, Fact, JsonObject], None] = scope["change"]
+        return change
 
     def made(self, fact: Fact) -> JsonObject:
         """Return the fields that a fact tells."""
-        record: JsonObject = self._literals.copy()
-        for name, value in zip(self._names, self._values(fact), strict=False):
-            if value is not None:
-                record[name] = value
-        if self._has_payload:
-            self.change_by_payload(record, fact)
+        record: JsonObject = {}
+        self.change(record, fact, fact.payload)
         return record
-
-    def change(self, record: JsonObject, fact: Fact) -> None:
-        """Change the fields of a record by what a fact tells."""
-        if self._literals:
-            record.update(self._literals)
-        if self._names:
-            for name, value in zip(self._names, self._values(fact), strict=False):
-                if value is not None:
-                    record[name] = value
-                elif name in record:
-                    del record[name]
-        self.change_by_payload(record, fact)
-
-    def change_by_payload(self, record: JsonObject, fact: Fact) -> None:
-        """Change the fields that the payload tells: all of them, if `is_of_payload`."""
-        payload = fact.payload
-        for name, source, how in self._texts:
-            said = payload.get(source)
-            if said and isinstance(said, str):
-                record[name] = said[:TEXT_CHARACTERS]
-            elif not how and name in record:
-                del record[name]
-        for name, read, how in self._words:
-            value = read(fact)
-            if value is None:
-                if not how and name in record:
-                    del record[name]
-            elif how == "+":
-                if value:
-                    record[name] = added(record.get(name, 0), value)
-            elif value or how != "?":
-                record[name] = value
 
 
 def _word(written: str) -> Word:
@@ -309,27 +309,20 @@ def _word(written: str) -> Word:
     if match is None:
         raise ValueError(f"no word of a row: {written!r}")
     of_fact, name, kind, sources, literal, at, adds, more, how = match.groups()
-    if of_fact or at:
-        attribute = "timestamp" if at else ATTRIBUTES[name]
-        get = attrgetter(attribute)
-        if attribute in OBJECTS:
-            return Word(name, lambda fact: brief(get(fact)), how)
-        return Word(name, get, how, attribute)
+    if at:
+        return Word(name, "fact.timestamp", "=")
+    if of_fact:
+        read = f"fact.{ATTRIBUTES[name]}"
+        return Word(name, f"brief({read})" if ATTRIBUTES[name] in OBJECTS else read, how)
     if literal:
-        return Word(name, _last_word, literal="" if literal == "*" else literal)
+        value = repr(literal) if literal != "*" else "fact.type.rpartition('.')[2]"
+        return Word(name, value, "=")
     if adds:
-        return Word(name, (lambda fact: whole(fact.payload, more)) if more else lambda _: 1, "+")
+        return Word(name, f"whole(payload, {more!r})" if more else "1", "+")
     names = sources.split(",") if sources else [name]
-    reader = _READERS[kind or _KINDS.get(FIELDS.get(names[0], (str, ""))[0], "text")]
-    if len(names) > 1:
-        return Word(name, lambda fact: reader(fact.payload, *names), how)
-    source = names[0]
-    of_text = source if reader is text else ""
-    return Word(name, lambda fact: reader(fact.payload, source), how, source=of_text)
-
-
-def _last_word(fact: Fact) -> str:
-    return fact.type.rpartition(".")[2]
+    kind = kind or _KINDS.get(FIELDS.get(names[0], (str, ""))[0], "text")
+    reader = _SHORT_TEXT if kind == "text" and len(names) == 1 else _READERS[kind]
+    return Word(name, reader.format(", ".join(map(repr, names))), how)
 
 
 # -- kinds of things -------------------------------------------------------------------------------
@@ -343,8 +336,7 @@ class EntityKind:
         fields: What is kept of one, in the order in which documents have it.
         most: How many open ones, and how many that ended.
         key: The id that joins its facts. Without one each fact tells of one more thing.
-        begin: FieldRow of the fact that begins one.
-        every: FieldRow of each fact about one.
+        begin: Row of the fact that begins one.
     """
 
     def __init__(
@@ -353,10 +345,10 @@ class EntityKind:
         self.name, self.most = name, most
         self._fields = ("firstSequence", "lastSequence", *fields.split())
         self._key, self._key_of = key, attrgetter(ATTRIBUTES.get(key, "event_id"))
-        self._begin = FieldRow(begin, ("firstSequence", "lastSequence", *filter(None, (key,))))
+        self._begin = FieldRow(begin, is_first=True)
 
     def of(self, window: JsonWindow, fact: Fact, name: str | None = None) -> JsonObject:
-        """Return the record that a fact is about, new if none is records.
+        """Return the record that a fact is about, new if none is kept.
 
         Args:
             window: Where those of the kind are.
@@ -366,29 +358,37 @@ class EntityKind:
         key: str = name or self._key_of(fact) or "unknown"
         record = window.open.get(key) or window.closed.get(key)
         if record is None:
-            record = self._begin.made(fact)
-            record["firstSequence"], record[self._key] = fact.sequence, key
-            window.begin(key, record, self.most[0])
+            return self._begun(window, fact, key)
         record["lastSequence"] = fact.sequence
         return record
 
-    def made(self, fact: Fact, **more: Json) -> JsonObject:
-        """Return a thing that one fact tells whole, with `more` that no word can say."""
-        record = self._begin.made(fact)
-        record["firstSequence"] = record["lastSequence"] = fact.sequence
-        record.update({name: value for name, value in more.items() if value is not None})
+    def _begun(self, window: JsonWindow, fact: Fact, key: str) -> JsonObject:
+        place = fact.sequence
+        record: JsonObject = {"firstSequence": place, "lastSequence": place, self._key: key}
+        self._begin.change(record, fact, fact.payload)
+        window.begin(key, record, self.most[0])
         return record
 
-    def add(self, records: Records, fact: Fact, **more: Json) -> JsonObject:
-        """Add what `made` returns; it counts as ended."""
-        window, key = records.window(self.name), str(fact.sequence)
-        record = window.open[key] = self.made(fact, **more)
-        window.end(key, self.most[1])
+    def made(self, fact: Fact, payload: JsonObject | None = None) -> JsonObject:
+        """Return a thing that one fact tells whole.
+
+        Args:
+            fact: Tells of it.
+            payload: What is read as the payload of the fact; `None` = its own.
+        """
+        place = fact.sequence
+        record: JsonObject = {"firstSequence": place, "lastSequence": place}
+        self._begin.change(record, fact, fact.payload if payload is None else payload)
         return record
+
+    def add(self, records: Records, record: JsonObject) -> None:
+        """Add a thing that `made` returned; it counts as ended."""
+        window = records.windows.get(self.name) or records.window(self.name)
+        window.add_closed(str(record["firstSequence"]), record, self.most[1])
 
     def added(self, records: Records, fact: Fact) -> None:
         """Add a thing that one fact tells whole."""
-        self.add(records, fact)
+        self.add(records, self.made(fact))
 
     def fold(self, row: str) -> Callable[[JsonWindow, Fact], JsonObject]:
         """Return how a fact changes the thing that it is about, whose record it gives back.
@@ -397,20 +397,20 @@ class EntityKind:
             row: Words. Those behind `if_open` change no record that has ended.
         """
         given, _, guarded = row.partition("if_open")
-        ends, reopens = ">" in row, "<" in row
         always, if_open = _with_status(given), _with_status(guarded)
-        key_of = self._key_of
-        change = always.change_by_payload if always.is_of_payload else always.change
+        key_of, ends, reopens = self._key_of, ">" in row, "<" in row
 
         def folded(window: JsonWindow, fact: Fact) -> JsonObject:
-            record = window.open.get(key_of(fact))
+            key = key_of(fact) or "unknown"
+            record = window.open.get(key) or window.closed.get(key)
             if record is None:
-                record = self.of(window, fact)
+                record = self._begun(window, fact, key)
             else:
                 record["lastSequence"] = fact.sequence
-            change(record, fact)
+            always.change(record, fact, fact.payload)
+            # By the id in the record: one of a damaged model must not pass for a good one.
             if guarded and record[self._key] in window.open:
-                if_open.change(record, fact)
+                if_open.change(record, fact, fact.payload)
             if ends:
                 window.end(record[self._key], self.most[1])
             elif reopens:
@@ -433,7 +433,7 @@ class EntityKind:
         return rule
 
     def shown(self, records: Records) -> list[JsonObject]:
-        """Return everything of the kind that is records, in the order in which it began."""
+        """Return everything of the kind that is kept, in the order in which it began."""
         return self.entries(records.read(self.name))
 
     def entries(self, window: JsonWindow) -> list[JsonObject]:
@@ -445,7 +445,7 @@ class EntityKind:
         return ordered(record, self._fields)
 
 
-def ordered(record: JsonObject, fields: tuple[str, ...]) -> JsonObject:
+def ordered(record: JsonObject, fields: Iterable[str]) -> JsonObject:
     """Return the fields of a record that are known, in this order."""
     return {name: record[name] for name in fields if name in record}
 

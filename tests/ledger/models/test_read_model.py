@@ -210,6 +210,17 @@ def test_a_fact_of_another_session_is_refused_and_changes_nothing(facts: list[Fa
     assert model.encode() == before
 
 
+def test_facts_before_one_out_of_order_stay_folded(facts: list[Fact]) -> None:
+    model = ReadModel()
+    with pytest.raises(FactOutOfOrder, match="fact 9 of session 's' does not follow 5"):
+        model.fold_all([*facts[:5], facts[8]])
+    assert model.encode() == folded(facts[:5]).encode()
+    model.fold_all(facts[5:7])
+    with pytest.raises(FactOutOfOrder, match="a fact of session 'other' in the model of 's'"):
+        model.fold_all([facts[7], msgspec.structs.replace(facts[8], session_id="other")])
+    assert model.encode() == folded(facts[:8]).encode()
+
+
 def test_a_type_of_a_newer_version_is_counted_and_changes_nothing_else(facts: list[Fact]) -> None:
     model = folded(facts[:1])
     model.fold(msgspec.structs.replace(facts[1], type="dream.started"))

@@ -86,11 +86,13 @@ def test_spans_add_up_and_leave_out_what_is_not_known() -> None:
 # -- words -----------------------------------------------------------------------------------------
 
 
-def changed(row: str, record: dict[str, object] | None = None, /, **payload: object) -> object:
+def changed(
+    row: str, record: dict[str, object] | None = None, /, **payload: object
+) -> dict[str, object]:
     """Return a record that a fact changed by a row."""
     fact = Story().tell("tool.result", {**CALL, "output_ref": "o1"}, **payload)
     found = dict(record or {})
-    FieldRow(row).change(found, fact)
+    FieldRow(row).change(found, fact, fact.payload)
     return found
 
 
@@ -128,3 +130,29 @@ def test_a_word_changes_its_field(
 def test_what_is_no_word_is_refused() -> None:
     with pytest.raises(ValueError, match=r"no word of a row: '\?preview'"):
         FieldRow("?preview")
+
+
+def test_fields_stand_in_the_order_of_the_words() -> None:
+    found = changed("endedAt@ preview ^turnId status=done", preview="four")
+    assert list(found) == ["endedAt", "preview", "turnId", "status"]
+
+
+def test_a_row_reads_what_stands_beside_the_payload() -> None:
+    fact = Story().tell("tool.result", CALL, preview="four")
+    record = {"preview": "old"}
+    FieldRow("preview ^turnId").change(record, fact, {"preview": "beside"})
+    assert record == {"preview": "beside", "turnId": "t1"}
+
+
+def test_a_row_of_a_new_record_has_what_is_known() -> None:
+    fact = Story().tell("tool.result", CALL, preview="four")
+    record: dict[str, object] = {}
+    FieldRow("^jobId preview error ^turnId pid", is_first=True).change(record, fact, fact.payload)
+    assert record == {"preview": "four", "turnId": "t1"}
+
+
+def test_an_error_in_a_row_names_it() -> None:
+    fact = Story().tell("tool.result", CALL)
+    with pytest.raises(TypeError) as raised:
+        FieldRow("done+").change({"done": "text"}, fact, fact.payload)
+    assert any("<row: done+>" in str(one.path) for one in raised.traceback)
