@@ -227,6 +227,13 @@ class _Check:
 def _made(value: Any, where: str) -> Component:
     """Return a component, or the plain object of one, as a `Component` with fields that fit."""
     if isinstance(value, Component):
+        if (
+            type(value.id) is type(value.type) is str
+            and type(value.props) is dict
+            and type(value.version) is int
+            and value.version >= 1
+        ):
+            return value  # as nearly all do; what is in the props is looked at below
         try:
             msgspec.convert(value, _Given, from_attributes=True)
         except msgspec.ValidationError:

@@ -23,6 +23,10 @@ SLACK = 16
 """A root component is measured again when at least a 16th of what it may weigh was written to it,
 so that it may weigh that much more before it is refused."""
 
+_ADDING = (Insert, Replace)
+_PUTTING = (Update, Append)
+"""As tuples: a union is made anew each time that it is written."""
+
 
 class Surface:
     """One surface of a session."""
@@ -77,17 +81,20 @@ class Surface:
 
         What an op means for the component that it names is found out when it is applied.
         """
-        ops = [op for change in changes if isinstance(change, PatchChange) for op in change.ops]
-        if len(ops) > self._limits.max_patch_ops:
+        ops = components = 0
+        for change in changes:
+            if isinstance(change, PatchChange):
+                ops += len(change.ops)
+                components += len([op for op in change.ops if isinstance(op, _ADDING)])
+            else:
+                components += len(change.components)
+        if ops > self._limits.max_patch_ops:
             raise ResourceLimit(
-                f"{len(ops)} patch ops in one commit; at most {self._limits.max_patch_ops}: "
+                f"{ops} patch ops in one commit; at most {self._limits.max_patch_ops}: "
                 "await something between them",
                 detail="max_patch_ops",
             )
-        self._check_count(
-            sum(isinstance(op, Insert | Replace) for op in ops)
-            + sum(len(c.components) for c in changes if isinstance(c, RenderChange))
-        )
+        self._check_count(components)
         return [_checked_change(change) for change in changes]
 
     def _check_count(self, count: int) -> None:
@@ -106,9 +113,10 @@ class Surface:
         if change.replace:
             self.tree.clear()
         for index, component in enumerate(change.components):
-            size = self._size(component, f"components[{index}]")
+            where = f"components[{index}]"
+            size = self._size(component, where)
             self.tree.upsert(component, turn)
-            self._placed(component, size, f"components[{index}]")
+            self._placed(component, size, where)
         return change
 
     def _patch(self, op: PatchOp, index: int, turn: str) -> PatchOp:
@@ -122,9 +130,9 @@ class Surface:
 
     def _patch_at(self, op: PatchOp, where: str, turn: str) -> PatchOp:
         _refuse_text_parts(op)
-        if isinstance(op, Update | Append):
+        if isinstance(op, _PUTTING):
             return self._patch_value(op, where, turn)
-        if not isinstance(op, Insert | Replace):
+        if not isinstance(op, _ADDING):
             self.tree.patch(op, turn)
             return op
         size = self._size(op.component, f"{where}.component")
@@ -214,7 +222,7 @@ def _checked_change(change: Change) -> Change:
 
 
 def _checked_op(op: PatchOp, index: int) -> PatchOp:
-    if not isinstance(op, Insert | Replace):
+    if not isinstance(op, _ADDING):
         return op
     where = f"ops[{index}] {OP_NAMES[type(op)]}.component"
     return msgspec.structs.replace(op, component=check_component(op.component, where))
