@@ -219,10 +219,9 @@ class ModelServer:
 
 
 class _HttpServer(ThreadingHTTPServer):
-    """Knows its connections, so that none outlives the test."""
+    """Knows its connections, so that no thread outlives the test: `server_close` joins them all."""
 
-    daemon_threads = True
-    block_on_close = False
+    daemon_threads = False
 
     def __init__(self, model: ModelServer) -> None:
         self.model = model
