@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from arp.hub.outbox import FrameOutbox
 from arp.hub.settings import HubSettings
-from arp.protocol.codec import Encoding
+from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.messages import AgentMessage, Presented, RendererHello, RendererInfo, Resume
 from arp.session.recorded import Batch, Cursor, TextBatch
 from arp.session.session import Session
@@ -117,6 +117,11 @@ class Viewer:
     def group(self) -> FrameGroup:
         """With whom it shares frames."""
         return FrameGroup(self.profile, self.encoding, self.part, self.profile.takes("batch"))
+
+    def frame(self, message: AgentMessage) -> bytes:
+        """Return a message that is too small to be divided for any renderer, as a frame."""
+        frame = encode_json(message)
+        return frame if self.encoding == "json" else recode(frame, self.encoding)
 
     def tell(self, message: AgentMessage) -> None:
         """Send one message to this renderer alone."""
@@ -325,8 +330,6 @@ class SessionDelivery:
             self._reached = batch
             return
         self._reached = batch.cursor
-        for view in self._views.values():
-            view.forget(batch.sequence)
 
     def _deliver_to(
         self, group: FrameGroup, viewers: list[Viewer], batch: TextBatch | Batch

@@ -76,7 +76,7 @@ _REASONS = {
 """What a renderer is told when its session is let go, by close code (protocol.md 5)."""
 
 Reply: TypeAlias = Callable[[AgentMessage], None]
-"""Where the answer to an input goes."""
+"""Takes the answer to an input, and hands it over when what came of the input is durable."""
 
 
 class Hub:
@@ -474,7 +474,7 @@ class Hub:
         """Take an input from a renderer; what is wrong with it is told to that renderer."""
         try:
             live = await self._live_for(viewer, message, principal, workflow)
-            await self._take(live, message, principal, viewer, viewer.tell)
+            await self._take(live, message, principal, viewer, partial(live.answer, viewer))
             if message.input_type == "resize":
                 size = msgspec.convert(message.data, Viewport)
                 viewer.info = msgspec.structs.replace(viewer.info, viewport=size)
@@ -514,8 +514,11 @@ class Hub:
                 live.session.input_log.remember_files(file.ref.sha256 for file in files)
             watching = list(live.viewers.values())
             newest = watching[-1] if watching else None
-            settled = partial(settle, answer)
-            await self._take(live, message, principal, newest, settled, traceparent)
+
+            def reply(message: AgentMessage) -> None:
+                live.after_write(partial(settle, answer, message))
+
+            await self._take(live, message, principal, newest, reply, traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
@@ -608,9 +611,13 @@ class Hub:
         """Carry out what a session asks for, when what it recorded is durable."""
         live.mark()
         for effect in effects:
-            live.after_write(partial(self._do, live, effect, reply))
+            if not isinstance(effect, Acknowledge):
+                live.after_write(partial(self._do, live, effect))
+            elif reply is not None:
+                ack = InputAck(id=effect.input_id, session_id=live.id, turn_id=effect.turn_id)
+                reply(ack)
 
-    def _do(self, live: LiveSession, effect: Effect, reply: Reply | None) -> None:
+    def _do(self, live: LiveSession, effect: RunTurn | StopTurn | ResolveQuestion) -> None:
         match effect:
             case RunTurn(turn_id):
                 self.runner.start(live, turn_id)
@@ -618,9 +625,6 @@ class Hub:
                 self.runner.cancel(live, turn_id)
             case ResolveQuestion(action_id, value):
                 self.runner.resolve(live, action_id, value)
-            case Acknowledge(input_id, turn_id):
-                if reply is not None:
-                    reply(InputAck(id=input_id, session_id=live.id, turn_id=turn_id))
 
     def _write_failed(self, dirty: Sequence[LiveSession], error: ArpError) -> None:
         """Let sessions go whose memory is ahead of the ledger; they come back from the store.

@@ -21,7 +21,7 @@ from arp.access.principal import Key, User
 from arp.hub.delivery import Join, Replay, SessionDelivery, Viewer
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import ArpError
-from arp.protocol.messages import FINAL_STATUSES
+from arp.protocol.messages import FINAL_STATUSES, AgentMessage
 from arp.session.recorded import Batch, TextBatch
 from arp.session.session import Session
 
@@ -40,6 +40,7 @@ class Gathered(Struct, frozen=True):
     expected: int
     batch: TextBatch | Batch
     joins: Sequence[Join]
+    answers: Sequence[tuple[Viewer, bytes]]
     actions: Sequence[Action]
 
 
@@ -66,6 +67,7 @@ class LiveSession:
     __slots__ = (
         "__weakref__",
         "_actions",
+        "_answers",
         "_before",
         "_cache",
         "_grown",
@@ -120,6 +122,8 @@ class LiveSession:
         """Of turns that are not over, who began each, where more than the name is known."""
         self._before: Action | None = None
         """Records what its turn has pending."""
+        self._answers: list[tuple[Viewer, bytes]] = []
+        """Frames for one renderer each, who gets them when what is recorded is durable."""
         self._actions: list[Action] = []
         self._cache: dict[str, Any] | None = None
 
@@ -182,6 +186,11 @@ class LiveSession:
         if not self.gone.done():
             self._before = action
             self.mark()
+
+    def answer(self, viewer: Viewer, message: AgentMessage) -> None:
+        """Send a small message to a renderer when all that is recorded so far is durable."""
+        self._answers.append((viewer, viewer.frame(message)))
+        self.mark()
 
     def after_write(self, action: Action) -> None:
         """Call something when all that is recorded so far is durable."""
@@ -257,14 +266,18 @@ class LiveSession:
         delivery = self.delivery
         if self.is_provisional:
             nothing = msgspec.structs.replace(delivery.cursor, seq=self.stored)
-            batch: TextBatch | Batch = Batch([], [], nothing)
+            batch: TextBatch | Batch = Batch([], [], nothing, nothing.seq)
         else:
             batch = self.session.log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
+        # Never hand out a list that goes on growing: its time is the next write.
+        answers: Sequence[tuple[Viewer, bytes]] = ()
+        if self._answers:
+            answers, self._answers = self._answers, []
         actions: Sequence[Action] = ()
-        if self._actions:  # never hand out a list that goes on growing: its time is the next write
+        if self._actions:
             actions, self._actions = self._actions, []
-        return Gathered(self, self.stored, batch, joins, actions)
+        return Gathered(self, self.stored, batch, joins, answers, actions)
 
     def deliver(self, gathered: Gathered) -> None:
         """Show what has become durable, and do what waited for it."""
@@ -276,6 +289,8 @@ class LiveSession:
             self._grown = None
         for join in gathered.joins:
             self.delivery.finish(join)
+        for viewer, frame in gathered.answers:
+            viewer.outbox.send([frame])
         for action in gathered.actions:
             action()
 

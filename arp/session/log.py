@@ -366,8 +366,14 @@ class Log:
         for one in recorded:
             if one.type in TELLING and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
-        facts = [one.fact(self._writer, at) for one in recorded]
-        return Batch(facts, recorded, self.cursor())
+        cursor, writer = self.cursor(), self._writer
+        facts = [
+            one.fact(writer, at)
+            if isinstance(one, Text)
+            else writer.fact(at, one.sequence, one.type, one.payload, one.ids)
+            for one in recorded
+        ]
+        return Batch(facts, recorded, cursor, cursor.seq)
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
         """Return what tells an input or an end with its time, which the screen gets too."""

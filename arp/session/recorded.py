@@ -51,7 +51,16 @@ class SessionName(Struct, frozen=True):
 class RecordedFact:
     """A recorded fact, or one that is about to be recorded."""
 
-    __slots__ = ("ids", "is_edit", "messages", "payload", "sequence", "turn_id", "type")
+    __slots__ = (
+        "ids",
+        "is_edit",
+        "messages",
+        "payload",
+        "sequence",
+        "translated",
+        "turn_id",
+        "type",
+    )
 
     def __init__(
         self,
@@ -70,14 +79,12 @@ class RecordedFact:
         """Correlation ids of the fact, by field name."""
         self.messages = messages or []
         """What shows it, for a renderer that shows everything."""
+        self.translated: dict[Watcher, list[AgentMessage] | None] | None = None
+        """What shows it for others, by whom they get it from; `None` there: a snapshot."""
         self.turn_id = turn_id
         """The turn that follows it; `None`: it is about none, or a recording plays."""
         self.is_edit = type_name == "queue.changed" and "input" in payload
         """It replaces an input that was sent before."""
-
-    def fact(self, writer: FactWriter, at: str) -> bytes:
-        """Return the fact, encoded."""
-        return writer.fact(at, self.sequence, self.type, self.payload, self.ids)
 
 
 class Text(Struct, eq=False, gc=False):
@@ -178,17 +185,16 @@ class Batch(Struct, frozen=True):
     recorded: list[Recorded]
     cursor: Cursor
     """The cursor of a renderer that has received all of it."""
-
-    @property
-    def sequence(self) -> int:
-        """Of the newest fact."""
-        return self.cursor.seq
+    sequence: int
+    """Of the newest fact."""
 
 
 class AppliedCommit(Struct, frozen=True):
     """A commit that was just applied to a surface."""
 
     at: At
+    fact: RecordedFact
+    """What the log has of it."""
     surface: str
     output: str
     """The list of the surface that its new components joined."""

@@ -439,10 +439,11 @@ class Session:
             ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         changed = {"surface": surface, "changes": stored(applied), **payload}
         messages = commit_messages(at, surface, applied)
-        self.log.add_shown(RecordedFact("artifact.changed", changed, ids, messages))
+        fact = RecordedFact("artifact.changed", changed, ids, messages)
+        self.log.add_shown(fact)
         if "inputId" in payload:
             self.input_log.remember(payload["inputId"], turn_id)
-        commit = AppliedCommit(at, surface, turn, target.tree, applied, "anew" in payload)
+        commit = AppliedCommit(at, fact, surface, turn, target.tree, applied, "anew" in payload)
         for watcher in self.watchers:
             watcher.committed(commit)
 

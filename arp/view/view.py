@@ -6,7 +6,7 @@ its cursor, made from the screen as it is.
 
 A view is called right after each commit, while the screen is as the commit
 left it. What its profile shows natively passes as it is; for the rest the view makes messages of
-its own, and keeps them until the fact of the commit is durable and delivered. Everything else that
+its own, and leaves them on the fact of the commit until that is delivered. Everything else that
 a session records is the same for all profiles but for what `addressed` leaves out.
 """
 
@@ -41,13 +41,10 @@ from arp.view.translate import touched_roots, translated
 class View:
     """The commits of one session for one profile."""
 
-    __slots__ = ("_messages", "_settled", "_shown", "profile")
+    __slots__ = ("_settled", "_shown", "profile")
 
     def __init__(self, profile: Profile, screen: Screen) -> None:
         self.profile = profile
-        self._messages: dict[int, list[AgentMessage] | None] = {}
-        """Of commits that this profile does not take as they are, by sequence; `None`: it needs a
-        snapshot."""
         self._shown: dict[str, ShownRoots] = {}
         """By surface."""
         self._settled: WeakValueDictionary[object, Frames] | None = None
@@ -74,16 +71,21 @@ class View:
         changes = commit.changes
         if commit.is_anew and self.profile.said_hello:
             # Renderers may still show the turn that the id was of before.
-            self._messages[commit.at.seq] = None
+            self._translate(commit.fact, None)
         else:
             made = translated(commit, self.profile, shown)
             if made is None:
-                self._messages[commit.at.seq] = None
+                self._translate(commit.fact, None)
             elif made is not changes:
                 messages = commit_messages(commit.at, commit.surface, _isolated(made))
-                self._messages[commit.at.seq] = messages
+                self._translate(commit.fact, messages)
         if shown.is_needed:
             shown.update(commit.tree, touched_roots(changes, commit.tree))
+
+    def _translate(self, fact: RecordedFact, messages: list[AgentMessage] | None) -> None:
+        if fact.translated is None:
+            fact.translated = {}
+        fact.translated[self] = messages
 
     # -- one that is current -----------------------------------------------------------------------
 
@@ -92,7 +94,9 @@ class View:
         profile = self.profile
         if fact.is_edit and profile.said_hello and not profile.takes("branches"):
             return None
-        return self._messages.get(fact.sequence, fact.messages)
+        if fact.translated is not None:
+            return fact.translated.get(self, fact.messages)
+        return fact.messages
 
     def frames(self, fact: RecordedFact, group: FrameGroup) -> list[bytes] | None:
         """Return the frames that show a fact to a group of this profile.
@@ -125,11 +129,6 @@ class View:
         if group.batch and len(frames) > 1:
             return pack(frames, group.encoding, self.profile.limits.max_message_bytes)
         return frames
-
-    def forget(self, sequence: int) -> None:
-        """Drop the messages of commits up to a sequence: they are delivered."""
-        while self._messages and (first := next(iter(self._messages))) <= sequence:
-            del self._messages[first]
 
     # -- one that comes, or was behind -------------------------------------------------------------
 

@@ -97,6 +97,14 @@ def test_texts_and_other_facts_are_in_the_order_in_which_they_came() -> None:
     assert screen.text("t1") == "ab"
 
 
+def test_drained_fact_has_its_place_its_ids_and_the_time() -> None:
+    of = log()
+    of.add([RecordedFact("run.status", {"n": 1}, {"status": "idle"})])
+    fact = decode(of.drain(AT).facts[0])
+    assert (fact.sequence, fact.type, fact.payload) == (1, "run.status", {"n": 1})
+    assert (fact.status, fact.timestamp) == ("idle", AT)
+
+
 def test_draining_takes_everything_once() -> None:
     of = log()
     assert of.is_empty

@@ -13,19 +13,13 @@ from arp.protocol.messages import (
     Delta,
     DeltaPayload,
 )
-from arp.session.recorded import SAYING, THINKING, RecordedFact, Text, recorded_text
+from arp.session.recorded import SAYING, THINKING, Text, recorded_text
 from arp.view.frames import FrameGroup
 from tests.session.conversation import AT, FULL
 
 WRITER = FactWriter("arp", "s", "main")
 EVERYBODY = FrameGroup(FULL, "json")
 COMMIT = Commit(session_id="s", seq=4, turn_id="t1")
-
-
-def emission(*messages: AgentMessage) -> RecordedFact:
-    fact = RecordedFact("run.status", {"n": 1}, {"status": "idle"}, list(messages))
-    fact.sequence = 4
-    return fact
 
 
 def told(frames: list[bytes] | None, encoding: Encoding = "json") -> list[AgentMessage]:
@@ -39,15 +33,6 @@ def spoken(text: str, kind: str = SAYING) -> Text:
 
 def delta(words: str, **more: Any) -> Delta:
     return Delta(session_id="s", seq=4, turn_id="t1", payload=DeltaPayload(words, **more))
-
-
-# -- facts of which there are few ------------------------------------------------------------------
-
-
-def test_emission_becomes_the_fact_with_its_place_and_ids() -> None:
-    fact = decode(emission().fact(WRITER, AT))
-    assert (fact.sequence, fact.type, fact.payload) == (4, "run.status", {"n": 1})
-    assert (fact.status, fact.timestamp) == ("idle", AT)
 
 
 # -- text ------------------------------------------------------------------------------------------

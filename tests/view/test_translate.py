@@ -18,7 +18,7 @@ from arp.protocol.messages import RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
 from arp.session.projection import At
-from arp.session.recorded import AppliedCommit
+from arp.session.recorded import AppliedCommit, RecordedFact
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.surface import Surface
 from arp.view.profile import Profile, profile_of
@@ -80,7 +80,8 @@ class Stage:
     def told(self, wanted: Profile, *changes: Change, turn: str = "t1") -> Any:
         shown = ShownRoots(wanted, self.on.tree)
         applied = self.commit(turn, *changes)
-        commit = AppliedCommit(At("s", self.seq), "main", turn, self.on.tree, applied, False)
+        fact = RecordedFact("artifact.changed", {}, {})
+        commit = AppliedCommit(At("s", self.seq), fact, "main", turn, self.on.tree, applied, False)
         out = translated(commit, wanted, shown)
         return "the same" if out is applied else out
 

@@ -99,16 +99,17 @@ def test_commit_that_cannot_be_told_is_a_snapshot_for_that_profile() -> None:
     assert view.frames(fact, FrameGroup(TEXT, "json")) is None
 
 
-def test_messages_are_forgotten_with_what_is_delivered() -> None:
+def test_messages_of_a_profile_are_on_their_fact_and_go_with_it() -> None:
     session = begun()
     view = watched(session, TEXT)
-    facts = []
-    for number in range(3):
-        code = Component(f"k{number}", "code-block", {"code": "x=1"})
-        session.commit("t1", "main", [RenderChange([code])])
-        facts.append(newest(session))
-    view.forget(facts[1].sequence)
-    assert [view.messages(fact) is fact.messages for fact in facts] == [True, True, False]
+    code = Component("k", "code-block", {"code": "x=1"})
+    session.commit("t1", "main", [RenderChange([code])])
+    fact = newest(session)
+    assert fact.translated is not None
+    assert list(fact.translated) == [view]
+    assert view.messages(fact) is fact.translated[view]
+    session.commit("t1", "main", [RenderChange([text("b")])])
+    assert newest(session).translated is None
 
 
 # -- what stood there before -----------------------------------------------------------------------
