@@ -132,8 +132,9 @@ class TurnQueue:
 
     def resume(self) -> None:
         """Let the first queued turn start though an agent failed."""
-        self.is_paused = False
-        self._update()
+        if self.is_paused:
+            self.is_paused = False
+            self._update()
 
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject) -> None:
         """Take over what a fact changes.
