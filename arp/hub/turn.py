@@ -87,7 +87,9 @@ class Turn:
         """
         echo = self._session.screen.turns[self.id].inputs[0]
         typed = self._session.input_log.typed.get(self.id)
-        return echo if typed is None else msgspec.structs.replace(echo, data=typed)
+        if typed is None or typed is echo.data:  # nothing in it is a secret
+            return echo
+        return msgspec.structs.replace(echo, data=typed)
 
     @property
     def text(self) -> str:

@@ -13,7 +13,7 @@ import arp.record
 from arp import Turn, ui
 from arp.hub.tool import ToolCall
 from arp.ledger.payload_fields import Delivery
-from arp.protocol.messages import FileRef
+from arp.protocol.messages import Command, FileRef
 from arp.record.processes import RecordedProcess
 from arp.record.recorder import Recorder
 from arp.record.work import (
@@ -60,6 +60,7 @@ SAMPLES: Final[dict[str, Any]] = {
     "attempts": 1,
     "candidates": ["m"],
     "command": ["ls"],
+    "commands": [Command("x")],
     "component": ui.text("x"),
     "components": ui.text("x"),
     "content": b"x",
