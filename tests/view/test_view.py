@@ -11,6 +11,7 @@ from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import (
     AgentMessage,
     Commit,
+    Delta,
     Patch,
     Render,
     RendererCapabilities,
@@ -18,7 +19,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Append, Remove, Reorder, Update
 from arp.protocol.tree import Tree
-from arp.session.recorded import RecordedFact
+from arp.session.recorded import Batch, RecordedFact
 from arp.session.session import Session
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.frames import FrameGroup
@@ -61,6 +62,30 @@ def test_frames_are_the_messages_in_order_in_every_encoding(encoding: Encoding) 
     ]
 
 
+def batch_of(session: Session) -> Batch:
+    batch = session.drain(AT)
+    assert isinstance(batch, Batch)
+    return batch
+
+
+@pytest.mark.parametrize(("is_joined", "count"), [(False, 4), (True, 1)])
+def test_batch_is_its_texts_and_commits_in_order(is_joined: bool, count: int) -> None:
+    """In one frame for renderers with the feature `batch` (protocol.md 2)."""
+    session = begun()
+    view = watched(session, FULL)
+    session.say("t1", "before")
+    session.commit("t1", "main", [RenderChange([text("a")])])
+    session.say("t1", "after")
+    batch = batch_of(session)
+    frames = view.batch_frames(batch, FrameGroup(FULL, "json", batch=is_joined))
+    assert frames is not None
+    assert len(frames) == count
+    first, render, commit, last = decoded(frames)
+    assert (type(render), type(commit)) == (Render, Commit)
+    told = [one.payload.delta for one in (first, last) if isinstance(one, Delta)]
+    assert told == ["before", "after"]
+
+
 def test_commit_is_translated_for_those_who_need_it() -> None:
     session = begun()
     full, lesser = watched(session, FULL), watched(session, TEXT)
@@ -94,9 +119,12 @@ def test_commit_that_cannot_be_told_is_a_snapshot_for_that_profile() -> None:
     session.end_turn("t1", "completed")
     user(session, "again")
     session.commit("t2", "main", [PatchChange([Reorder("g", None)])])
-    fact = newest(session)
+    batch = batch_of(session)
+    fact = batch.recorded[-1]
+    assert isinstance(fact, RecordedFact)
     assert view.messages(fact) is None
     assert view.frames(fact, FrameGroup(TEXT, "json")) is None
+    assert view.batch_frames(batch, FrameGroup(TEXT, "json")) is None
 
 
 def test_messages_of_a_profile_are_on_their_fact_and_go_with_it() -> None:
