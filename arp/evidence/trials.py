@@ -15,9 +15,9 @@ from arp.evidence.derived import readable
 from arp.evidence.manifest import FACTS, TrialOf
 from arp.evidence.sections import CorrelationIds
 from arp.evidence.trajectory import TRAJECTORY, VERSION, Agent, Trajectory
-from arp.ledger.benchmark_names import renamed
+from arp.ledger.benchmark_names import renamed_object
 from arp.ledger.fact import SCHEMA_VERSION, Fact
-from arp.ledger.models.reading import milliseconds, number, part, text, whole
+from arp.ledger.models.reading import milliseconds, number, text, whole
 from arp.protocol.errors import LocalError
 from arp.protocol.json_value import Json, JsonObject
 
@@ -99,11 +99,11 @@ class TrialBook:
             return
         trial = self._trial(fact)
         trial.last_sequence = fact.sequence
-        trial.benchmark = {**trial.benchmark, **_benchmark_of(fact)}
+        trial.benchmark = {**trial.benchmark, **renamed_object(fact.benchmark)}
         trial.refs = {
             **{name: trial.benchmark[name] for name in OF_HARBOR if name in trial.benchmark},
             **trial.refs,
-            **part({"r": renamed(fact.refs)}, "r"),
+            **renamed_object(fact.refs),
         }
         trial.turn_id = fact.turn_id or trial.turn_id
         trial.thread_id = fact.thread_id or trial.thread_id
@@ -127,14 +127,14 @@ class TrialBook:
 
     def _exported(self, fact: Fact) -> None:
         """Record where a trajectory lies that was exported from here."""
-        trial = self.trials.get(text(_benchmark_of(fact), "trialId") or "")
-        path = text(part({"r": fact.refs}, "r"), "path")
+        trial = self.trials.get(text(renamed_object(fact.benchmark), "trialId") or "")
+        path = text(renamed_object(fact.refs), "path")
         if trial is not None and path is not None:
             trial.refs.setdefault("trajectoryRef", f"{path}#{TRAJECTORY}")
 
     def _trial(self, fact: Fact) -> Trial:
         run_id = fact.run_id or "unknown"
-        name = text(_benchmark_of(fact), "trialId") or run_id
+        name = text(renamed_object(fact.benchmark), "trialId") or run_id
         if name not in self.trials:
             self.trials[name] = Trial(
                 session_id=fact.session_id,
@@ -144,11 +144,6 @@ class TrialBook:
                 first_sequence=fact.sequence,
             )
         return self.trials[name]
-
-
-def _benchmark_of(fact: Fact) -> JsonObject:
-    """Return `benchmark` of a fact with the names of now."""
-    return part({"b": renamed(fact.benchmark)}, "b")
 
 
 class TrialPart:
@@ -169,7 +164,7 @@ class TrialPart:
         self._measured.take(fact)
         if not fact.type.startswith("benchmark."):
             return
-        told = text(_benchmark_of(fact), "trialId") or fact.run_id
+        told = text(renamed_object(fact.benchmark), "trialId") or fact.run_id
         if told not in (None, self._id):
             return
         self._book.take(fact)

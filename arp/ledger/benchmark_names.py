@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from arp.protocol.json_value import Json
+from arp.protocol.json_value import Json, JsonObject
 
 RENAMED: Final = {
     "changedVariable": "singleChangedVariable",
@@ -30,3 +30,8 @@ def renamed(value: Json) -> Json:
     if not isinstance(value, dict) or RENAMED.keys().isdisjoint(value):
         return value
     return {RENAMED.get(name, name): found for name, found in value.items()}
+
+
+def renamed_object(value: Json) -> JsonObject:
+    """Return an object as `renamed` does, and an empty one for what is no object."""
+    return renamed(value) if isinstance(value, dict) else {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from arp.ledger.benchmark_names import renamed
+from arp.ledger.benchmark_names import renamed, renamed_object
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import LIST_ITEMS, brief, number, part, text, texts, whole
 from arp.ledger.models.records import EntityKind, FieldRow, JsonWindow, Records, RecordWindow, Rule
@@ -570,13 +570,8 @@ _ABOUT: Final = FieldRow(
 )
 
 
-def _beside(said: Json) -> JsonObject:
-    """Return what stands beside the payload of a fact, with the names of now."""
-    return renamed(said) if isinstance(said, dict) else {}
-
-
 def _dataset(records: Records, fact: Fact) -> None:
-    said = _beside(fact.benchmark)
+    said = renamed_object(fact.benchmark)
     told = {
         "datasetId": text(said, "datasetId"),
         "datasetVersion": text(said, "datasetVersion"),
@@ -586,14 +581,14 @@ def _dataset(records: Records, fact: Fact) -> None:
 
 
 def _configuration(records: Records, fact: Fact) -> None:
-    name = text(_beside(fact.benchmark), "configurationId") or "unknown"
+    name = text(renamed_object(fact.benchmark), "configurationId") or "unknown"
     value = brief(part(fact.payload, "configuration"))
     records.put("configurations", name, value, MOST_CONFIGURATIONS)
 
 
 def _trial(records: Records, fact: Fact) -> JsonObject:
     """Return the trial that a fact names, by its id, else by its run; new if none is kept."""
-    said = _beside(fact.benchmark)
+    said = renamed_object(fact.benchmark)
     name = text(said, "trialId") or fact.run_id or "unknown"
     trial = TRIALS.of(records.window("trials"), fact, name)
     _ABOUT.change(trial, fact, said)
@@ -634,7 +629,10 @@ def _rewarded(records: Records, fact: Fact) -> None:
 
 
 def _compared(records: Records, fact: Fact) -> None:
-    comparison, refs = COMPARISONS.made(fact, _beside(fact.comparison)), brief(renamed(fact.refs))
+    comparison, refs = (
+        COMPARISONS.made(fact, renamed_object(fact.comparison)),
+        brief(renamed(fact.refs)),
+    )
     _REASON.change(comparison, fact, fact.payload)
     if refs is not None:
         comparison["refs"] = refs
