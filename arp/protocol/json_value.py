@@ -50,7 +50,10 @@ def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
     It looks at one level of nesting after the other: a level costs a few calls however many values
     it has, since a peer may send a million of them.
     """
-    if type(value) is dict and depth > 0 and set(map(type, value)) <= _TEXT:
+    kind = type(value)
+    if kind not in (dict, list):
+        return kind in _ALWAYS_PLAIN or (kind in _NUMBERS and _numbers_fit([value]))
+    if kind is dict and depth > 0 and set(map(type, value)) <= _TEXT:
         # The props of most components are a few texts: their one level is all there is to look at.
         level, depth = list(value.values()), depth - 1
     else:
