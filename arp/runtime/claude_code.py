@@ -40,6 +40,7 @@ from arp.runtime.errors import (
 from arp.runtime.feed import SessionFeed
 
 if TYPE_CHECKING:
+    from arp.runtime.claude_process import ProcessStart
     from arp.runtime.claude_session import ClaudeSession
 
 EXTRA_MISSING = (
@@ -68,8 +69,20 @@ IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 FILE_TYPES = frozenset({"application/pdf"})
 """The same; and any text."""
 
-_INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+NEW_SESSION_COMMANDS = frozenset({"/clear", "/new", "/reset"})
+"""Commands after which Claude Code has another session: nobody would find this one's turns."""
+
+_INHERITED = (
+    "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+    "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
+    "NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "SSL_CERT_FILE",
+)  # fmt: skip
 _INHERITED_PREFIXES = ("ANTHROPIC_", "CLAUDE_")
+_OF_A_PARENT = (
+    "CLAUDE_CODE_CHILD_", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION_", "CLAUDE_EFFORT", "CLAUDE_PID",
+)  # fmt: skip
+"""What Claude Code gives to its own commands: this process may be one of them."""
 
 
 def usual_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -77,7 +90,8 @@ def usual_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
+        if name in _INHERITED
+        or (name.startswith(_INHERITED_PREFIXES) and not name.startswith(_OF_A_PARENT))
     }
 
 
@@ -235,7 +249,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         self._check_choices(request.model, request.mode, request.provider)
         if problem := await self._problem():
             raise Unavailable(problem)
-        session_type = await asyncio.to_thread(_session_type)
+        session_type, process_start = await asyncio.to_thread(_types_with_sdk)
         session = session_type(
             session_id,
             feed,
@@ -248,8 +262,9 @@ class ClaudeCodeRuntime(DrivenRuntime):
         if servers:
             command += ["--mcp-config", servers]
         environment = {**self.environment, **self.options.providers.get(request.provider, {})}
+        start = process_start(command, environment, request.cwd or str(self.cwd))
         try:
-            await session.start(command, environment, request.cwd or str(self.cwd), request.model)
+            await session.start(start, request.model)
         except Unavailable as failed:
             raise _why_it_does_not_start(failed, session_id) from failed
         finally:
@@ -307,6 +322,11 @@ class ClaudeCodeRuntime(DrivenRuntime):
 
     def _check_message(self, message: ari.RuntimeMessage) -> None:
         check_message(message, self.part_types)
+        first = message.content.split(maxsplit=1)[:1]
+        if first and first[0] in NEW_SESSION_COMMANDS:
+            raise InvalidArgument(
+                f"message.content: {first[0]} begins another session; create one instead"
+            )
         for number, part in enumerate(message.parts):
             check_part(part, f"message.parts[{number}]")
 
@@ -442,11 +462,12 @@ class ClaudeCodeRuntime(DrivenRuntime):
         session.request = msgspec.structs.replace(session.request, **chosen)
 
 
-def _session_type() -> type[ClaudeSession]:
-    """Return the class that needs the SDK; in a thread, because the import takes a second."""
+def _types_with_sdk() -> tuple[type[ClaudeSession], type[ProcessStart]]:
+    """Return the classes that need the SDK; in a thread, because the import takes a second."""
+    from arp.runtime.claude_process import ProcessStart
     from arp.runtime.claude_session import ClaudeSession
 
-    return ClaudeSession
+    return ClaudeSession, ProcessStart
 
 
 def _why_it_does_not_start(failed: Unavailable, session_id: str) -> AriError:
@@ -487,6 +508,7 @@ def commands_of(info: Mapping[str, Any]) -> list[ari.ListedItem]:
     return [
         ari.ListedItem(one["name"], one.get("description", ""), hint=one.get("argumentHint", ""))
         for one in info.get("commands") or ()
+        if f"/{one['name']}" not in NEW_SESSION_COMMANDS
     ]
 
 

@@ -86,6 +86,8 @@ class MessageReader:
         """Which messages of the model came as deltas, and what of them."""
         self._names: dict[str, str] = {}
         """Names of tool calls: a sub-agent's can outlive the turn in which they were made."""
+        self._todos: dict[str, JsonObject] = {}
+        """The agent's list, by the ids of its tasks."""
         self._request_id = ""
         """Of the request to the model whose answer streams in, and its model."""
         self._request_model = ""
@@ -250,8 +252,6 @@ class MessageReader:
             call_id, name, tool_input, summary=summary_of(name, tool_input), kind=kind_of(name),
             **details,
         )  # fmt: skip
-        if name == "TodoWrite" and isinstance(tool_input.get("todos"), list):
-            self._feed.tell(Lifecycle.PLAN, todos=todos_of(tool_input["todos"]))
 
     # -- what tools return -----------------------------------------------------------------------
 
@@ -287,6 +287,28 @@ class MessageReader:
         if _is_denied(call_id, line.get("tool_result_meta") or ()):
             details["denied"] = True
         self._feed.tool_result(call_id, content, name=name, is_error=is_error, **details)
+        if isinstance(returned, dict) and not line.get("parent_tool_use_id"):
+            self._plan(name, returned)
+
+    def _plan(self, tool_name: str, returned: Line) -> None:
+        """Take a change of the agent's list: all of it at once, or one task."""
+        if tool_name == "TodoWrite" and isinstance(returned.get("newTodos"), list):
+            self._todos = {
+                str(number): _todo(todo.get("content"), todo.get("status"))
+                for number, todo in enumerate(returned["newTodos"])
+            }
+        elif tool_name == "TaskCreate" and isinstance(returned.get("task"), dict):
+            task = returned["task"]
+            self._todos[str(task["id"])] = _todo(task.get("subject"), "pending")
+        elif tool_name == "TaskUpdate" and returned.get("success"):
+            task_id = str(returned["taskId"])
+            status = (returned.get("statusChange") or {}).get("to")
+            known = self._todos.pop(task_id, _todo(f"Task {task_id}", "pending"))
+            if status != "deleted":
+                self._todos[task_id] = _todo(known["text"], status) if status else known
+        else:
+            return
+        self._feed.tell(Lifecycle.PLAN, todos=list(self._todos.values()))
 
     # -- the end of a turn -----------------------------------------------------------------------
 
@@ -370,16 +392,8 @@ def summary_of(tool_name: str, tool_input: JsonObject) -> str:
     return json.dumps(tool_input, ensure_ascii=False) if tool_input else ""
 
 
-def todos_of(todos: list[Json]) -> list[Json]:
-    """Return the agent's list as a `plan` event has it."""
-    return [
-        {
-            "text": str(todo.get("content", "")),
-            "status": _TODO_STATES.get(str(todo.get("status")), "pending"),
-        }
-        for todo in todos
-        if isinstance(todo, dict)
-    ]
+def _todo(text: Json, status: object) -> JsonObject:
+    return {"text": str(text), "status": _TODO_STATES.get(str(status), "pending")}
 
 
 def intended_diffs(tool_name: str, tool_input: JsonObject) -> Iterator[JsonObject]:

@@ -17,9 +17,11 @@ from contextlib import suppress
 from typing import Any
 
 import claude_agent_sdk as sdk
+import msgspec
 
 from arp.runtime.claude_messages import Line
 from arp.runtime.errors import RuntimeInternal, Unavailable
+from arp.runtime.orphans import ended_with_us, kill_marked
 
 MAX_LINE_BYTES = 64 * 2**20
 """A message: images and outputs of tools come whole."""
@@ -30,30 +32,38 @@ TERMINATE_GRACE_S = 2.0
 KEPT_ERROR_LINES = 20
 
 
+class ProcessStart(msgspec.Struct, frozen=True):
+    """How a process is started."""
+
+    command: Sequence[str]
+    """The program and its arguments."""
+    environment: Mapping[str, str]
+    """The whole environment of the process."""
+    cwd: str
+    """Where it works."""
+
+
 class ClaudeProcess(sdk.Transport):
     """One process; `on_line` gets each message before the SDK does, in order.
 
     Args:
-        command: The program and its arguments.
-        environment: The whole environment of the process.
-        cwd: Where it works.
+        session_id: Of the session that it works for.
+        start: How it is started.
         on_line: Gets each message that the process writes.
         on_error_line: Gets each line of its standard error.
     """
 
     def __init__(
         self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        cwd: str,
+        session_id: str,
+        start: ProcessStart,
         on_line: Callable[[Line], None],
         on_error_line: Callable[[str], None],
     ) -> None:
         self.errors: deque[str] = deque(maxlen=KEPT_ERROR_LINES)
         """The last lines of its standard error."""
-        self._command = command
-        self._environment = dict(environment)
-        self._cwd = cwd
+        self._session_id = session_id
+        self._start = start
         self._on_line = on_line
         self._on_error_line = on_error_line
         self._process: Process | None = None
@@ -73,17 +83,17 @@ class ClaudeProcess(sdk.Transport):
         """
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *self._command,
+                *ended_with_us(self._start.command),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
-                env=self._environment,
-                cwd=self._cwd,
+                env=dict(self._start.environment),
+                cwd=self._start.cwd,
                 start_new_session=True,
                 limit=MAX_LINE_BYTES,
             )
         except OSError as failed:
-            problem = f"{self._command[0]} cannot be started: {failed.strerror}"
+            problem = f"{self._start.command[0]} cannot be started: {failed.strerror}"
             raise Unavailable(problem) from failed
         self._error_reader = asyncio.get_running_loop().create_task(self._read_errors())
 
@@ -151,6 +161,7 @@ class ClaudeProcess(sdk.Transport):
             if self._error_reader is not None:
                 async with asyncio.timeout(TERMINATE_GRACE_S):
                     await asyncio.wait([self._error_reader])
+        await self._end_commands()
         code = self._process.returncode
         if code is None:
             how = "closed its output"
@@ -196,6 +207,7 @@ class ClaudeProcess(sdk.Transport):
             if not await self._ends_within(TERMINATE_GRACE_S):
                 self.signal(signal.SIGKILL)
                 await self._ends_within(TERMINATE_GRACE_S)
+                await self._end_commands()
         if self._error_reader is not None:
             self._error_reader.cancel()
             await asyncio.wait([self._error_reader])
@@ -220,6 +232,14 @@ class ClaudeProcess(sdk.Transport):
         if self._process is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
+
+    async def _end_commands(self) -> None:
+        """End what the process has left: it could not do that itself if it was killed.
+
+        Its commands run in sessions of their own, with its id in their environment.
+        """
+        marks = {"CLAUDE_PID": str(self.pid), "CLAUDE_CODE_SESSION_ID": self._session_id}
+        await asyncio.to_thread(kill_marked, marks)
 
     def is_ready(self) -> bool:
         """Return whether messages can be written."""

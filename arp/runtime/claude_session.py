@@ -6,7 +6,7 @@ import asyncio
 import base64
 import signal
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -15,10 +15,11 @@ from claude_agent_sdk._errors import MessageParseError
 
 from arp.runtime import types as ari
 from arp.runtime.claude_messages import MessageReader, kind_of, summary_of
-from arp.runtime.claude_process import ClaudeProcess
+from arp.runtime.claude_process import ClaudeProcess, ProcessStart
 from arp.runtime.errors import (
     AriError,
     Canceled,
+    DeadlineExceeded,
     FailedPrecondition,
     InvalidArgument,
     RuntimeInternal,
@@ -26,6 +27,8 @@ from arp.runtime.errors import (
 )
 from arp.runtime.feed import PendingPermission, SessionFeed
 
+CONTROL_S = 10.0
+"""How long an interrupt or a switch may take."""
 INTERRUPT_S = 2.0
 """How long an interrupt may take when a session is closed in the middle of a turn."""
 DENIED = "The user does not allow this."
@@ -84,25 +87,22 @@ class ClaudeSession:
         self._closed = asyncio.Event()
         self._tasks: set[asyncio.Task[object]] = set()
 
-    async def start(
-        self, command: Sequence[str], environment: Mapping[str, str], cwd: str, model: str
-    ) -> None:
+    async def start(self, start: ProcessStart, model: str) -> None:
         """Start the process and wait until it is ready.
 
         Raises:
             Unavailable: It cannot be started.
         """
-        options = sdk.ClaudeAgentOptions(can_use_tool=self._can_use_tool, env=dict(environment))
-        process = ClaudeProcess(command, environment, cwd, self._on_line, self._on_error_line)
+        options = sdk.ClaudeAgentOptions(can_use_tool=self._can_use_tool)
+        process = ClaudeProcess(self.session_id, start, self._on_line, self._on_error_line)
         self.process = process
         self._client = sdk.ClaudeSDKClient(options, process)
         try:
             await self._client.connect()
-        except AriError:
+        except BaseException as failed:
             await process.close()
-            raise
-        except Exception as failed:
-            await process.close()
+            if isinstance(failed, AriError) or not isinstance(failed, Exception):
+                raise
             raise Unavailable(f"Claude Code does not start: {failed}") from failed
         self.info = await self._client.get_server_info() or {}
         self._reader.reported(self._resolved(model), self.info.get("current_permission_mode"))
@@ -152,9 +152,10 @@ class ClaudeSession:
         was_busy = self._reader.is_busy
         self._is_cancelling = True
         try:
-            await client.interrupt()
-            for task_id in [] if was_busy else list(self._reader.background_agents):
-                await client.stop_task(task_id)
+            async with asyncio.timeout(CONTROL_S):
+                await client.interrupt()
+                for task_id in [] if was_busy else list(self._reader.background_agents):
+                    await client.stop_task(task_id)
         except AriError:
             raise
         except Exception as failed:
@@ -184,11 +185,16 @@ class ClaudeSession:
         await self._switch(lambda client: client.set_permission_mode(wanted), "mode")
         return self.mode
 
-    async def _switch(self, call: Callable[[sdk.ClaudeSDKClient], Any], field: str) -> None:
+    async def _switch(
+        self, call: Callable[[sdk.ClaudeSDKClient], Awaitable[None]], field: str
+    ) -> None:
         try:
-            await call(self._open_client())
-        except (AriError, sdk.ClaudeSDKError):
+            async with asyncio.timeout(CONTROL_S):
+                await call(self._open_client())
+        except AriError:
             raise
+        except TimeoutError:
+            raise DeadlineExceeded(f"{field}: Claude Code does not answer") from None
         except Exception as failed:
             # The SDK has no class of its own for what Claude Code refuses.
             raise InvalidArgument(f"{field}: {failed}") from failed
@@ -230,7 +236,11 @@ class ClaudeSession:
         self.model, self.mode = self._reader.model, self._reader.mode
         if self._is_cancelling and line.get("subtype") == "init":
             # The interrupt came before the message was begun, and did not count for it.
-            self._run(self.cancel(()))
+            self._run(self._interrupt_again())
+
+    async def _interrupt_again(self) -> None:
+        with suppress(AriError):  # The process is gone, which is told by itself.
+            await self.cancel(())
 
     def _run(self, work: Coroutine[Any, Any, object]) -> None:
         task: asyncio.Task[object] = asyncio.get_running_loop().create_task(work)

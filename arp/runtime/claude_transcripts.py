@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -232,7 +233,7 @@ def past_message(
     """Return a message of a transcript; `results` has what the tools returned, by call."""
     known_role: Literal["user", "assistant"] = "assistant" if role == "assistant" else "user"
     if isinstance(content, str):
-        return RuntimeMessage(role=known_role, content=content)
+        return _past_text(known_role, content)
     blocks = [block for block in content if isinstance(block, dict)] if _is_list(content) else []
     return RuntimeMessage(
         role=known_role,
@@ -247,6 +248,16 @@ def past_message(
         ),
         thinking="\n".join(b["thinking"] for b in blocks if b.get("type") == "thinking"),
     )
+
+
+def _past_text(role: Literal["user", "assistant"], content: str) -> RuntimeMessage:
+    """Return a text; a command is kept with tags around its parts."""
+    name = re.search(r"<command-name>(.*?)</command-name>", content)
+    if name is None:
+        return RuntimeMessage(role=role, content=content)
+    arguments = re.search(r"<command-args>(.*?)</command-args>", content, re.DOTALL)
+    command = f"{name[1]} {arguments[1] if arguments else ''}".strip()
+    return RuntimeMessage(role=role, content=command)
 
 
 def _is_list(content: object) -> TypeGuard[list[Any]]:

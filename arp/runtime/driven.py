@@ -439,11 +439,18 @@ class DrivenRuntime(ABC):
     async def _open_new(self, request: ari.CreateSessionRequest) -> OpenSession:
         session = OpenSession(self, request)
         session.native = await self._create(request, session.feed)
+        await self._end_if_closed(session.native)
         session_id = session.native.session_id
         self._sessions[session_id] = session
         session.feed.opened(session_id, ari.Lifecycle.CREATED)
         self._opened(session)
         return session
+
+    async def _end_if_closed(self, native: NativeSession) -> None:
+        """End what was started while the runtime was closed: nobody else would."""
+        if self._is_closed:
+            await native.aclose()
+            self._check_open()
 
     def _session_to_resume(self, request: ari.ResumeSessionRequest) -> OpenSession:
         return OpenSession(
@@ -485,6 +492,7 @@ class DrivenRuntime(ABC):
         else:
             session.native = await self._resume(request, feed)
             lifecycle = ari.Lifecycle.RESUMED
+        await self._end_if_closed(session.native)
         session.log.reopen()
         self._sessions[request.session_id] = session
         feed.opened(request.session_id, lifecycle)

@@ -311,21 +311,35 @@ async def test_question_of_the_agent_is_answered_by_changed_input(
     assert "Blue" in (model_server.last_tool_result() or "")
 
 
-def test_todo_list_is_a_plan() -> None:
-    """The tool is switched off in the version that is tested with."""
-    feed = RecordedFeed()
+async def test_todo_list_is_a_plan(claude_cli: Cli) -> None:
+    cli = claude_cli.but(CLAUDE_CODE_ENABLE_TODO_TOOLS="true", CLAUDE_CODE_ENABLE_TASKS="false")
+    runtime = runtime_of(cli)
+    caller = await created(runtime)
+    states = {"read": "completed", "write": "in_progress", "test": "pending"}
     todos = [
-        {"content": "read", "status": "completed"},
-        {"content": "write", "status": "in_progress"},
-        {"content": "test", "status": "pending"},
+        {"content": text, "status": status, "activeForm": text} for text, status in states.items()
     ]
-    block = {"type": "tool_use", "id": "t1", "name": "TodoWrite", "input": {"todos": todos}}
-    feed.reader.read({"type": "assistant", "message": {"id": "m", "content": [block]}})
-    assert only(feed.events, "plan").details["todos"] == [
+    events = await caller.turn(f"tool: TodoWrite {json.dumps({'todos': todos})}")
+    assert only(events, "plan").details["todos"] == [
         {"text": "read", "status": "done"},
         {"text": "write", "status": "active"},
         {"text": "test", "status": "pending"},
     ]
+    await runtime.close()
+
+
+async def test_tasks_are_a_plan(claude_cli: Cli) -> None:
+    runtime = runtime_of(claude_cli.but(CLAUDE_CODE_ENABLE_TODO_TOOLS="true"))
+    caller = await created(runtime)
+    for name in ("read", "write"):
+        await caller.turn(f'tool: TaskCreate {{"subject": "{name}", "description": "d"}}')
+    events = await caller.turn('tool: TaskUpdate {"taskId": "1", "status": "in_progress"}')
+    plan = only(events, "plan").details["todos"]
+    assert sorted(plan, key=str) == [
+        {"text": "read", "status": "active"},
+        {"text": "write", "status": "pending"},
+    ]
+    await runtime.close()
 
 
 def test_rate_limit_and_texts_that_come_whole() -> None:
@@ -338,6 +352,18 @@ def test_rate_limit_and_texts_that_come_whole() -> None:
     feed.reader.read({"type": "assistant", "message": {"id": "m", "content": content}})
     assert merged(feed.events)[-2:] == ["thinking", "text"]
     assert text_of(feed.events) == "whole"
+
+
+def test_end_of_its_own_turn_does_not_end_ours() -> None:
+    """A message can reach Claude Code when it has just begun a turn by itself."""
+    feed = RecordedFeed()
+    feed.reader.sent("ours", "hello")
+    end = {"type": "result", "subtype": "success", "is_error": False, "result": "done"}
+    feed.reader.read({**end, "origin": {"kind": "task-notification"}})
+    feed.reader.read({**end, "user_message_uuids": ["another"]})
+    assert not any(event.done for event in feed.events)
+    feed.reader.read({**end, "user_message_uuids": ["ours"]})
+    assert [event.content for event in feed.events if event.done] == ["done"]
 
 
 class RecordedFeed:
@@ -547,6 +573,58 @@ async def test_killed_program_ends_the_turn_and_the_session_is_resumed(
     assert (await caller.turn("echo: back"))[-1].content == "back"
 
 
+async def test_command_of_a_killed_program_is_ended(
+    runtime: ClaudeCodeRuntime, claude_cli: Cli
+) -> None:
+    caller = await created(runtime)
+    await caller.turn("hello")
+    await runtime.close_session(ari.CloseSessionRequest(caller.session_id))
+    caller = await Caller.resume(runtime, caller.session_id)
+    await command_that_runs(caller, claude_cli.cwd)
+    process = psutil.Process(pid_of(runtime, caller))
+    commands = process.children(recursive=True)
+    assert commands
+    process.kill()
+    await caller.until(lambda event: event.lifecycle is ari.Lifecycle.FAILED)
+    _, alive = psutil.wait_procs(commands, timeout=10)
+    assert alive == []
+
+
+HOST = """
+import asyncio, json, sys
+from arp.runtime import types as ari
+from arp.runtime.claude_code import ClaudeCodeRuntime
+
+async def main():
+    runtime = ClaudeCodeRuntime(cwd=sys.argv[1], environment=json.loads(sys.argv[2]))
+    session = (await runtime.create_session(ari.CreateSessionRequest(model="fake-1"))).session
+    events = await runtime.session_events(ari.SessionEventsRequest(session.session_id, 0))
+    message = ari.RuntimeMessage(content="run: echo running > pipe; sleep 61.5")
+    await runtime.send_message(ari.SendMessageRequest(session.session_id, message))
+    async for event in events:
+        if event.permission:
+            allow = ari.PermissionResponse("allow")
+            await runtime.respond_permission(
+                ari.RespondPermissionRequest(session.session_id, event.request_id, allow)
+            )
+
+asyncio.run(main())
+"""
+
+
+async def test_no_process_outlives_a_killed_host(claude_cli: Cli) -> None:
+    async with signpost(claude_cli.cwd / "pipe") as written, asyncio.timeout(20):
+        arguments = (str(claude_cli.cwd), json.dumps(claude_cli.environment))
+        host = await asyncio.create_subprocess_exec(sys.executable, "-c", HOST, *arguments)
+        await written.wait()
+    started = psutil.Process(host.pid).children(recursive=True)
+    assert len(started) > 1
+    host.kill()
+    await host.wait()
+    _, alive = await asyncio.to_thread(psutil.wait_procs, started, timeout=10)
+    assert alive == []
+
+
 async def test_killed_program_with_a_permission_open(
     runtime: ClaudeCodeRuntime, claude_cli: Cli
 ) -> None:
@@ -724,6 +802,7 @@ def test_usual_environment_has_no_secrets_of_others() -> None:
         "AWS_SECRET_ACCESS_KEY": "no",
         "GITHUB_TOKEN": "no",
         "DATABASE_URL": "no",
+        "CLAUDE_CODE_MESSAGING_TOKEN": "no",
     }
     assert usual_environment(parent) == {
         name: value for name, value in parent.items() if value != "no"
@@ -794,6 +873,18 @@ async def test_notes_on_standard_output_are_told_and_do_no_harm(
     caller = await created(runtime)
     assert (await caller.turn("hello"))[-1].content == "Hello from the model."
     await runtime.close()
+
+
+async def test_command_that_begins_another_session_is_refused(runtime: ClaudeCodeRuntime) -> None:
+    caller = await created(runtime)
+    with pytest.raises(InvalidArgument, match="/clear begins another session; create one"):
+        await caller.send("/clear")
+    listed = (await runtime.list_commands(ari.ListItemsRequest(caller.session_id))).items
+    assert "clear" not in [one.name for one in listed]
+    events = await caller.turn("/cost")
+    assert "Estimated cost" in text_of(events)
+    history = await runtime.get_session_history(ari.GetSessionHistoryRequest(caller.session_id))
+    assert [one.content for one in history.messages] in (["/cost"], ["/usage"])
 
 
 @pytest.mark.parametrize("garbage", ['{"type": "assistant"}', '{"type": "ass', '{"type": 7}}'])
