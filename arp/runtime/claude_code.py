@@ -235,9 +235,17 @@ class ClaudeCodeRuntime(DrivenRuntime):
 
     async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> ClaudeSession:
         session_id = request.session_id
-        if await asyncio.to_thread(self._transcripts.path_of, session_id) is None:
+        if await asyncio.to_thread(self._transcripts.path_of, session_id) is not None:
+            return await self._started(session_id, f"--resume={session_id}", request, feed)
+        if not self._began_nothing(session_id):
             raise NotFound(f"there is no session {session_id!r:.80}")
-        return await self._started(session_id, f"--resume={session_id}", request, feed)
+        return await self._started(session_id, f"--session-id={session_id}", request, feed)
+
+    def _began_nothing(self, session_id: str) -> bool:
+        """Return whether a session is ours, and was ended before Claude Code wrote its file."""
+        known = self._sessions.get(session_id)
+        native: Any = known.native if known is not None else None
+        return native is not None and not native.has_ended_a_turn
 
     async def _started(
         self,

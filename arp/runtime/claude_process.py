@@ -169,7 +169,8 @@ class ClaudeProcess(sdk.Transport):
             how = f"was ended by {signal.Signals(-code).name}"
         else:
             how = f"ended with exit code {code}"
-        last = self.errors[-1] if self.errors else ""
+        is_its_own_end = code is not None and code > 0
+        last = self.errors[-1] if self.errors and is_its_own_end else ""
         return f"Claude Code {how}" + (f": {last}" if last else "")
 
     async def _read_errors(self) -> None:

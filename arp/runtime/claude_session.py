@@ -75,6 +75,7 @@ class ClaudeSession:
         self.info: dict[str, Any] = {}
         """What Claude Code said of itself when it was started: commands, models."""
         self.process: ClaudeProcess | None = None
+        self.has_ended_a_turn = False
         self._feed = feed
         self._modes = modes
         self._keeps_rules = keeps_rules
@@ -271,6 +272,7 @@ class ClaudeSession:
     def _turn_ended(self) -> None:
         """Ask again what sub-agents still want to know: they go on when the turn has ended."""
         self._is_cancelling = False
+        self.has_ended_a_turn = True
         for asked in list(self._asked):
             if not asked.answer.done():
                 self._ask(asked)

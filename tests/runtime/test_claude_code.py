@@ -573,6 +573,19 @@ async def test_killed_program_ends_the_turn_and_the_session_is_resumed(
     assert (await caller.turn("echo: back"))[-1].content == "back"
 
 
+async def test_program_that_is_killed_before_its_first_turn_is_kept(
+    runtime: ClaudeCodeRuntime,
+) -> None:
+    caller = await created(runtime)
+    pid = pid_of(runtime, caller)
+    os.kill(pid, signal.SIGSTOP)
+    await caller.send("hello")
+    os.kill(pid, signal.SIGKILL)
+    await caller.until(lambda event: event.lifecycle is ari.Lifecycle.FAILED)
+    caller = await Caller.resume(runtime, caller.session_id)
+    assert (await caller.turn("hello"))[-1].content == "Hello from the model."
+
+
 async def test_command_of_a_killed_program_is_ended(
     runtime: ClaudeCodeRuntime, claude_cli: Cli
 ) -> None:
