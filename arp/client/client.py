@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Unpack
+from typing import Literal, Unpack
 
 from arp.client.callbacks import CallbackRunner, Callbacks
 from arp.client.dial import dialer
@@ -26,7 +26,15 @@ from arp.client.uploads import FileSource, Upload, Uploads, read_files
 from arp.client.watch import Watch, latest_turn, when_over
 from arp.protocol.errors import ArpError, InternalError, error_payload
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import CANCEL, AgentHello, Command, Input, InputAck, InputType
+from arp.protocol.messages import (
+    CANCEL,
+    AgentHello,
+    Command,
+    Input,
+    InputAck,
+    InputType,
+    Permission,
+)
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen, TurnScreen
 
@@ -226,6 +234,34 @@ class ArpClient:
         """Pick options of the choices `source` by their values, or rows of a table from 0."""
         data = {"selected": list(selected)}
         return await self.send_input("selection", data, source=source, surface=surface)
+
+    async def send_permission(
+        self,
+        permission: Permission,
+        allowed: bool,
+        *,
+        scope: Literal["once", "session"] = "once",
+        reason: str = "",
+        updated_input: JsonObject | None = None,
+    ) -> str:
+        """Allow what a tool asks permission for, or deny it; the server holds it to what was shown.
+
+        Args:
+            permission: As the screen has it: `client.screen.turns[…].permissions`.
+            allowed: Whether the tool may go on.
+            scope: How far it is allowed; `session` only if it is among `permission.scopes`.
+            reason: Why it is denied.
+            updated_input: What is allowed instead of what was shown, if `permission.editable`.
+        """
+        payload: JsonObject = {"scope": scope} if allowed else {"reason": reason}
+        if permission.digest is not None:
+            payload["digest"] = permission.digest
+        if allowed and updated_input is not None:
+            payload["updated_input"] = updated_input
+        action = "confirm" if allowed else "deny"
+        return await self.send_action(
+            action, payload, source=permission.component, surface=permission.surface
+        )
 
     async def cancel(self) -> str:
         """Stop the running turn."""

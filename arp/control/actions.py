@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from arp.control.context import ControlContext
 from arp.control.method import Id, SessionParams, method
@@ -20,7 +20,13 @@ from arp.session.effects import Acknowledge
 from arp.session.inputs import receive
 from arp.session.session import Question
 from arp.store.store import facts
-from arp.surface.answers import answer_value, check_answer, public_answer
+from arp.surface.answers import (
+    MAX_DIGEST,
+    MAX_REASON,
+    answer_value,
+    check_answer,
+    public_answer,
+)
 from arp.surface.draft_answer import understand_draft
 
 
@@ -31,6 +37,14 @@ class Respond(SessionParams, frozen=True, kw_only=True):
     response: Json
     """Confirm: true or false. Choices: the value, or a list of values. Form: its fields by name.
     Text input: the text. A custom component: an object with `action`."""
+    scope: Literal["once", "session"] | None = None
+    """With true, of a permission: how far it goes."""
+    reason: Annotated[str, Meta(max_length=MAX_REASON)] | None = None
+    """With false, of a permission: why not."""
+    updated_input: JsonObject | None = None
+    """With true, of a permission that offers it: the input that is approved instead."""
+    digest: Annotated[str, Meta(max_length=MAX_DIGEST)] | None = None
+    """Of a permission: the digest of the input that was read, as the fact has it."""
 
 
 class ActionState(Struct, frozen=True, rename="camel"):
@@ -65,6 +79,7 @@ class Actions:
         Source: control-plane.md 2. An action without an answer is never approved.
         """
         live = await self._context.to_change(request.session_id)
+        live.expire_questions()
         question = _open(live, request.action_id)
         if question is None:
             return await self._over(live, request)
@@ -72,6 +87,7 @@ class Actions:
         assert tree is not None
         component = tree.component(question.component_id)
         input_type, data = as_input(component, request.response)
+        data = _with_terms(component, data, request)
         message = Input(
             input_type=input_type,
             data=data,
@@ -102,7 +118,7 @@ class Actions:
                 f"action {request.action_id} is {decision}; it takes no answer any more",
                 detail=request.action_id,
             )
-        if "answer" in payload and payload["answer"] != _public(required, request.response):
+        if "answer" in payload and not _is_same(required, payload, request, live):
             raise UnknownObject(
                 f"action {request.action_id} is answered already, otherwise",
                 detail=request.action_id,
@@ -170,14 +186,52 @@ def _open(live: LiveSession, action_id: str) -> Question | None:
     return next((one for one in questions if one.action_id == action_id), None)
 
 
-def _public(required: Fact, response: Json) -> Json:
-    """Return an answer in the form in which a fact records it."""
+def _with_terms(component: Component, data: JsonObject, request: Respond) -> JsonObject:
+    """Return the data of an answer with what a permission may say beside it.
+
+    Raises:
+        InvalidMessage: The question is of a type that takes nothing besides.
+    """
+    terms = {
+        "scope": request.scope,
+        "reason": request.reason,
+        "updated_input": request.updated_input,
+        "digest": request.digest,
+    }
+    payload = {name: value for name, value in terms.items() if value is not None}
+    if payload and component.type != "confirm":
+        raise InvalidMessage(
+            f"{next(iter(payload))}: only with the answer to a permission, not to a "
+            f"{component.type}",
+            detail=next(iter(payload)),
+        )
+    return {**data, "payload": payload} if payload else data
+
+
+def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveSession) -> bool:
+    """Return whether an answer is the one that a fact has."""
     stored = required.payload["component"]
     props = {name: value for name, value in stored.get("props", {}).items() if name != "state"}
     component = Component(stored["id"], stored["type"], props)
-    input_type, data = as_input(component, response)
-    checked = check_answer(component, input_type, data)
-    return public_answer(component, answer_value(component, input_type, checked))
+    input_type, data = as_input(component, request.response)
+    checked = check_answer(component, input_type, _with_terms(component, data, request))
+    answer = public_answer(component, answer_value(component, input_type, checked))
+    if resolved["answer"] != answer:
+        return False
+    if component.type != "confirm":
+        return True
+    told = resolved["input"]["data"].get("payload", {}) if "input" in resolved else {}
+    cleaned, _ = live.session.log.redactor.clean(checked)
+    return _decided(told) == _decided(cleaned.get("payload", {}))
+
+
+def _decided(payload: JsonObject) -> JsonObject:
+    """Return what of an answer to a permission makes a difference."""
+    return {
+        "scope": payload.get("scope", "once"),
+        "input": payload.get("updated_input"),
+        "reason": payload.get("reason"),
+    }
 
 
 def _state(

@@ -8,6 +8,7 @@ starting a turn). So nothing is seen that is not durable.
 from __future__ import annotations
 
 import asyncio
+import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,15 @@ Action: TypeAlias = Callable[[], None]
 """Something to do when facts are durable."""
 
 _NOBODY: Final[tuple[Join, ...]] = ()
+
+
+class QuestionDeadline(Struct, frozen=True):
+    """Until when a question may be answered."""
+
+    at: float
+    """Seconds since 1970, on the clock that people read."""
+    expire: Action
+    """Closes the question."""
 
 
 class Gathered(Struct, frozen=True):
@@ -73,6 +83,7 @@ class LiveSession:
         "_grown",
         "_mark",
         "_users",
+        "deadlines",
         "delivery",
         "dirty",
         "followers",
@@ -126,6 +137,18 @@ class LiveSession:
         """Frames for one renderer each, who gets them when what is recorded is durable."""
         self._actions: list[Action] = []
         self._cache: dict[str, Any] | None = None
+        self.deadlines: dict[str, QuestionDeadline] = {}
+        """Of open questions that have one, by action id."""
+
+    def expire_questions(self) -> None:
+        """Close the questions whose time is over; to be called before an answer is looked at.
+
+        A timer closes them too. But where the loop was busy or the machine asleep, an answer may be
+        read before the timer is.
+        """
+        for deadline in list(self.deadlines.values()) if self.deadlines else ():
+            if time.time() >= deadline.at:
+                deadline.expire()
 
     @property
     def cache(self) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Literal, NoReturn, Protocol
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, Protocol, TypedDict, Unpack
 
 import msgspec
 from msgspec import Struct
@@ -20,11 +23,103 @@ from arp.record.wording import PREVIEW_CHARACTERS, encoded, well_formed
 from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
 
+if TYPE_CHECKING:
+    from arp.record.work import RecordedPermission
+
 ABANDONED = "stopped before it ended"
 """Of a call in a generator that nobody goes on with; one that its turn leaves open has another."""
 
 MAX_COUNT = 2**53 - 1
 """Of `done` and `total`: what every renderer can count, in JavaScript too."""
+
+
+MAX_RULE: Final = 1_000
+"""Characters of what may be allowed for a session: a person has to read it."""
+
+MAX_TIMEOUT_S: Final = 30 * 24 * 3600
+"""A month: longer than any turn runs, and every clock can hold it."""
+
+SALT_BYTES: Final = 16
+"""Before an input with a secret, in its digest: as many as no one can try."""
+
+
+class Approval(Struct, frozen=True):
+    """What came of asking a person for permission, and for which input."""
+
+    decision: Literal["allow", "deny", "expired"]
+    input: str
+    """The input as JSON, secrets included: what was approved, or what was shown."""
+    digest: str
+    """Of `input`, as facts and renderers have it: see `digest_of`."""
+    salt: bytes = b""
+    """Of the digest. Nobody else gets it."""
+    scope: Literal["once", "session"] | None = None
+    """How far the approval goes; `None` if there is none."""
+    edited: bool = False
+    """Whether the person has changed the input."""
+    reason: str = ""
+    """Why not, if that is known."""
+
+    def __bool__(self) -> bool:
+        """Return whether it is allowed, so that `if await tool.ask_permission(…)` is right."""
+        return self.allowed
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the tool may go on."""
+        return self.decision == "allow"
+
+    @property
+    def args(self) -> Json:
+        """The input, as a fresh copy."""
+        return msgspec.json.decode(self.input)
+
+    @property
+    def updated_input(self) -> JsonObject | None:
+        """The input if the person has changed it, as a fresh copy."""
+        changed: JsonObject | None = self.args if self.edited else None
+        return changed
+
+    def covers(self, value: Json) -> bool:
+        """Return whether exactly this may run: it is allowed, and what was approved.
+
+        Args:
+            value: The input, or its JSON as a text. Whoever carries it out on the word of somebody
+                else compares it here at the last moment.
+        """
+        if isinstance(value, str):
+            return self.allowed and _as_json(value) == self.input
+        return self.allowed and _as_json(value) == encoded(self.args).decode()
+
+
+class PermissionOptions(TypedDict, total=False):
+    """How a tool asks for permission; `None` is as if it were absent."""
+
+    reason: str | None
+    """Why permission is needed, for the ledger."""
+    session_rule: str | None
+    """What a person may allow for the whole session, in words that they see: the input has to be a
+    case of it. Whoever asks again with the same words for the same tool is allowed without a
+    question. Absent: this input once, nothing more."""
+    editable: bool
+    """The person may change the input. Not offered where secrets are hidden in it: nobody can
+    approve what they do not see."""
+    timeout_s: float | None
+    """After so many seconds the question is over, on all renderers; absent: when the turn ends."""
+    message: str | None
+    """As in `turn.confirm`, like all that follow."""
+    confirm_label: str | None
+    deny_label: str | None
+    destructive: bool | None
+
+
+_NO_PROPS: Final = frozenset(("reason", "session_rule", "editable", "timeout_s"))
+"""Of the options, what is not for the `confirm` that asks."""
+
+
+def digest_of(text: str, salt: bytes = b"") -> str:
+    """Return the SHA-256 of an input as JSON text (UTF-8), behind its salt, in hex."""
+    return sha256(salt + text.encode()).hexdigest()
 
 
 class ToolSpec(Struct, frozen=True):
@@ -73,7 +168,9 @@ class ToolCall:
     def __init__(self, host: TurnHost, name: str, runtime_id: str | None = None) -> None:
         self.name = name
         self.denial = ""
-        """Why somebody said no, if they told."""
+        """Why it may not, if that is known: what somebody said with the newest no."""
+        self.approval: Approval | None = None
+        """The newest approval; `None` if the newest question was not answered by yes."""
         self.call_id = f"{host.turn_id}.{host.next_tool()}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
         self.record = host.recorder().within(**self._ids)
@@ -88,6 +185,8 @@ class ToolCall:
         self._state: Literal["open", "ending", "over"] = "open"
         self._runtime_id = runtime_id
         """What a runtime outside calls this call; `None`: there is none."""
+        self._input = "null"
+        """The arguments as JSON, secrets included."""
 
     def progress(
         self, text: str = "", *, done: int | None = None, total: int | None = None
@@ -128,59 +227,136 @@ class ToolCall:
             text = _repr(value)
         self._whole = well_formed(text)
 
+    @property
+    def args(self) -> Json:
+        """The arguments: those that were approved last, else those of the call. A fresh copy."""
+        return msgspec.json.decode(self.approval.input if self.approval else self._input)
+
     @must_await("tool.approve")
-    async def approve(
-        self, title: str, *, rule: str, reason: str | None = None, **props: Json
-    ) -> bool:
+    async def approve(self, title: str, *, rule: str, **options: Unpack[PermissionOptions]) -> bool:
+        """Ask a person whether the tool may go on with its arguments, and return whether it may.
+
+        As `ask_permission`. With `editable`, what may run afterwards is `args`.
+        """
+        return (await self.ask_permission(title, rule=rule, **options)).allowed
+
+    @must_await("tool.ask_permission")
+    async def ask_permission(
+        self,
+        title: str,
+        *,
+        rule: str,
+        input: JsonObject | None = None,
+        **options: Unpack[PermissionOptions],
+    ) -> Approval:
         """Ask a person whether the tool may go on, and record who wanted that and what came of it.
+
+        Several may be asked at once in one turn, each by its own `turn.tool`.
 
         Args:
             title: What is asked.
             rule: The rule that wants a person asked.
-            reason: Why permission is needed, for the ledger.
-            props: Of the `confirm` that asks.
+            input: What is to be approved; it is shown whole, secrets as marks. `None`: the
+                arguments of the call.
+            options: See `PermissionOptions`.
 
         Returns:
-            Whether it may. Without an answer it may not. Who says yes may allow it for the whole
-            session: then the same rule asks nobody for the same tool any more. Who says no may
-            tell why: `denial`.
+            What came of it. Without an answer nothing is allowed. Who says no may tell why.
+
+        Raises:
+            RuntimeError: The call has ended.
+            TypeError, ValueError: An argument is wrong; nobody is asked.
 
         Cancel: Safe; what nobody answered is no approval.
         """
-        rule = well_formed(rule)
-        permission, self.denial = self.record.permission(self.name), ""
-        if Grant(self.name, rule) in self._session.settings.grants:
-            permission.evaluated("allow", "person", "user")
-            return True
-        permission.evaluated("ask", "rule", rule)
-        permission.requested(reason)
-        request = {"request_id": permission.request_id} if permission.request_id else {}
-        about = ToolUse(self.name, self._ids | request, rule)
+        self._check_open()
+        shown = self._as_shown(self._input if input is None else _as_json(input))
+        about, expires_at = self._about(well_formed(rule), shown, options)
+        permission = self.record.permission(self.name)
+        self.denial, self.approval = "", None
+        granted = about.session_rule and Grant(self.name, about.session_rule)
+        if granted in self._session.settings.grants:
+            permission.evaluated("allow", "person", "user", scope="session", digest=shown.digest)
+            self.approval = msgspec.structs.replace(shown, decision="allow", scope="session")
+            return self.approval
+        permission.evaluated("ask", "rule", about.rule)
+        permission.requested(
+            options.get("reason"),
+            digest=shown.digest,
+            sessionRule=about.session_rule,
+            editable=about.editable or None,
+            expiresAt=about.expires_at,
+        )
+        ids = {**self._ids, "request_id": permission.request_id or ""}
+        about = msgspec.structs.replace(about, ids=ids)
+        props = {
+            name: value
+            for name, value in options.items()
+            if name not in _NO_PROPS and value is not None
+        }
+        question = Component("", "confirm", {"title": title, **props})
         try:
-            allowed = await self._host.ask(
-                Component("", "confirm", {"title": title, **props}), about
-            )
+            answer = await self._host.ask(question, about, expires_at=expires_at)
         except BaseException:
             with suppress(SurfaceDestroyed):
-                permission.unanswered("cancelled")
+                permission.unanswered("cancelled", digest=shown.digest)
             raise
-        if allowed is True:
-            permission.allowed()
-        else:
-            permission.denied("person", "user")
-            self.denial = self._why_not()
-        return allowed is True
+        return self._answered(permission, shown, answer)
 
-    def _why_not(self) -> str:
-        """Return what was said with the newest no to a question of this call."""
-        turn = self._session.screen.turns[self._host.turn_id]
-        asked = [name for name, one in turn.permissions.items() if one.call_id == self.call_id]
-        for echo in reversed(turn.inputs):
-            if echo.source_component in asked:
-                payload = echo.data.get("payload")
-                reason = payload.get("reason") if isinstance(payload, dict) else None
-                return reason if isinstance(reason, str) else ""
-        return ""
+    def _as_shown(self, text: str) -> Approval:
+        """Return what becomes of an input that nobody has approved yet."""
+        salt = self._salt(text)
+        return Approval("expired", text, digest_of(text, salt), salt)
+
+    def _about(
+        self, rule: str, shown: Approval, options: PermissionOptions
+    ) -> tuple[ToolUse, float | None]:
+        """Return what a question tells about the tool, and until when it may be answered."""
+        editable = options.get("editable", False)
+        if editable and not isinstance(shown.args, dict):
+            raise ValueError("editable: only an input that is an object can be edited")
+        session_rule, timeout_s = options.get("session_rule"), options.get("timeout_s")
+        expires_at = None if timeout_s is None else time.time() + _seconds(timeout_s)
+        about = ToolUse(
+            self.name,
+            self._ids,
+            rule,
+            shown.digest,
+            shown.input if shown.input != self._input else None,
+            None if session_rule is None else _rule(session_rule),
+            bool(editable) and not shown.salt,
+            None if expires_at is None else _rfc3339(expires_at),
+        )
+        return about, expires_at
+
+    def _answered(
+        self, permission: RecordedPermission, shown: Approval, answer: JsonObject | None
+    ) -> Approval:
+        """Record an answer to a question about an input, and return what it means."""
+        said: JsonObject = (answer or {}).get("payload", {})
+        if answer is None:
+            self.denial = "nobody answered in time"
+            permission.unanswered("expired", digest=shown.digest)
+            return msgspec.structs.replace(shown, reason=self.denial)
+        if answer["action"] != "confirm":
+            self.denial = said.get("reason", "")
+            reason = self.denial or None
+            permission.denied("person", "user", digest=shown.digest, reason=reason)
+            return msgspec.structs.replace(shown, decision="deny", reason=self.denial)
+        approval, edited = shown, said.get("updated_input")
+        if edited is not None and encoded(edited) != encoded(shown.args):
+            approval = self._as_shown(encoded(edited).decode())
+        is_edited, scope = approval is not shown, said.get("scope", "once")
+        permission.allowed(scope=scope, digest=approval.digest, edited=is_edited)
+        self.approval = msgspec.structs.replace(
+            approval, decision="allow", scope=scope, edited=is_edited
+        )
+        return self.approval
+
+    def _salt(self, text: str) -> bytes:
+        """Return what goes before an input in its digest: random bytes if it holds a secret."""
+        _, found = self._session.log.redactor.clean(text)
+        return secrets.token_bytes(SALT_BYTES) if found else b""
 
     async def _settle(self) -> None:
         """Keep a large result beside the ledger. Safe to cancel: the result is lost then."""
@@ -247,9 +423,10 @@ class ToolCall:
     def _start(self, args: Json) -> None:
         self._host.settle()
         self._host.check_running()
+        self._input = _as_json(args)
         known = None if self._runtime_id is None else {"runtimeCallId": self._runtime_id}
         self._record("tool.started", {"tool": self.name}, correlation=known)
-        self._record("tool.args", {"tool": self.name, "args": _as_json(args)})
+        self._record("tool.args", {"tool": self.name, "args": self._input})
         self._host.changed()
 
     @contextmanager
@@ -335,6 +512,29 @@ def _repr(value: object) -> str:
         return well_formed(repr(value))
     except Exception:  # noqa: BLE001 - it is the code of whoever wrote the type
         return f"<{type(value).__name__}>"
+
+
+def _rule(text: str) -> str:
+    """Return a rule as a plain text."""
+    if not isinstance(text, str):
+        raise TypeError(f"session_rule: expected a text, got {type(text).__name__}")
+    formed = well_formed(text)
+    if not formed.strip() or len(formed) > MAX_RULE:
+        raise ValueError(f"session_rule: expected 1 to {MAX_RULE} characters that can be read")
+    return formed
+
+
+def _seconds(number: float) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise TypeError(f"timeout_s: expected seconds, got {type(number).__name__}")
+    if not 0 < number <= MAX_TIMEOUT_S:
+        raise ValueError(f"timeout_s: expected more than 0 and at most {MAX_TIMEOUT_S}")
+    return float(number)
+
+
+def _rfc3339(seconds: float) -> str:
+    """Return seconds since 1970 as facts and messages have them."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _count(number: int, name: str) -> int:

@@ -14,7 +14,9 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -22,7 +24,7 @@ from msgspec import Struct
 
 from arp.access.principal import User
 from arp.hub.files import SessionFiles
-from arp.hub.live import LiveSession
+from arp.hub.live import LiveSession, QuestionDeadline
 from arp.hub.spans import Spans
 from arp.protocol.catalog import put_children, take_children
 from arp.protocol.components import Component, as_object
@@ -297,17 +299,51 @@ class TurnHost:
 
     # -- questions -------------------------------------------------------------------------------
 
-    async def ask(self, component: Component, about: ToolUse | None, surface: str = "main") -> Json:
-        """As `Turn.ask`; `about` is the use of a tool that it is about."""
+    async def ask(
+        self,
+        component: Component,
+        about: ToolUse | None,
+        surface: str = "main",
+        expires_at: float | None = None,
+    ) -> Json:
+        """As `Turn.ask`.
+
+        Args:
+            component: What asks.
+            about: The use of a tool that waits for permission.
+            surface: Where.
+            expires_at: Until when it may be answered, in seconds since 1970; `None`: until the turn
+                ends.
+
+        Returns:
+            The answer; of a permission the data of the input, `None` if its time was over first.
+        """
         self.settle()
         self.check_running()
         named = self.named(component, "turn.ask")
         question = self.session.ask(self.turn_id, named, name_of(surface, "surface"), about)
         self.changed()
+        timer: asyncio.TimerHandle | None = None
+        if expires_at is not None:
+            expire = partial(self._expire, question)
+            self.live.deadlines[question.action_id] = QuestionDeadline(expires_at, expire)
+            left_s = max(0.0, expires_at - time.time())
+            timer = asyncio.get_running_loop().call_later(left_s, expire)
         try:
             return await self._answer_to(question)
         finally:
             self._waiting.pop(question.action_id, None)
+            self.live.deadlines.pop(question.action_id, None)
+            if timer is not None:
+                timer.cancel()
+
+    def _expire(self, question: Question) -> None:
+        """Close a question that nobody answered in time, unless it is closed."""
+        if self.session.is_open(question):
+            self.flush()
+            self.session.cancel_question(question, "expired")
+            self.changed()
+            self.resolve(question.action_id, None)
 
     async def _answer_to(self, question: Question) -> Json:
         requests = _running_task().cancelling()

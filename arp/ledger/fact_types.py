@@ -82,11 +82,15 @@ ROWS: Final[dict[str, str]] = {
     "output.redacted": "findings",
     "output.expired": "reason @outputRef",
     # what people and policies decide
-    "action.required": "component surface tool? askedBy?",
+    "action.required": (
+        "component surface tool? askedBy? args? digest? sessionRule? editable? expiresAt?"
+    ),
     "action.resolved": "decision resumes answer? input? grant?",
-    "permission.evaluated": "tool decision:verdict decidedBy @requestId",
-    "permission.requested": "tool reason? @requestId",
-    "permission.resolved": "tool decision:resolution deniedBy? @requestId",
+    "permission.evaluated": "tool decision:verdict decidedBy scope? digest? @requestId",
+    "permission.requested": "tool reason? digest? sessionRule? editable? expiresAt? @requestId",
+    "permission.resolved": (
+        "tool decision:resolution deniedBy? scope? digest? edited? reason? @requestId"
+    ),
     "sandbox.applied": "sandbox mode? network? readable? writable?",
     "sandbox.violation": "sandbox operation target?",
     "hook.started": "hook event? @requestId",

@@ -27,6 +27,8 @@ Verdict: TypeAlias = Literal["allow", "deny", "ask"]
 """What a permission rule says of a use."""
 Resolution: TypeAlias = Literal["allow", "deny", "cancelled", "expired"]
 """What became of a permission that was asked for; only `allow` is an approval."""
+Scope: TypeAlias = Literal["once", "session"]
+"""How far an approval goes."""
 Outcome: TypeAlias = Literal["answered", "cancelled", "expired"]
 """What became of a question."""
 AuthorityKind: TypeAlias = Literal["rule", "mode", "hook", "hostPolicy", "person"]
@@ -172,9 +174,15 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "deniedBy": (Authority, "Who denied. Present if and only if the decision is `deny`."),
     "dependsOn": (list[Name], "Ids of the tasks that must be completed before this one."),
     "detail": (Json, "More details."),
+    "digest": (
+        Sha256,
+        "SHA-256 of the input shown or approved, as JSON; one with a secret is salted.",
+    ),
     "direction": (Literal["in", "out"], "Direction of a message, seen from the session."),
     "done": (Count, "How many items are done."),
     "durationMs": (Amount, "Duration in milliseconds."),
+    "editable": (bool, "Whether the answer may have another input than the one shown."),
+    "edited": (bool, "True if another input was approved than the one shown."),
     "edits": (Name, "Id of the turn of which this turn is another version."),
     "encoding": (str, "Encoding of a renderer's messages."),
     "epoch": (str, "Id of one life of a session's log."),
@@ -182,6 +190,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "event": (str, "The event for which a hook was called."),
     "evidenceRefs": (list[Name], "Ids of evidence."),
     "exitCode": (int, "Exit code of a process."),
+    "expiresAt": (str, "From when on no answer counts (RFC 3339)."),
     "failed": (Count, "How many items failed."),
     "failedModel": (Name, "The model that could not be used."),
     "features": (list[str], "Features of a renderer."),
@@ -239,6 +248,8 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "retryable": (bool, "Whether the same request may succeed later."),
     "reward": (float, "Score of a benchmark trial."),
     "sandbox": (Name, "Name of a sandbox profile."),
+    "scope": (Scope, "How far an approval goes: this use, or the rest of the session."),
+    "sessionRule": (Name, "What an approval for the session allows, as it was shown."),
     "sha256": (Sha256, "SHA-256 of the content."),
     "signal": (str, "Signal that ended a process."),
     "source": (str, "Origin of reconstructed data."),

@@ -351,6 +351,17 @@ class Permission(Struct, frozen=True, omit_defaults=True):
     surface: str = "main"
     scopes: list[str] = []
     """The possible grants: `once`, `session`."""
+    digest: str | None = None
+    """Names the input to be approved, with what is hidden of it. An answer may repeat it; one with
+    another digest is refused."""
+    input: str | None = None
+    """The input to be approved, as JSON; absent: the `args` of the tool's `tool_start`."""
+    session_rule: str | None = None
+    """What a grant for the session allows."""
+    editable: bool = False
+    """Whether an answer may have an `updated_input`."""
+    expires_at: str | None = None
+    """From when on no answer counts (RFC 3339)."""
 
 
 class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):

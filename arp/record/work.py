@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Literal, Self
 
-from arp.ledger.payload_fields import Authority, AuthorityKind, Delivery, Verdict
+from arp.ledger.payload_fields import Authority, AuthorityKind, Delivery, Scope, Verdict
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.scope import FactScope
@@ -356,31 +356,68 @@ class RecordedPermission(Entity):
         self.request_id = request_id
         """Joins its facts; made with the first of them."""
 
-    def evaluated(self, decision: Verdict, kind: AuthorityKind, name: str) -> None:
+    def evaluated(
+        self,
+        decision: Verdict,
+        kind: AuthorityKind,
+        name: str,
+        *,
+        scope: Scope | None = None,
+        digest: str | None = None,
+    ) -> None:
         """Record what a rule, mode, hook or host policy says: `allow`, `deny` or `ask`.
 
         Args:
             decision: What it says.
             kind: What says so.
             name: Its name.
+            scope: How far a person's approval goes that allows it without asking again.
+            digest: Of the input that it is about.
         """
-        self._record("evaluated", decision=decision, decidedBy=Authority(kind, name))
+        by = Authority(kind, name)
+        self._record("evaluated", decision=decision, decidedBy=by, scope=scope, digest=digest)
 
-    def requested(self, reason: str | None = None) -> None:
-        """Record that a person is asked."""
-        self._record("requested", reason=reason)
+    def requested(self, reason: str | None = None, **asked: Json) -> None:
+        """Record that a person is asked; `asked` are further fields of the fact."""
+        self._record("requested", reason=reason, **asked)
 
-    def allowed(self) -> None:
-        """Record that it was given."""
-        self._record("resolved", decision="allow")
+    def allowed(
+        self, *, scope: Scope | None = None, digest: str | None = None, edited: bool = False
+    ) -> None:
+        """Record that it was given.
 
-    def denied(self, kind: AuthorityKind, name: str) -> None:
-        """Record that it was not, and which rule, mode, hook, host policy or person denied it."""
-        self._record("resolved", decision="deny", deniedBy=Authority(kind, name))
+        Args:
+            scope: How far it goes.
+            digest: Of the input that was approved.
+            edited: It is another input than the one that was shown.
+        """
+        more = {"edited": True} if edited else {}
+        self._record("resolved", decision="allow", scope=scope, digest=digest, **more)
 
-    def unanswered(self, decision: Literal["cancelled", "expired"]) -> None:
+    def denied(
+        self,
+        kind: AuthorityKind,
+        name: str,
+        *,
+        digest: str | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Record that it was not, and which rule, mode, hook, host policy or person denied it.
+
+        Args:
+            kind: What denied it.
+            name: Its name.
+            digest: Of the input that was shown.
+            reason: Why.
+        """
+        by = Authority(kind, name)
+        self._record("resolved", decision="deny", deniedBy=by, digest=digest, reason=reason)
+
+    def unanswered(
+        self, decision: Literal["cancelled", "expired"], *, digest: str | None = None
+    ) -> None:
         """Record that there was no answer, which is no approval."""
-        self._record("resolved", decision=decision)
+        self._record("resolved", decision=decision, digest=digest)
 
     def record(
         self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json

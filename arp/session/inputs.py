@@ -16,7 +16,13 @@ from msgspec import Meta, Struct
 from arp.ledger.tracing import read_traceparent, turn_ids
 from arp.protocol.catalog import CATALOG
 from arp.protocol.components import Component
-from arp.protocol.errors import InvalidMessage, ResourceLimit, SessionBusy, UnknownObject
+from arp.protocol.errors import (
+    InvalidAnswer,
+    InvalidMessage,
+    ResourceLimit,
+    SessionBusy,
+    UnknownObject,
+)
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
     CANCEL,
@@ -33,7 +39,7 @@ from arp.protocol.validate import explain
 from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
 from arp.session.input_log import files_named
 from arp.session.session import Question, Session
-from arp.session.session_settings import Grant
+from arp.session.session_settings import Grant, PermissionTerms
 from arp.surface.answers import (
     answer_value,
     as_asked,
@@ -367,6 +373,8 @@ def _find_question(
     for component, named in _open(session, message):
         spec = CATALOG.get(component.type)
         is_meant = spec is not None and message.input_type == spec.answered_by
+        if is_meant and message.data.get("action") == "confirm":
+            _check_clear(session, named)
         if is_meant or offers_action(component, message.input_type, message.data):
             return component, _checked(component, named)
     if message.input_type in ("selection", "form_submit"):
@@ -384,9 +392,26 @@ def _typed(
         if understood is None:
             continue
         input_type, data = understood
+        if data.get("action") == "confirm":
+            _check_clear(session, named)
         answer = msgspec.structs.replace(named, input_type=input_type, data=data)
         return component, _checked(component, answer)
     return None
+
+
+def _check_clear(session: Session, named: Input) -> None:
+    """Refuse a yes that names no question where it may be meant for another one.
+
+    Raises:
+        InvalidAnswer: It may; the questions stay open.
+    """
+    question = session.questions[named.surface, named.source_component or ""]
+    if question.terms is not None and question.turn_id == session.unclear_turn:
+        raise InvalidAnswer(
+            "there was more than one question for permission; name the one that you allow in "
+            "source_component",
+            detail="source_component",
+        )
 
 
 def _open(session: Session, message: Input) -> Iterator[tuple[Component, Input]]:
@@ -427,9 +452,12 @@ def _answer(
     message = _without_secrets(component, message, value)
     public = public_answer(component, value)
     question = session.questions.get((message.surface, component.id))
+    if component.type == "confirm":
+        _check_terms(question.terms if question is not None else None, message.data)
     if question is not None and question.turn_id == session.running:
         session.answer_question(question, public, _told(message), _granted(question, message))
-        resolve = ResolveQuestion(question.action_id, value)
+        # Of a permission more than yes or no counts.
+        resolve = ResolveQuestion(question.action_id, message.data if question.terms else value)
         return [*acknowledge(message, question.turn_id), resolve]
     _room(session)
     if question is not None:
@@ -455,8 +483,36 @@ def _granted(question: Question, message: Input) -> Grant | None:
     payload = message.data.get("payload")
     is_yes = message.input_type == "action" and message.data.get("action") == "confirm"
     if is_yes and isinstance(payload, dict) and payload.get("scope") == "session":
-        return question.grant
+        return question.terms.grant if question.terms is not None else None
     return None
+
+
+def _check_terms(terms: PermissionTerms | None, data: JsonObject) -> None:
+    """Refuse what an answer says beside its yes or no and the question did not offer.
+
+    Raises:
+        InvalidAnswer: It is about another input, allows more than was shown, or has an input of its
+            own where the tool takes none.
+    """
+    payload: JsonObject = data.get("payload", {})
+    terms = terms or PermissionTerms()
+    if "digest" in payload and payload["digest"] != terms.digest:
+        raise InvalidAnswer(
+            "payload.digest: the question is about another input than the one that was answered; "
+            "read the question again",
+            detail="payload.digest",
+        )
+    if "updated_input" in payload and not terms.editable:
+        raise InvalidAnswer(
+            "payload.updated_input: the question offers no change of the input",
+            detail="payload.updated_input",
+        )
+    is_yes = data["action"] == "confirm"
+    if is_yes and payload.get("scope") == "session" and terms.digest and terms.grant is None:
+        raise InvalidAnswer(
+            "payload.scope: the question offers once only, no permission for the session",
+            detail="payload.scope",
+        )
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:

@@ -20,6 +20,7 @@ import msgspec
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.components import Component
 from arp.protocol.errors import PermissionDenied
+from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage, Commit, InputEcho
 from arp.protocol.patch import Append
 from arp.protocol.screen import Screen
@@ -39,6 +40,7 @@ from arp.session.recorded import (
 )
 from arp.session.redacted import (
     Growing,
+    clean_into,
     cleaned_changes,
     cleaned_component,
     cleaned_fact,
@@ -293,6 +295,11 @@ class Log:
     def clean_component(self, component: Component) -> Component:
         """Return a component without secrets; what was found is told behind the next fact."""
         return cleaned_component(self.redactor, component, self._ahead)
+
+    def clean_value(self, value: JsonObject) -> JsonObject:
+        """Return an object without secrets; what was found is told behind the next fact."""
+        cleaned: JsonObject = clean_into(self.redactor, value, self._ahead)
+        return cleaned
 
     def forget_found(self) -> None:
         """Record that what was cleaned is not recorded after all."""

@@ -249,7 +249,12 @@ def _required(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[Agent
             payload["tool"],
             ids.get("tool_call_id") or "",
             payload["surface"],
-            ["once", "session"],
+            ["once", "session"] if "sessionRule" in payload else ["once"],
+            payload.get("digest"),
+            payload.get("args"),
+            payload.get("sessionRule"),
+            payload.get("editable", False),
+            payload.get("expiresAt"),
         )
     return [_turn(at, "waiting", permission)]
 

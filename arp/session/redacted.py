@@ -75,15 +75,15 @@ def cleaned_fact(
         return payload
     if not _SAID.isdisjoint(ids):
         for name in _SAID & ids.keys():
-            ids[name] = _clean(redactor, ids[name], found)
+            ids[name] = clean_into(redactor, ids[name], found)
     if not has_input:
-        return _clean(redactor, payload, found)
+        return clean_into(redactor, payload, found)
     assert isinstance(told, dict)
-    data = _clean(redactor, told["data"], found)
+    data = clean_into(redactor, told["data"], found)
     told = told if data is told["data"] else {**told, "data": data}
     rest = {name: value for name, value in payload.items() if name != "input"}
     if rest and not is_clean:
-        rest = _clean(redactor, rest, found)
+        rest = clean_into(redactor, rest, found)
     return {**rest, "input": told}
 
 
@@ -117,7 +117,7 @@ def _cleaned_change(redactor: Redactor, change: Change, found: Found) -> Change:
 
 def cleaned_component(redactor: Redactor, component: Component, found: Found) -> Component:
     """Return a component without secrets in its props, or in what may be shown instead of it."""
-    props = _clean(redactor, component.props, found, shown=True)
+    props = clean_into(redactor, component.props, found, shown=True)
     fallback = component.fallback
     if fallback is not None:
         fallback = cleaned_component(redactor, fallback, found)
@@ -132,7 +132,7 @@ def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
             return op
         case Update() | Append():
             name = op.path.rpartition(".")[2]
-            cleaned = _clean(redactor, {name: op.value}, found, shown=True)
+            cleaned = clean_into(redactor, {name: op.value}, found, shown=True)
             return msgspec.structs.replace(op, value=cleaned[name]) if name in cleaned else op
         case Insert() | Replace():
             component = cleaned_component(redactor, op.component, found)
@@ -141,7 +141,8 @@ def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
             return op
 
 
-def _clean(redactor: Redactor, value: T, found: Found, shown: bool = False) -> T:
+def clean_into(redactor: Redactor, value: T, found: Found, shown: bool = False) -> T:
+    """Return JSON without secrets, the same value if there are none; count in `found`."""
     cleaned, more = redactor.clean(value, shown)
     add_found(found, more)
     out: Json = cleaned

@@ -55,8 +55,10 @@ from arp.session.session_settings import (
     MAX_COMMANDS_BYTES,
     MAX_STATE_BYTES,
     Grant,
+    PermissionTerms,
     Rules,
     SessionSettings,
+    terms_of,
 )
 from arp.session.threads import THREAD, Threads
 from arp.session.turn_states import TURN_EVENTS, Policy, TurnQueue
@@ -89,8 +91,8 @@ class Question(Struct, frozen=True):
     component_id: str
     surface: str
     turn_id: str
-    grant: Grant | None = None
-    """What a yes may allow for the whole session."""
+    terms: PermissionTerms | None = None
+    """Of a permission."""
 
 
 class ToolUse(Struct, frozen=True):
@@ -101,6 +103,16 @@ class ToolUse(Struct, frozen=True):
     """Of the call, by field name."""
     rule: str
     """Which wants a person asked."""
+    digest: str = ""
+    """Of the input to be approved, secrets included."""
+    args: str | None = None
+    """That input as JSON; `None`: the arguments of the call."""
+    session_rule: str | None = None
+    """What a yes for the session allows; `None`: nothing."""
+    editable: bool = False
+    """Whether the answer may hold another input."""
+    expires_at: str | None = None
+    """From when on no answer counts (RFC 3339)."""
 
 
 TURN_FACTS = frozenset(name for events in TURN_EVENTS.values() for name in events)
@@ -141,6 +153,7 @@ class Session:
         "settings",
         "threads",
         "turns",
+        "unclear_turn",
         "watchers",
     )
 
@@ -161,6 +174,9 @@ class Session:
         self.turns = TurnQueue()
         self.questions: dict[tuple[str, str], Question] = {}
         """Open ones by surface and component id, in the order in which they were asked."""
+        self.unclear_turn: str | None = None
+        """A turn in which several permissions were open at once, or one ended without an answer: a
+        yes that names no question may mean another one than the newest."""
         self.input_log = InputLog()
         self.watchers: list[Watcher] = []
         """Who is called after each commit."""
@@ -338,8 +354,7 @@ class Session:
                 self.settings.grants.add(msgspec.convert(payload["grant"], Grant))
         elif self.settings.shows(turn_id):
             component_id, surface = payload["component"]["id"], payload["surface"]
-            grant = Grant(payload["tool"], payload["askedBy"]) if "askedBy" in payload else None
-            asked = Question(action_id, component_id, surface, turn_id, grant)
+            asked = Question(action_id, component_id, surface, turn_id, terms_of(payload))
             self.questions[surface, component_id] = asked
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
@@ -717,10 +732,25 @@ class Session:
         payload = {"component": as_object(asked), "surface": surface}
         ids = {"action_id": action_id}
         if about is not None:
-            payload |= {"tool": about.tool, "askedBy": about.rule}
+            payload |= self._permission(turn_id, about)
             ids |= about.ids
         self.in_turn("action.required", turn_id, payload, **ids)
         return self.questions[surface, component.id]
+
+    def _permission(self, turn_id: str, about: ToolUse) -> JsonObject:
+        """Return what a fact says of a permission besides its component."""
+        if any(one.terms is not None and one.turn_id == turn_id for one in self.questions.values()):
+            self.unclear_turn = turn_id
+        payload: JsonObject = {"tool": about.tool, "askedBy": about.rule}
+        shown = {"args": about.args, "sessionRule": about.session_rule}
+        payload |= self.log.clean_value({name: one for name, one in shown.items() if one})
+        if about.digest:
+            payload["digest"] = about.digest
+        if about.editable:
+            payload["editable"] = True
+        if about.expires_at is not None:
+            payload["expiresAt"] = about.expires_at
+        return payload
 
     def answer_question(
         self, question: Question, answer: Json, told: JsonObject | None, grant: Grant | None = None
@@ -746,15 +776,22 @@ class Session:
         """Return whether a question still waits for its answer."""
         return self.questions.get((question.surface, question.component_id)) == question
 
-    def cancel_question(self, question: Question) -> None:
+    def cancel_question(
+        self, question: Question, outcome: Literal["cancelled", "expired"] = "cancelled"
+    ) -> None:
         """Close a question for every renderer without an answer."""
+        if question.terms is not None:
+            self.unclear_turn = question.turn_id
         # Also one whose component has no room left for the word that says so.
         with suppress(ArpError):
-            self.mark(question.component_id, question.surface, "cancelled", None, question.turn_id)
-        self._resolved(question, {"decision": "cancelled"})
+            self.mark(question.component_id, question.surface, outcome, None, question.turn_id)
+        self._resolved(question, {"decision": outcome})
 
     def _resolved(self, question: Question, payload: JsonObject) -> None:
-        payload["resumes"] = question.turn_id == self.running
+        payload["resumes"] = question.turn_id == self.running and not any(
+            one.turn_id == question.turn_id and one is not question
+            for one in self.questions.values()
+        )
         self.in_turn("action.resolved", question.turn_id, payload, action_id=question.action_id)
 
     def mark(

@@ -38,7 +38,27 @@ class Grant(Struct, frozen=True):
 
     tool: str
     rule: str
-    """Which would have a person asked otherwise."""
+    """What is allowed, in the words that the person saw."""
+
+
+class PermissionTerms(Struct, frozen=True):
+    """What the answer to a permission may say."""
+
+    digest: str | None = None
+    """Of the input that was shown."""
+    grant: Grant | None = None
+    """What a yes may allow for the whole session."""
+    editable: bool = False
+    """Whether a yes may have another input."""
+
+
+def terms_of(payload: JsonObject) -> PermissionTerms | None:
+    """Return what an `action.required` lets its answer say; `None`: it asks no permission."""
+    if "askedBy" not in payload:
+        return None
+    rule = payload.get("sessionRule")
+    grant = Grant(payload["tool"], rule) if rule is not None else None
+    return PermissionTerms(payload.get("digest"), grant, payload.get("editable", False))
 
 
 class SessionSettings:

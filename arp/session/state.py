@@ -30,7 +30,7 @@ from arp.session.session_settings import Grant, Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 9
+STATE_VERSION = 10
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]

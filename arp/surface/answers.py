@@ -34,6 +34,13 @@ __all__ = ["answer_value", "check_answer", "public_answer", "understand"]
 MAX_REASON = 1000
 """Characters of why somebody said no."""
 
+MAX_EDITED_BYTES = 256 << 10
+"""Of an input that somebody changed, as JSON: a file of usual size with what is around it. It is a
+quarter of the largest message, in which it has to fit."""
+
+MAX_DIGEST = 128
+"""Characters; a SHA-256 has 64."""
+
 _CLOSED = {
     "answered": "is already answered",
     "expired": "has expired and takes no more answers",
@@ -186,19 +193,37 @@ def _confirm(props: JsonObject, data: JsonObject) -> JsonObject:
     if action not in ("confirm", "deny"):
         _refuse(f"action: expected confirm or deny, got {said(action)}", "action")
     more = data.get("payload")
-    said_besides = _besides(more) if isinstance(more, dict) else {}
+    said_besides = _besides(more, action == "confirm") if isinstance(more, dict) else {}
     return {"action": action, "payload": said_besides} if said_besides else {"action": action}
 
 
-def _besides(payload: JsonObject) -> JsonObject:
-    """Return what stands beside a yes or a no: how far the yes goes, why it is a no."""
+def _besides(payload: JsonObject, is_yes: bool) -> JsonObject:
+    """Return what stands beside a yes or a no: how far a yes goes and for which input; why a no."""
     scope, reason = payload.get("scope"), payload.get("reason")
     if scope is not None and scope not in ("once", "session"):
         _refuse(f"payload.scope: expected once or session, got {said(scope)}", "payload.scope")
     out: JsonObject = {"scope": scope} if scope is not None else {}
     if isinstance(reason, str) and reason.strip():
         out["reason"] = reason.strip()[:MAX_REASON]
+    if (digest := payload.get("digest")) is not None:
+        if not isinstance(digest, str) or len(digest) > MAX_DIGEST:
+            _refuse("payload.digest: expected the digest of the question", "payload.digest")
+        out["digest"] = digest
+    if (edited := payload.get("updated_input")) is not None:
+        out["updated_input"] = _edited(edited, is_yes)
     return out
+
+
+def _edited(edited: Json, is_yes: bool) -> JsonObject:
+    where = "payload.updated_input"
+    if not is_yes:
+        _refuse(f"{where}: only with confirm", where)
+    if not isinstance(edited, dict):
+        _refuse(f"{where}: expected object, got {kind_of(edited)}", where)
+    size = len(msgspec.json.encode(edited))
+    if size > MAX_EDITED_BYTES:
+        _refuse(f"{where}: {size} bytes as JSON; at most {MAX_EDITED_BYTES}", where)
+    return edited
 
 
 def _choices(props: JsonObject, data: JsonObject) -> JsonObject:

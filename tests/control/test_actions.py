@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
-from arp import ui
+from arp import Turn, ui
 from arp.control.actions import Respond, as_input
 from arp.control.control import Control
 from arp.control.turns import CancelTurn
+from arp.hub.runner import Handler
+from arp.hub.tool import Approval
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidAnswer, InvalidMessage, UnknownObject
+from arp.session.session_settings import Grant
 from tests.control.control_rig import asking, controlled, said, types
 from tests.waiting import becomes
 
@@ -125,6 +130,101 @@ async def test_question_that_outlived_its_turn_is_answered_by_a_new_one() -> Non
         state = await control.actions.respond(respond(action_id, True))
         assert state.turn_id == "t2"
         assert (await control.actions.respond(respond(action_id, True))).repeated
+
+
+# -- permissions -----------------------------------------------------------------------------------
+
+
+def permitting(told: list[Approval], **options: Any) -> Handler:
+    """Return an agent that asks for permission, and keeps what came of it."""
+
+    async def agent(turn: Turn) -> None:
+        async with turn.tool("shell", {"command": "ls"}) as tool:
+            told.append(await tool.ask_permission("Run?", rule="all", **options))
+
+    return agent
+
+
+def allow(action_id: str, **terms: Any) -> Respond:
+    return Respond(session_id="s", action_id=action_id, response=True, **terms)
+
+
+async def test_permission_takes_an_edited_input_once() -> None:
+    """The same answer again changes nothing, another one is refused."""
+    told: list[Approval] = []
+    async with controlled(permitting(told, editable=True)) as control:
+        action_id = await asked(control)
+        session = control.context.hub.sessions["s"].session
+        (permission,) = session.screen.turns["t1"].permissions.values()
+        edit = {"updated_input": {"command": "pwd"}}
+        await control.actions.respond(allow(action_id, digest=permission.digest, **edit))
+        await spoken(control)
+        assert (await control.actions.respond(allow(action_id, **edit))).repeated
+        for other in ({}, {"updated_input": {"command": "rm"}}, {**edit, "scope": "session"}):
+            with pytest.raises(UnknownObject, match="answered already, otherwise"):
+                await control.actions.respond(allow(action_id, **other))
+    (approval,) = told
+    assert (approval.updated_input, approval.digest) == (
+        {"command": "pwd"},
+        sha256(b'{"command":"pwd"}').hexdigest(),
+    )
+
+
+async def test_permission_for_the_session_and_a_reason_against_it() -> None:
+    told: list[Approval] = []
+    async with controlled(permitting(told, session_rule="ls")) as control:
+        await control.actions.respond(allow(await asked(control), scope="session"))
+        await spoken(control)
+        assert told[0].scope == "session"
+        assert control.context.hub.sessions["s"].session.settings.grants == {Grant("shell", "ls")}
+    told.clear()
+    async with controlled(permitting(told)) as control:
+        no = Respond(
+            session_id="s", action_id=await asked(control), response=False, reason="too late"
+        )
+        await control.actions.respond(no)
+        await spoken(control)
+        assert (await control.actions.respond(no)).repeated
+    assert (told[0].allowed, told[0].reason) == (False, "too late")
+
+
+@pytest.mark.parametrize(
+    ("terms", "why"),
+    [
+        ({"digest": "0" * 64}, "payload.digest: the question is about another input"),
+        ({"updated_input": {"command": "rm"}}, "offers no change of the input"),
+        ({"scope": "session"}, "offers once only"),
+    ],
+)
+async def test_what_a_permission_did_not_offer_leaves_it_open(terms: Any, why: str) -> None:
+    told: list[Approval] = []
+    async with controlled(permitting(told)) as control:
+        action_id = await asked(control)
+        with pytest.raises(InvalidAnswer, match=why):
+            await control.actions.respond(allow(action_id, **terms))
+        assert (await control.actions.respond(allow(action_id))).repeated is False
+        await spoken(control)
+    assert told[0].allowed
+
+
+async def test_answer_behind_the_deadline_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Approval] = []
+    async with controlled(permitting(told, timeout_s=3600.0)) as control:
+        action_id = await asked(control)
+        later = time.time() + 3601
+        monkeypatch.setattr(time, "time", lambda: later)
+        with pytest.raises(UnknownObject, match="is expired; it takes no answer any more"):
+            await control.actions.respond(allow(action_id))
+        await spoken(control)
+    assert told[0].decision == "expired"
+
+
+async def test_only_a_yes_or_no_takes_terms() -> None:
+    async with controlled(asking(ui.choices(["a", "b"], id="q"))) as control:
+        action_id = await asked(control)
+        wrong = Respond(session_id="s", action_id=action_id, response="a", scope="once")
+        with pytest.raises(InvalidMessage, match="scope: only with the answer to a permission"):
+            await control.actions.respond(wrong)
 
 
 def test_custom_component_takes_an_object() -> None:

@@ -106,13 +106,15 @@ OF_CALLS: Final[dict[tuple[str, str], Any]] = {
     ("Recorder.within", "ids"): "x",
     ("Turn.ask", "component"): ui.confirm("x"),
     ("Turn.confirm", "more"): None,
-    ("ToolCall.approve", "props"): None,
+    ("ToolCall.approve", "options"): None,
+    ("ToolCall.ask_permission", "options"): None,
 }
 """Where the name means something else."""
 
 KEYWORDS: Final = {
     "Turn.confirm": "confirm_label",
     "ToolCall.approve": "message",
+    "ToolCall.ask_permission": "message",
     "Recorder.within": "task_id",
     "Recorder.__call__": "task_id",
     **{f"{of.__name__}.record": "evidence_id" for of in MAKERS if of is not Turn},

@@ -85,6 +85,9 @@ class Box:
         self.buffered = 0
         self.closed: tuple[int, str] | None = None
         self._came = asyncio.Event()
+        self._read = 0
+        self._messages: list[Any] = []
+        """Of the first `_read` frames."""
 
     def send(self, frames: list[bytes]) -> None:
         """Keeps frames."""
@@ -108,11 +111,11 @@ class Box:
     @property
     def messages(self) -> list[Any]:
         """The messages in the frames so far; of JSON only."""
-        out: list[Any] = []
-        for frame in self.frames:
+        for frame in self.frames[self._read :]:
             message = json.loads(frame)
-            out.extend(message if isinstance(message, list) else [message])
-        return out
+            self._messages.extend(message if isinstance(message, list) else [message])
+        self._read = len(self.frames)
+        return self._messages
 
     def of(self, type_name: str) -> list[Any]:
         """Return the messages of a type."""

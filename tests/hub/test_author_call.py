@@ -24,6 +24,7 @@ CALLS: list[tuple[str, Call]] = [
     ("turn.confirm", lambda turn, _: turn.confirm("Delete?")),
     ("turn.ask", lambda turn, _: turn.ask(ui.confirm("Delete?"))),
     ("tool.approve", lambda _, tool: tool.approve("Delete?", rule="all")),
+    ("tool.ask_permission", lambda _, tool: tool.ask_permission("Delete?", rule="all")),
     ("turn.read_file", lambda turn, _: turn.read_file(REF)),
     ("turn.save_file", lambda turn, _: turn.save_file("x", b"x")),
 ]

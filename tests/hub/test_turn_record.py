@@ -58,7 +58,7 @@ async def test_what_is_recorded_keeps_its_order_with_what_is_shown() -> None:
 @pytest.mark.parametrize(
     ("answer", "resolved"),
     [
-        ("confirm", {"tool": "shell", "decision": "allow"}),
+        ("confirm", {"tool": "shell", "decision": "allow", "scope": "once"}),
         (
             "deny",
             {
@@ -86,10 +86,11 @@ async def test_a_tool_that_needs_approval_asks_and_waits(
     facts = await facts_of(agent, answer)
     assert allowed == [answer == "confirm"]
     by = {"kind": "rule", "name": "writes"}
+    digest = {"digest": sha256(b'{"command":"rm x"}').hexdigest()}
     assert named(facts, "permission.") == [
         ("permission.evaluated", {"tool": "shell", "decision": "ask", "decidedBy": by}),
-        ("permission.requested", {"tool": "shell", "reason": "it removes"}),
-        ("permission.resolved", resolved),
+        ("permission.requested", {"tool": "shell", "reason": "it removes", **digest}),
+        ("permission.resolved", {**resolved, **digest}),
     ]
     (asked,) = [fact for fact in facts if fact.type == "action.required"]
     request = [fact.request_id for fact in facts if fact.type.startswith("permission.")]
@@ -113,7 +114,9 @@ async def test_a_tool_that_nobody_approved_before_it_was_stopped_is_not_approved
         await renderer.cancel()
         await renderer.ended("t1")
         told = named(await store.facts(), "permission.resolved")
-    assert told == [("permission.resolved", {"tool": "shell", "decision": "cancelled"})]
+    digest = sha256(b"{}").hexdigest()
+    payload = {"tool": "shell", "decision": "cancelled", "digest": digest}
+    assert told == [("permission.resolved", payload)]
 
 
 async def test_a_large_result_of_a_tool_leaves_a_preview_and_a_ref() -> None:

@@ -35,7 +35,9 @@ async def everything(turn: Turn) -> None:
     if turn.text == "leave":
         async with turn.tool("shell", {"command": "ls"}) as tool:
             await turn.say(
-                "allowed" if await tool.approve("Run ls?", rule="commands-need-leave") else "no"
+                "allowed"
+                if await tool.approve("Run ls?", rule="all", session_rule="commands-need-leave")
+                else "no"
             )
     elif turn.text == "history":
         await turn.say(str(len(turn.history(100))))

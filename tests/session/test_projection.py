@@ -17,6 +17,7 @@ from arp.protocol.messages import (
     ErrorMessage,
     InputEcho,
     Patch,
+    Permission,
     Render,
     ToolEnd,
     ToolEndPayload,
@@ -129,6 +130,43 @@ SHOWN: list[tuple[str, dict[str, Any], list[Any]]] = [
         ],
     ),
     ("action.required", {"component": {"id": "q"}}, [turn("waiting", seq=7)]),
+    (
+        "action.required",
+        {"component": {"id": "q"}, "surface": "main", "tool": "sh", "askedBy": "all"},
+        [turn("waiting", seq=7, permission=Permission("q", "sh", "c1", scopes=["once"]))],
+    ),
+    (
+        "action.required",
+        {
+            "component": {"id": "q"},
+            "surface": "side",
+            "tool": "sh",
+            "askedBy": "all",
+            "args": '{"command":"ls"}',
+            "digest": "0" * 64,
+            "sessionRule": "ls *",
+            "editable": True,
+            "expiresAt": "2026-01-02T03:04:05.000000Z",
+        },
+        [
+            turn(
+                "waiting",
+                seq=7,
+                permission=Permission(
+                    component="q",
+                    tool="sh",
+                    call_id="c1",
+                    surface="side",
+                    scopes=["once", "session"],
+                    digest="0" * 64,
+                    input='{"command":"ls"}',
+                    session_rule="ls *",
+                    editable=True,
+                    expires_at="2026-01-02T03:04:05.000000Z",
+                ),
+            )
+        ],
+    ),
     ("action.resolved", {"decision": "cancelled"}, []),
     ("action.resolved", {"decision": "answered", "resumes": True}, [turn("running", seq=7)]),
     (

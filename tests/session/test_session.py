@@ -18,6 +18,7 @@ from arp.protocol.patch import Reorder, Replace, Update
 from arp.session.effects import RunTurn, StopTurn
 from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
 from arp.session.session import Session, ToolUse
+from arp.session.session_settings import Grant, PermissionTerms
 from arp.surface.change import PatchChange, RenderChange
 from tests.session.conversation import (
     AT,
@@ -300,6 +301,34 @@ def test_question_of_a_tool_names_the_tool_and_its_call() -> None:
     assert (asked.tool_call_id, asked.request_id) == ("t1.1", "r")
     assert asked.action_id == question.action_id
     assert asked.payload["tool"] == "shell"
+
+
+def test_what_a_permission_shows_holds_no_secret_and_its_digest_stays() -> None:
+    session = begun()
+    token = "ghp_" + "k3Yx" * 9
+    about = ToolUse("shell", {}, "ask", "0" * 64, f'{{"a":"{token}"}}', f"push {token}", True)
+    question = session.ask("t1", confirm(), about=about)
+    asked = next(fact for fact in facts(session) if fact.type == "action.required")
+    assert asked.payload["args"] == '{"a":"ghp_[redacted]"}'
+    assert asked.payload["sessionRule"] == "push ghp_[redacted]"
+    assert question.terms == PermissionTerms(
+        "0" * 64, Grant("shell", "push ghp_[redacted]"), editable=True
+    )
+
+
+def test_turn_waits_until_the_last_of_its_questions_is_over() -> None:
+    session = begun()
+    first = session.ask("t1", confirm("one"))
+    second = session.ask("t1", confirm("two"))
+    session.answer_question(first, True, None)
+    assert session.status_of("t1") == "waiting"
+    session.cancel_question(second, "expired")
+    assert session.status_of("t1") == "running"
+    ends = [fact.payload for fact in facts(session) if fact.type == "action.resolved"]
+    assert ends == [
+        {"decision": "answered", "resumes": False},
+        {"decision": "expired", "resumes": True},
+    ]
 
 
 def test_ids_of_questions_are_never_used_twice() -> None:

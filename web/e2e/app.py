@@ -273,9 +273,28 @@ async def permission(turn: Turn, rest: str) -> None:
     """Asks for leave to change a file."""
     args = {"path": "/etc/hosts", "before": "one\ntwo\n", "after": "one\nthree\n"}
     name = "edit_\u202efile" if rest == "hidden" else "edit_file"
+    if rest == "two":
+        await asyncio.gather(edit(turn, "one"), edit(turn, "two"))
+        return
     async with turn.tool(name, args) as tool:
-        may = await tool.approve("Change /etc/hosts?", rule="files-need-leave")
+        may = await tool.approve(
+            "Change /etc/hosts?", rule="files-need-leave", session_rule="changes of files"
+        )
     await turn.say("It was changed." if may else "It was left alone.")
+
+
+async def edit(turn: Turn, name: str) -> None:
+    """Asks for leave to run a command that may be changed, and says what it would run."""
+    async with turn.tool("shell", {"command": f"echo {name}", "n": 1}) as tool:
+        approval = await tool.ask_permission(f"Run {name}?", rule="commands", editable=True)
+    await turn.say(f"{name}: {approval.decision} `{approval.input}`\n\n")
+
+
+async def soon(turn: Turn, rest: str) -> None:
+    """Asks for leave for so many seconds."""
+    async with turn.tool("shell", {"command": "date"}) as tool:
+        approval = await tool.ask_permission("Run it?", rule="all", timeout_s=float(rest or "2"))
+    await turn.say(f"It is {approval.decision}.")
 
 
 async def sources(turn: Turn, _: str) -> None:
@@ -340,6 +359,7 @@ DOES: dict[str, Does] = {
     "long-result": long_result,
     "mixed": mixed,
     "permission": permission,
+    "soon": soon,
     "rows": rows,
     "ponder": ponder,
     "show": show,

@@ -27,6 +27,7 @@ import type {
   Input,
   Json,
   JsonObject,
+  Permission,
   RendererAck,
   SessionReady,
 } from "./generated/wire.js";
@@ -247,14 +248,19 @@ export class ArpClient {
     return this.#command("continue");
   }
 
-  /** Allows a tool that asks for permission; `session`: also from now on. */
-  grant(component: Component, scope: "once" | "session" = "once"): string {
-    return this.#decide(component, "confirm", { scope });
+  /**
+   * Allows a tool that asks for permission; `session`: what the question names, also from now on.
+   *
+   * @param asked The permission as it was shown: an answer to another input is refused.
+   * @param updatedInput What is allowed instead of what was shown, if the permission is editable.
+   */
+  grant(component: Component, scope: "once" | "session" = "once", asked?: Permission, updatedInput?: JsonObject): string {
+    return this.#decide(component, "confirm", { scope, digest: asked?.digest, updated_input: updatedInput });
   }
 
   /** Denies a tool that asks for permission, and says why. */
-  deny(component: Component, reason = ""): string {
-    return this.#decide(component, "deny", { reason });
+  deny(component: Component, reason = "", asked?: Permission): string {
+    return this.#decide(component, "deny", { reason, digest: asked?.digest });
   }
 
   #command(name: string, turn_id?: string): string {
@@ -262,8 +268,8 @@ export class ArpClient {
     return this.send("action", data as JsonObject); // what is undefined is not sent
   }
 
-  #decide(component: Component, action: string, payload: JsonObject): string {
-    return this.#answer(component, "action", { action, payload }, {});
+  #decide(component: Component, action: string, payload: Record<string, unknown>): string {
+    return this.#answer(component, "action", { action, payload } as JsonObject, {}); // what is undefined is not sent
   }
 
   #answer({ id: source }: Component, inputType: InputType, data: JsonObject, options: SendOptions): string {

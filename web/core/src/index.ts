@@ -10,6 +10,7 @@ export type { ArpClientOptions } from "./options.js";
 export { newId } from "./options.js";
 export type { ArpClientCallbacks } from "./callbacks.js";
 export { questionState } from "./answers.js";
+export { repeatsKey } from "./shape.js";
 export type { InputType, QuestionState } from "./answers.js";
 
 export { Store } from "./store.js";

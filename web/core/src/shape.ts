@@ -34,10 +34,7 @@ const PART_FIELDS = fieldsByTag(PARTS);
 export function readFrame(text: unknown): Frame {
   try {
     const plain: unknown = JSON.parse(text as string);
-    // Most frames are what JSON.stringify writes, which has no key twice; the others are counted.
-    if (JSON.stringify(plain) !== text && keysWritten(text as string) !== keysIn(plain)) {
-      return unread("frame");
-    }
+    if (repeatsKey(text as string, plain)) return unread("frame");
     const items = Array.isArray(plain) ? plain : [plain];
     const messages: AgentMessage[] = [];
     for (const item of items) {
@@ -66,6 +63,12 @@ export function isComponent(value: unknown): value is Component {
 /** Returns whether a value is a JSON object. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns whether an object in a JSON text has a key twice, given what was read of it. */
+export function repeatsKey(json: string, read: unknown): boolean {
+  // Most texts are what JSON.stringify writes, which has no key twice; the others are counted.
+  return JSON.stringify(read) !== json && keysWritten(json) !== keysIn(read);
 }
 
 /** How many keys a valid JSON text has: each has a colon, and so have only they outside of texts. */

@@ -102,6 +102,18 @@ test("an edited input takes the place of the one that began its turn", async () 
   expect(turn.marks).toHaveLength(1);
 });
 
+test("an answer to a permission names the input that was shown, and may have another one", async () => {
+  const [client, socket] = await online();
+  const asked = { component: "q", tool: "shell", digest: "0a", editable: true };
+  const question = { id: "q", type: "confirm", props: { title: "Run it?" } };
+  client.grant(question, "once", asked, { command: "ls" });
+  client.deny({ ...question, id: "r" }, "no", asked);
+  expect(socket.of("input").map(({ data }) => data)).toEqual([
+    { action: "confirm", payload: { scope: "once", digest: "0a", updated_input: { command: "ls" } } },
+    { action: "deny", payload: { reason: "no", digest: "0a" } },
+  ]);
+});
+
 test("a turn keeps the permission questions of its tools", async () => {
   const [client, socket] = await online();
   const permission = { component: "q", tool: "shell", call_id: "t1.1", scopes: ["once", "session"] };

@@ -25,11 +25,11 @@ test("all of the main entry fits into 13 KiB", { timeout: 60_000 }, async () => 
 });
 
 test.each([
-  ["sse_link.ts", 3],
+  ["sse_link.ts", 3.1], // its table of messages has the terms of permissions and the choices of commands
   ["export.ts", 4],
   ["strings.ts", 4],
   ["chat.ts", 3],
-])("%s fits into %i KiB", { timeout: 60_000 }, async (entry, most) => {
+])("%s fits into %s KiB", { timeout: 60_000 }, async (entry, most) => {
   expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);
 });
 

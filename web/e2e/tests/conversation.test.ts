@@ -371,6 +371,83 @@ describe("questions", () => {
     expect(await log(page).getByText("It was changed.").count()).toBe(1);
   });
 
+  test("W51 two tools ask at once; arguments are edited as JSON, and what is no object is not sent", async () => {
+    await begin();
+    await say(page, "permission two");
+    const cards = page.locator(".arp-permission");
+    await expect.poll(() => cards.count()).toBe(2);
+    const [one, two] = [cards.filter({ hasText: "Run one?" }), cards.filter({ hasText: "Run two?" })];
+    expect(await one.getByRole("button", { name: "Allow for this chat" }).count()).toBe(0);
+    await two.getByRole("button", { name: "Edit" }).click();
+    const text = two.getByRole("textbox", { name: "Arguments" });
+    expect(JSON.parse(await text.inputValue())).toEqual({ command: "echo two", n: 1 });
+    await text.fill('{"command": "pwd", "n": 12345678901234567890}');
+    await text.press("1"); // writing is not answering
+    await text.fill('{"command": "pwd", "command": "rm"}');
+    await two.getByRole("button", { name: "Allow once" }).click();
+    await two.getByRole("alert").getByText("Write a JSON object").waitFor();
+    expect(await text.getAttribute("aria-invalid")).toBe("true");
+    await text.fill('{"command": "pwd", "n": [1.5]}');
+    await two.getByRole("alert").waitFor({ state: "detached" });
+    await two.getByRole("button", { name: "Allow once" }).click();
+    await expect.poll(() => cards.count()).toBe(1);
+    await one.getByRole("button", { name: "Deny" }).click();
+    await log(page).getByText('two: allow {"command":"pwd","n":[1.5]}').waitFor();
+    await log(page).getByText('one: deny {"command":"echo one","n":1}').waitFor();
+  });
+
+  test("W51 the rule for the chat is shown and asks no more; of two screens one wins", async () => {
+    await begin();
+    await say(page, "permission");
+    const card = page.locator(".arp-permission");
+    await card.getByText("changes of files").waitFor();
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await other.locator(".arp-permission").waitFor();
+    await Promise.all([
+      card.getByRole("button", { name: "Allow for this chat" }).click(),
+      other.locator(".arp-permission").getByRole("button", { name: "Allow for this chat" }).click(),
+    ]);
+    for (const each of [page, other]) {
+      await log(each).getByText("It was changed.").waitFor();
+      await each.locator(".arp-permission").waitFor({ state: "detached" });
+    }
+    await ask(page, "permission");
+    expect(await log(page).getByText("It was changed.").count()).toBe(2);
+  });
+
+  test("W51 an answer that is refused shows why, and the question again", async () => {
+    await begin();
+    await page.routeWebSocket("**/_arp/v1", (socket) => {
+      const server = socket.connectToServer();
+      // The first answer is about another input.
+      let isFirst = true;
+      socket.onMessage((frame) => {
+        const changed = isFirst ? String(frame).replace(/"digest":"[0-9a-f]{64}"/, `"digest":"${"0".repeat(64)}"`) : String(frame);
+        isFirst = isFirst && changed === String(frame);
+        server.send(changed);
+      });
+    });
+    await page.reload();
+    await online(page);
+    await say(page, "permission");
+    const card = page.locator(".arp-permission");
+    await card.getByRole("button", { name: "Allow once" }).click();
+    await card.getByRole("alert").getByText("another input").waitFor();
+    await card.getByRole("button", { name: "Allow once" }).click();
+    await log(page).getByText("It was changed.").waitFor();
+  });
+
+  test("W51 the time that is left is shown, and behind it nothing can be allowed", async () => {
+    await begin();
+    await say(page, "soon 3");
+    const card = page.locator(".arp-permission");
+    await card.getByRole("timer").getByText(/^[1-3] seconds? left$/).waitFor();
+    await log(page).getByText("It is expired.").waitFor();
+    await card.waitFor({ state: "detached" });
+    await page.locator(".arp-permission-note", { hasText: "Expired" }).waitFor();
+  });
+
   test("W80 characters that deceive are made visible where leave is asked for", async () => {
     await begin();
     await say(page, "permission hidden");

@@ -38,7 +38,7 @@ export const PARTS = {
   "h": "component~s characters~i",
   "k": "name:s description?s hint?s choices?[]v",
   "v": "value:s label?s description?s current?b",
-  "m": "component:s tool:s call_id?s surface?s scopes?[]s",
+  "m": "component:s tool:s call_id?s surface?s scopes?[]s digest~s input~s session_rule~s editable?b expires_at~s",
   "y": "components:[]s versions?{}i features?[]s limits?o encodings?[]s commands?[]k title?s workflows?[]w",
   "w": "name:s title:s description?s suggestions?[]s",
   "d": "delta:s target~s kind~s",

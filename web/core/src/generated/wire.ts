@@ -342,6 +342,16 @@ export interface Permission {
   surface?: string;
   /** The possible grants: `once`, `session`. */
   scopes?: string[];
+  /** Names the input to be approved, with what is hidden of it. An answer may repeat it; one with another digest is refused. */
+  digest?: string | null;
+  /** The input to be approved, as JSON; absent: the `args` of the tool's `tool_start`. */
+  input?: string | null;
+  /** What a grant for the session allows. */
+  session_rule?: string | null;
+  /** Whether an answer may have an `updated_input`. */
+  editable?: boolean;
+  /** From when on no answer counts (RFC 3339). */
+  expires_at?: string | null;
 }
 
 /** The status of a turn. */

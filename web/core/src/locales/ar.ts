@@ -260,6 +260,8 @@ export const AR: Strings = {
   allowOnce: "السماح مرة واحدة",
   allowSession: "السماح في هذه المحادثة",
   allowAlways: "السماح دائمًا",
+  inputWrong: "اكتب كائن JSON لا يتكرر فيه اسم ولا يزيد فيه عدد صحيح على 15 رقمًا.",
+  sessionRule: "لهذه المحادثة: {rule}",
   denyPermission: "رفض",
   denyReason: "السبب",
   allowed: "سُمح",

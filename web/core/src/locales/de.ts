@@ -158,6 +158,8 @@ export const DE: Strings = {
   allowOnce: "Einmal erlauben",
   allowSession: "Für diesen Chat erlauben",
   allowAlways: "Immer erlauben",
+  inputWrong: "Schreib ein JSON-Objekt, in dem kein Name zweimal steht und keine ganze Zahl mehr als 15 Ziffern hat.",
+  sessionRule: "Für diesen Chat: {rule}",
   denyPermission: "Ablehnen",
   denyReason: "Grund",
   allowed: "Erlaubt",

@@ -164,6 +164,8 @@ export const EN = {
   allowOnce: "Allow once",
   allowSession: "Allow for this chat",
   allowAlways: "Always allow",
+  inputWrong: "Write a JSON object in which no name is there twice and no whole number has more than 15 digits.",
+  sessionRule: "For this chat: {rule}",
   denyPermission: "Deny",
   denyReason: "Reason",
   allowed: "Allowed",

@@ -155,6 +155,8 @@ export const ES: Strings = {
   allowOnce: "Permitir una vez",
   allowSession: "Permitir en este chat",
   allowAlways: "Permitir siempre",
+  inputWrong: "Escribe un objeto JSON sin nombres repetidos ni números enteros de más de 15 cifras.",
+  sessionRule: "Para este chat: {rule}",
   denyPermission: "Denegar",
   denyReason: "Motivo",
   allowed: "Permitido",

@@ -155,6 +155,8 @@ export const FR: Strings = {
   allowOnce: "Autoriser une fois",
   allowSession: "Autoriser pour cette conversation",
   allowAlways: "Toujours autoriser",
+  inputWrong: "Écrivez un objet JSON sans nom répété ni nombre entier de plus de 15 chiffres.",
+  sessionRule: "Pour cette conversation : {rule}",
   denyPermission: "Refuser",
   denyReason: "Motif",
   allowed: "Autorisé",

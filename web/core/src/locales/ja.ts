@@ -155,6 +155,8 @@ export const JA: Strings = {
   allowOnce: "今回のみ許可",
   allowSession: "このチャットで許可",
   allowAlways: "常に許可",
+  inputWrong: "名前の重複がなく、16 桁以上の整数を含まない JSON オブジェクトを入力してください。",
+  sessionRule: "このチャットで許可: {rule}",
   denyPermission: "拒否",
   denyReason: "理由",
   allowed: "許可しました",

@@ -155,6 +155,8 @@ export const ZH: Strings = {
   allowOnce: "允许一次",
   allowSession: "在此对话中允许",
   allowAlways: "始终允许",
+  inputWrong: "请输入 JSON 对象：名称不能重复，整数不能超过 15 位。",
+  sessionRule: "在此对话中允许：{rule}",
   denyPermission: "拒绝",
   denyReason: "原因",
   allowed: "已允许",

@@ -14,6 +14,8 @@ import { renderComponent } from "../components/render.js";
 import { createContext, showsRecording, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import { isObject, visible } from "../values.js";
+import { readInput, textOf } from "./edited_input.js";
+import { wrong } from "../wrong.js";
 import { icon } from "./icons.js";
 import "./tool_detail.js";
 
@@ -30,7 +32,13 @@ export class ArpPermissions extends ArpElement {
   declare context: ArpContext;
   declare protected asked: readonly Asked[];
   #stop: (() => void) | null = null;
-  readonly #answered = new Set<string>();
+  /** The inputs that answer them, by component. */
+  readonly #answered = new Map<string, string>();
+  /** What is written of an input that is being changed, by component. */
+  readonly #edits = new Map<string, string>();
+  /** What is wrong with an answer, by component. */
+  readonly #faults = new Map<string, unknown>();
+  #clock: ReturnType<typeof setInterval> | undefined;
 
   constructor() {
     super();
@@ -43,6 +51,8 @@ export class ArpPermissions extends ArpElement {
     super.disconnectedCallback();
     this.#stop?.();
     this.#stop = null;
+    clearInterval(this.#clock);
+    this.#clock = undefined;
   }
 
   protected override willUpdate(changed: PropertyValues): void {
@@ -53,11 +63,21 @@ export class ArpPermissions extends ArpElement {
   }
 
   #look(): void {
+    for (const { id, error } of this.client?.store.outgoing.get() ?? []) {
+      const refused = error && [...this.#answered].find(([, input]) => input === id)?.[0];
+      if (!refused) continue;
+      this.#answered.delete(refused);
+      this.#faults.set(refused, wrong(error, this.context.t));
+      this.client?.discard(id);
+    }
     const next = this.client === null ? [] : openQuestions(this.client).filter(({ component }) => !this.#answered.has(component.id));
     const isSame = next.length === this.asked.length && next.every(({ component }, at) => component === this.asked[at]?.component);
     if (isSame) return;
     const isNew = next.length > this.asked.length;
     this.asked = next;
+    const counts = next.some(({ permission }) => permission.expires_at);
+    clearInterval(this.#clock);
+    this.#clock = counts ? setInterval(() => this.requestUpdate(), 1000) : undefined;
     if (isNew) void this.updateComplete.then(() => this.#offer());
   }
 
@@ -77,13 +97,23 @@ export class ArpPermissions extends ArpElement {
 
   #card({ permission, component, run }: Asked): TemplateResult {
     const { t } = this.context;
-    const { tool, scopes = ["once"] } = permission;
+    const { tool, scopes = ["once"], session_rule: rule, editable, expires_at: ends } = permission;
     const { title, message } = component.props;
-    const grant = (scope: "once" | "session") => this.#finish(component, () => this.client?.grant(component, scope));
-    const deny = () => {
-      const reason = this.querySelector<HTMLInputElement>(`[data-permission="${CSS.escape(component.id)}"] input`)?.value.trim() ?? "";
-      this.#finish(component, () => this.client?.deny(component, reason));
+    const { id } = component;
+    const [edit, fault] = [this.#edits.get(id), this.#faults.get(id)];
+    const grant = (scope: "once" | "session") => {
+      const written = this.#edits.get(id); // now: not all that is written is drawn anew
+      const edited = written === undefined ? undefined : readInput(written);
+      if (edited !== null) return this.#finish(component, () => this.client?.grant(component, scope, permission, edited));
+      this.#faults.set(id, t("inputWrong"));
+      this.requestUpdate();
+      void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} textarea`)?.focus());
     };
+    const deny = () => {
+      const reason = this.querySelector<HTMLInputElement>(`${cardOf(id)} input`)?.value.trim() ?? "";
+      this.#finish(component, () => this.client?.deny(component, reason, permission));
+    };
+    const input = permission.input ?? run?.args;
     const ways = [
       { label: t("allowOnce"), kind: "arp-soft", act: () => grant("once") },
       ...(scopes.includes("session") ? [{ label: t("allowSession"), kind: "arp-soft", act: () => grant("session") }] : []),
@@ -91,7 +121,7 @@ export class ArpPermissions extends ArpElement {
     ];
     const key = (event: KeyboardEvent) => {
       const way = ways[Number(event.key) - 1];
-      const isWriting = (event.target as HTMLElement).localName === "input";
+      const isWriting = ["input", "textarea"].includes((event.target as HTMLElement).localName);
       if (isWriting || event.defaultPrevented || way === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       way.act();
@@ -100,15 +130,36 @@ export class ArpPermissions extends ArpElement {
       <h3>${icon("shield")}<span>${t("permissionAsked", { tool: "\u2068" + visible(tool) + "\u2069" })}</span></h3>
       <p dir="auto"><strong>${visible(String(title ?? ""))}</strong></p>
       ${typeof message === "string" && message !== "" ? html`<p dir="auto">${visible(message)}</p>` : nothing}
-      ${run === undefined ? nothing : this.#arguments(run, component.id)}
+      ${input === undefined ? nothing : edit === undefined ? this.#arguments(tool, input, id) : this.#editor(id, edit, fault !== undefined)}
+      ${fault === undefined ? nothing : html`<p class="arp-bad" role="alert" dir="auto">${fault}</p>`}
+      ${rule && scopes.includes("session") ? html`<p class="arp-permission-rule" dir="auto">${t("sessionRule", { rule: "\u2068" + visible(rule) + "\u2069" })}</p>` : nothing}
+      ${ends ? html`<p class="arp-caption" role="timer">${t("timeLeft", { count: secondsTo(ends) })}</p>` : nothing}
       <div class="arp-permission-buttons">
         ${ways.map(({ label, kind, act }, at) => html`<button type="button" class="arp-button ${kind}" @click=${act}>${label} <kbd aria-hidden="true">${at + 1}</kbd></button>`)}
+        ${editable && input !== undefined && edit === undefined
+          ? html`<button type="button" class="arp-button arp-quiet" @click=${() => this.#edit(id, textOf(input))}>${t("edit")}</button>`
+          : nothing}
         <input class="arp-input arp-reason" dir="auto" aria-label=${t("denyReason")} placeholder=${t("denyReason")} maxlength="500" />
       </div>
     </section>`;
   }
 
-  #arguments({ tool, args }: ToolRun, id: string): unknown {
+  #edit(id: string, text: string): void {
+    this.#edits.set(id, text);
+    this.requestUpdate();
+    void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} textarea`)?.focus());
+  }
+
+  #editor(id: string, text: string, isWrong: boolean): TemplateResult {
+    const write = ({ target }: Event) => {
+      this.#edits.set(id, (target as HTMLTextAreaElement).value);
+      if (this.#faults.delete(id)) this.requestUpdate();
+    };
+    return html`<textarea class="arp-input arp-permission-input" dir="ltr" rows="6" spellcheck="false" autocomplete="off" aria-label=${this.context.t("toolArguments")}
+      aria-invalid=${isWrong ? "true" : nothing} .value=${text} @input=${write}></textarea>`;
+  }
+
+  #arguments(tool: string, args: string, id: string): unknown {
     let read: unknown;
     try {
       read = JSON.parse(args);
@@ -126,13 +177,22 @@ export class ArpPermissions extends ArpElement {
       : renderComponent({ id: `${id}-change`, type: "diff", props: { before: visible(change.before), after: visible(change.after) } }, this.context)}`;
   }
 
-  #finish(component: Component, act: () => void): void {
-    this.#answered.add(component.id);
-    act();
+  #finish(component: Component, act: () => string | undefined): void {
+    this.#faults.delete(component.id);
+    const input = act();
+    if (input !== undefined) this.#answered.set(component.id, input);
     this.context.announce(this.context.t("answerSent"));
     this.#look();
     this.dispatchEvent(new CustomEvent("arp-settled", { bubbles: true }));
   }
+}
+
+function cardOf(id: string): string {
+  return `[data-permission="${CSS.escape(id)}"]`;
+}
+
+function secondsTo(moment: string): number {
+  return Math.max(0, Math.ceil((Date.parse(moment) - Date.now()) / 1000));
 }
 
 /** The permissions that wait for an answer. */
