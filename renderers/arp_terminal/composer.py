@@ -95,7 +95,12 @@ class Composer:
                 aside and comes back at the free prompt.
         """
         was_free = self._is_free()
+        begins = prompt.initial != self.prompt.initial
         self.prompt = prompt
+        if prompt.initial and begins:
+            self.buffer.reset()
+            self.buffer.insert_text(prompt.initial)
+            return
         if not changed or (was_free and self._is_free()):
             return
         if was_free:

@@ -35,6 +35,7 @@ from arp_terminal.dialogue import (
     Dialogue,
     FormDialogue,
     FormReply,
+    PermissionDialogue,
     Problem,
     Prompt,
     Reply,
@@ -44,7 +45,7 @@ from arp_terminal.dialogue import (
 )
 from arp_terminal.in_flight import InFlight
 from arp_terminal.notes import Note
-from arp_terminal.open_questions import Question, find, next_question
+from arp_terminal.open_questions import Question, find, next_question, permission_of
 from arp_terminal.questions import STATES
 from arp_terminal.transcript import Transcript
 
@@ -107,10 +108,13 @@ class Asking(Struct, frozen=True):
         return self.question.component.id
 
 
-def resumed(begun: Dialogue | None, question: Question) -> Dialogue:
+def resumed(begun: Dialogue | None, question: Question, screen: Screen) -> Dialogue:
     """Return the dialogue of a question; what was typed into a form so far stays."""
     if isinstance(begun, FormDialogue):
         return begun
+    found = None if question.offered else permission_of(screen, question.component.id)
+    if found is not None:
+        return PermissionDialogue(question.component.props, *found)
     dialogue = dialogue_for(question.component, offered=question.offered)
     assert dialogue is not None
     return dialogue
@@ -225,9 +229,24 @@ class Conversation:
             self._tell_closed(asking)
         if due is None:
             self._asking = None
-        elif asking is None or not is_same or due.offered != asking.question.offered:
+        elif asking is None or not is_same or self._is_other(asking, due):
             begun = asking.dialogue if asking is not None and is_same else None
-            self._asking = Asking(due, resumed(begun, due))
+            self._asking = Asking(due, resumed(begun, due, self.client.screen))
+            self._show_input(due)
+
+    def _is_other(self, asking: Asking, due: Question) -> bool:
+        """Return whether a question is now asked in another way than before."""
+        if due.offered != asking.question.offered:
+            return True
+        # That it asks for permission comes behind the component.
+        is_known = isinstance(asking.dialogue, PermissionDialogue)
+        return not is_known and permission_of(self.client.screen, due.component.id) is not None
+
+    def _show_input(self, due: Question) -> None:
+        """Print the whole of what is to be approved: a tool shows only the beginning."""
+        found = None if due.offered else permission_of(self.client.screen, due.component.id)
+        if found is not None and found[1]:
+            self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
 
     def _tell_closed(self, asking: Asking) -> None:
         component = find(self.client.screen, asking.id)
@@ -320,7 +339,7 @@ class Conversation:
     async def _send(self, source: str, reply: Reply) -> str:
         match reply:
             case ActionReply():
-                return await self.client.send_action(reply.action, source=source)
+                return await self.client.send_action(reply.action, reply.payload, source=source)
             case SelectionReply():
                 return await self.client.send_selection(reply.selected, source=source)
             case FormReply():

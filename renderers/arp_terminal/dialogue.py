@@ -7,6 +7,7 @@ where the fault is.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Protocol, TypeAlias
 
@@ -15,6 +16,7 @@ from msgspec import Struct
 from arp.protocol.catalog import asks
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import Permission
 from arp_terminal.props import items, line, number, objects
 from arp_terminal.questions import field_label, option_of
 
@@ -30,12 +32,15 @@ class Prompt(Struct, frozen=True):
     multiline: bool = False
     offered: bool = False
     """The agent does not wait for the answer."""
+    initial: str = ""
+    """Stands there already, to be changed."""
 
 
 class ActionReply(Struct, frozen=True):
     """An action of the component."""
 
     action: str
+    payload: JsonObject | None = None
 
 
 class SelectionReply(Struct, frozen=True):
@@ -143,6 +148,106 @@ class ConfirmDialogue:
         return line(self._props.get("confirm_label"), "Yes"), line(
             self._props.get("deny_label"), "No"
         )
+
+
+class PermissionDialogue:
+    """A tool asks for permission: yes once or for the session, no with a reason, another input.
+
+    What is answered is bound to the input that was shown, by its digest.
+    """
+
+    def __init__(self, props: JsonObject, permission: Permission, shown: str) -> None:
+        """See the class.
+
+        Args:
+            props: Of the `confirm` that asks.
+            permission: As the screen has it.
+            shown: The input to be approved, as JSON.
+        """
+        self._props = props
+        self._permission = permission
+        self._shown = shown
+        self._edited: str | None = None
+        """What is being written instead of the input; `None`: nothing is."""
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for a letter, or for the input as JSON."""
+        if self._edited is not None:
+            hint = f"a JSON object; {BACK} = as it was: {line(self._shown)}"
+            return Prompt("Arguments", hint, multiline=True, initial=self._edited)
+        permission = self._permission
+        hints, letters = ["y = once"], "y"
+        if permission.session_rule and "session" in permission.scopes:
+            hints.append(f"s = for this session: {line(permission.session_rule)}")
+            letters += "/s"
+        if permission.editable:
+            hints.append("e = edit the arguments")
+            letters += "/e"
+        hints.append("n = no, n REASON says why")
+        if permission.expires_at:
+            hints.append(f"until {line(permission.expires_at)[:19]}Z")
+        return Prompt(f"{line(self._props.get('title'))} [{letters}/n]", ", ".join(hints))
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Accept a letter or its word, and the input as JSON while it is edited."""
+        if self._edited is not None:
+            return self._take_input(typed)
+        permission = self._permission
+        word, _, rest = typed.strip().partition(" ")
+        word = word.casefold()
+        if word in YES and not rest:
+            return self._reply("confirm", scope="once")
+        if word in ("s", "session") and not rest and "session" in permission.scopes:
+            return self._reply("confirm", scope="session")
+        if word in ("e", "edit") and not rest and permission.editable:
+            self._edited = self._laid_out()
+            return None
+        if word in NO:
+            return self._reply("deny", reason=rest.strip())
+        return Problem(f"type {self.prompt.label.rpartition('[')[2].rstrip(']')}")
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Ask again."""
+        return Problem(message)
+
+    def _take_input(self, typed: str) -> Reply | Problem | None:
+        if typed.strip() in ("", BACK):
+            self._edited = None
+            return None
+        try:
+            edited = json.loads(typed, object_pairs_hook=_once, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            self._edited = typed
+            return Problem(f"no JSON: {error}")
+        if not isinstance(edited, dict):
+            self._edited = typed
+            return Problem("expected an object: {…}")
+        self._edited = None
+        return self._reply("confirm", scope="once", updated_input=edited)
+
+    def _laid_out(self) -> str:
+        """Return the input to begin with; only ASCII, with escapes, so that nothing deceives."""
+        try:
+            return json.dumps(json.loads(self._shown), indent=2)
+        except (ValueError, RecursionError):
+            return line(self._shown)
+
+    def _reply(self, action: str, **payload: Json) -> ActionReply:
+        digest = self._permission.digest
+        return ActionReply(action, payload if digest is None else {**payload, "digest": digest})
+
+
+def _once(pairs: list[tuple[str, Json]]) -> JsonObject:
+    """Return an object; refuse one that has a name twice."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name is there twice")
+    return made
+
+
+def _no_number(text: str) -> Json:
+    raise ValueError(f"{text} is no number")
 
 
 class ChoicesDialogue:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from arp.protocol.catalog import asks
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
-from arp.protocol.messages import FINAL_STATUSES
+from arp.protocol.messages import FINAL_STATUSES, Permission
 from arp.protocol.screen import Screen
 from arp_terminal.questions import is_open
 
@@ -46,6 +46,19 @@ def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
                 return Question(component, offered=False)
             last = Question(component, offered=True)
     return last
+
+
+def permission_of(screen: Screen, component_id: str) -> tuple[Permission, str] | None:
+    """Return the permission that a component asks for, and the input to be approved as JSON.
+
+    What asks for permission, the server says; no component of an agent can pass for it.
+    """
+    for turn in screen.turns.values():
+        permission = turn.permissions.get(component_id)
+        if permission is not None:
+            args = (tool.args for tool in turn.tools if tool.call_id == permission.call_id)
+            return permission, permission.input or next(args, "")
+    return None
 
 
 def find(screen: Screen, component_id: str) -> Component | None:

@@ -68,7 +68,8 @@ class FakeClient:
     async def send_action(
         self, action: str, payload: Json = None, *, source: str | None = None
     ) -> str:
-        return self._send("action", {"action": action}, source)
+        data = {"action": action} if payload is None else {"action": action, "payload": payload}
+        return self._send("action", data, source)
 
     async def send_form(
         self, fields: JsonObject, *, source: str | None = None, action: str | None = None

@@ -46,6 +46,17 @@ async def test_the_next_field_of_a_form_leaves_the_line_alone() -> None:
     assert made.buffer.text == "typed ahead"
 
 
+async def test_what_is_to_be_changed_stands_there_once() -> None:
+    made = composer()
+    made.ask(QUESTION, changed=True)
+    edit = Prompt("Arguments", multiline=True, initial='{"a": 1}')
+    made.ask(edit, changed=False)
+    assert made.buffer.text == '{"a": 1}'
+    made.buffer.insert_text(" ")
+    made.ask(edit, changed=False)
+    assert made.buffer.text == '{"a": 1} '
+
+
 async def test_suggestions_do_not_take_away_what_is_being_typed() -> None:
     made = composer("my own wor")
     made.ask(OFFERED, changed=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from arp.client.events import Connected, Disconnected, Event, Skipped
@@ -13,6 +15,10 @@ from arp.protocol.messages import (
     CommandChoice,
     Commit,
     ErrorMessage,
+    Permission,
+    ToolStart,
+    ToolStartPayload,
+    TurnMessage,
 )
 from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen
@@ -44,6 +50,25 @@ class Talk(FakeClient):
         self.turn("running", turn)
         self.show(Component(f"q-{turn}", "confirm", {"title": "Sure?", **props}), turn=turn)
         self.turn("waiting", turn)
+
+
+async def test_a_permission_shows_its_input_whole_and_is_answered_with_its_digest() -> None:
+    """That it asks for permission comes behind the component."""
+    talk = Talk()
+    args = json.dumps({"command": "x" * 5000})
+    start = ToolStartPayload("shell", args, "t1.1")
+    talk.tell(ToolStart(session_id="s1", turn_id="t1", payload=start, seq=90))
+    talk.question()
+    assert talk.notes() == []
+    asked = Permission("q-t1", "shell", "t1.1", digest="0a")
+    talk.tell(
+        TurnMessage(session_id="s1", turn_id="t1", status="waiting", permission=asked, seq=99)
+    )
+    assert talk.notes() == [f"To be allowed: {args}"]
+    assert talk.conversation.prompt.label == "Sure? [y/n]"
+    await talk.conversation.enter("n not now")
+    payload = {"reason": "not now", "digest": "0a"}
+    assert talk.sent == [("action", {"action": "deny", "payload": payload}, "q-t1")]
 
 
 async def test_words_are_sent_as_text() -> None:

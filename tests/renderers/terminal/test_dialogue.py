@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from arp.protocol.components import Component
-from arp.protocol.json_value import Json
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import Permission
 from arp_terminal.dialogue import (
     ActionReply,
     Dialogue,
     FormReply,
+    PermissionDialogue,
     Problem,
     Prompt,
     Reply,
@@ -53,6 +58,71 @@ def test_a_confirmation_is_typed_out(typed: str, reply: Reply) -> None:
 def test_nothing_else_is_taken_for_an_answer(typed: str) -> None:
     """T22, T53: neither an empty line nor what was typed for something else decides."""
     assert ask("confirm", title="Delete?").take(typed) == Problem("type y or n")
+
+
+# -- permissions -----------------------------------------------------------------------------------
+
+SHOWN = '{"command":"ls \u202e","n":1}'
+
+
+def permission(**terms: Any) -> PermissionDialogue:
+    asked = Permission("q", "shell", digest="0a", **terms)
+    return PermissionDialogue({"title": "Run it?"}, asked, SHOWN)
+
+
+ALL: dict[str, Any] = {"scopes": ["once", "session"], "session_rule": "ls *", "editable": True}
+
+
+@pytest.mark.parametrize(
+    ("typed", "action", "payload"),
+    [
+        ("y", "confirm", {"scope": "once"}),
+        (" YES ", "confirm", {"scope": "once"}),
+        ("s", "confirm", {"scope": "session"}),
+        ("n", "deny", {"reason": ""}),
+        ("no not in  /tmp", "deny", {"reason": "not in  /tmp"}),
+    ],
+)
+def test_a_permission_is_bound_to_what_was_shown(
+    typed: str, action: str, payload: JsonObject
+) -> None:
+    assert permission(**ALL).take(typed) == ActionReply(action, {**payload, "digest": "0a"})
+
+
+def test_the_prompt_of_a_permission_says_what_is_offered() -> None:
+    ends = "2026-01-02T03:04:05.000000Z"
+    asked = permission(**ALL, expires_at=ends).prompt
+    assert asked.label == "Run it? [y/s/e/n]"
+    assert "s = for this session: ls *" in asked.hint
+    assert asked.hint.endswith("until 2026-01-02T03:04:05Z")
+    assert permission().prompt.label == "Run it? [y/n]"
+
+
+@pytest.mark.parametrize("typed", ["", "s", "e", "session", "yes please", "ls"])
+def test_what_a_permission_does_not_offer_is_no_answer(typed: str) -> None:
+    assert permission().take(typed) == Problem("type y/n")
+
+
+def test_an_input_is_edited_as_json() -> None:
+    """It begins with what was shown, in ASCII; what is no object is said, and stays."""
+    dialogue = permission(**ALL)
+    assert dialogue.take("e") is None
+    initial = dialogue.prompt.initial
+    assert initial.isascii()
+    assert json.loads(initial) == json.loads(SHOWN)
+    for wrong in ("{", "[1]", '{"a": 1, "a": 2}', '{"a": NaN}', "y"):
+        assert isinstance(dialogue.take(wrong), Problem)
+        assert dialogue.prompt.initial == wrong
+    edited = {"scope": "once", "updated_input": {"command": "pwd"}, "digest": "0a"}
+    assert dialogue.take('{"command": "pwd"}') == ActionReply("confirm", edited)
+
+
+@pytest.mark.parametrize("back", ["", " /back "])
+def test_an_edit_can_be_given_up(back: str) -> None:
+    dialogue = permission(**ALL)
+    dialogue.take("e")
+    assert dialogue.take(back) is None
+    assert dialogue.prompt.label == "Run it? [y/s/e/n]"
 
 
 def test_where_nobody_waits_other_words_are_for_the_agent() -> None:

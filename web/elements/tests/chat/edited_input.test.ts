@@ -7,7 +7,7 @@ test.each([
   ["{}", {}],
   [' {"a": [1, 2.5, null], "b": {"a": "x"}} ', { a: [1, 2.5, null], b: { a: "x" } }],
   ['{"n": 9007199254740991}', { n: 9007199254740991 }],
-])("%s is read", (text, value) => {
+])("W51 %s is read", (text, value) => {
   expect(readInput(text)).toEqual(value);
 });
 
