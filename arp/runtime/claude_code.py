@@ -453,9 +453,12 @@ class ClaudeCodeRuntime(DrivenRuntime):
         return ari.CompactSessionResponse(sent.turn_id)
 
     def process_id(self, session_id: str) -> int:
-        """Return the id of the process of an open session, for diagnosis."""
-        process = self._claude(session_id).process
-        return process.pid if process is not None else 0
+        """Return the id of the process of an open session, for diagnosis; 0 if it has none."""
+        session = self._claude(session_id)
+        told = session.info.get("pid")
+        if isinstance(told, int):
+            return told
+        return session.process.pid if session.process is not None else 0
 
     # -- inside ----------------------------------------------------------------------------------
 

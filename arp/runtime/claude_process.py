@@ -1,7 +1,7 @@
 """The process of one Claude Code, as a transport of claude-agent-sdk.
 
 The SDK's own transport gives the process everything that is in this one's environment; here it gets
-exactly what it is told. It is the first of a process group, and is ended with what is in it.
+exactly what it is told. It is supervised (`supervise`): what it has started ends with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 
 from arp.runtime.claude_messages import Line
 from arp.runtime.errors import RuntimeInternal, Unavailable
-from arp.runtime.orphans import ended_with_us, kill_marked
+from arp.runtime.supervise import GRACE_S, LEFTOVERS_S, supervised
 
 MAX_LINE_BYTES = 64 * 2**20
 """A message: images and outputs of tools come whole."""
@@ -47,7 +47,6 @@ class ClaudeProcess(sdk.Transport):
     """One process; `on_line` gets each message before the SDK does, in order.
 
     Args:
-        session_id: Of the session that it works for.
         start: How it is started.
         on_line: Gets each message that the process writes.
         on_error_line: Gets each line of its standard error.
@@ -55,14 +54,12 @@ class ClaudeProcess(sdk.Transport):
 
     def __init__(
         self,
-        session_id: str,
         start: ProcessStart,
         on_line: Callable[[Line], None],
         on_error_line: Callable[[str], None],
     ) -> None:
         self.errors: deque[str] = deque(maxlen=KEPT_ERROR_LINES)
         """The last lines of its standard error."""
-        self._session_id = session_id
         self._start = start
         self._on_line = on_line
         self._on_error_line = on_error_line
@@ -83,7 +80,7 @@ class ClaudeProcess(sdk.Transport):
         """
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *ended_with_us(self._start.command),
+                *supervised(self._start.command),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
@@ -161,7 +158,6 @@ class ClaudeProcess(sdk.Transport):
             if self._error_reader is not None:
                 async with asyncio.timeout(TERMINATE_GRACE_S):
                     await asyncio.wait([self._error_reader])
-        await self._end_commands()
         code = self._process.returncode
         if code is None:
             how = "closed its output"
@@ -205,10 +201,9 @@ class ClaudeProcess(sdk.Transport):
         await self.end_input()
         if not await self._ends_within(EXIT_GRACE_S):
             self.signal(signal.SIGTERM)
-            if not await self._ends_within(TERMINATE_GRACE_S):
+            if not await self._ends_within(GRACE_S + LEFTOVERS_S + TERMINATE_GRACE_S):
                 self.signal(signal.SIGKILL)
                 await self._ends_within(TERMINATE_GRACE_S)
-                await self._end_commands()
         if self._error_reader is not None:
             self._error_reader.cancel()
             await asyncio.wait([self._error_reader])
@@ -233,14 +228,6 @@ class ClaudeProcess(sdk.Transport):
         if self._process is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
-
-    async def _end_commands(self) -> None:
-        """End what the process has left: it could not do that itself if it was killed.
-
-        Its commands run in sessions of their own, with its id in their environment.
-        """
-        marks = {"CLAUDE_PID": str(self.pid), "CLAUDE_CODE_SESSION_ID": self._session_id}
-        await asyncio.to_thread(kill_marked, marks)
 
     def is_ready(self) -> bool:
         """Return whether messages can be written."""

@@ -95,7 +95,7 @@ class ClaudeSession:
             Unavailable: It cannot be started.
         """
         options = sdk.ClaudeAgentOptions(can_use_tool=self._can_use_tool)
-        process = ClaudeProcess(self.session_id, start, self._on_line, self._on_error_line)
+        process = ClaudeProcess(start, self._on_line, self._on_error_line)
         self.process = process
         self._client = sdk.ClaudeSDKClient(options, process)
         try:
@@ -267,7 +267,7 @@ class ClaudeSession:
         if not self._is_closing:
             self._feed.lost(reason)
             if self.process is not None:
-                self.process.signal(signal.SIGKILL)
+                self.process.signal(signal.SIGTERM)
 
     def _turn_ended(self) -> None:
         """Ask again what sub-agents still want to know: they go on when the turn has ended."""

@@ -625,14 +625,19 @@ asyncio.run(main())
 """
 
 
-async def test_no_process_outlives_a_killed_host(claude_cli: Cli) -> None:
+@pytest.mark.parametrize("with_program", [False, True])
+async def test_no_process_outlives_a_killed_host(claude_cli: Cli, with_program: bool) -> None:
     async with signpost(claude_cli.cwd / "pipe") as written, asyncio.timeout(20):
         arguments = (str(claude_cli.cwd), json.dumps(claude_cli.environment))
         host = await asyncio.create_subprocess_exec(sys.executable, "-c", HOST, *arguments)
         await written.wait()
     started = psutil.Process(host.pid).children(recursive=True)
-    assert len(started) > 1
+    supervisor, program, *commands = started
+    assert program.ppid() == supervisor.pid
+    assert commands
     host.kill()
+    if with_program:
+        program.kill()
     await host.wait()
     _, alive = await asyncio.to_thread(psutil.wait_procs, started, timeout=10)
     assert alive == []
