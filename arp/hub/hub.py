@@ -555,7 +555,8 @@ class Hub:
             live.delivery.resync_all()
         else:
             count, waiting = live.session.turn_count, []
-            live.expire_questions()
+            if live.deadlines:
+                live.expire_questions()
             read_typed = partial(typed_answer, profile)
             effects = receive(live.session, message, read_typed, info, traceparent)
         live.began(principal.known_as, count, waiting)

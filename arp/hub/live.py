@@ -146,7 +146,7 @@ class LiveSession:
         A timer closes them too. But where the loop was busy or the machine asleep, an answer may be
         read before the timer is.
         """
-        for deadline in list(self.deadlines.values()) if self.deadlines else ():
+        for deadline in list(self.deadlines.values()):
             if time.time() >= deadline.at:
                 deadline.expire()
 
