@@ -241,6 +241,10 @@ class DrivenRuntime(ABC):
         """Return what is missing to create sessions, and what to do; empty if nothing is."""
         return ""
 
+    async def _shortcoming(self) -> str:
+        """Return what does not work as it should, and what to do; empty if all does."""
+        return ""
+
     def _capabilities(self) -> Sequence[ari.Capability]:
         """Return what the adapter does beyond level 1."""
         return ()
@@ -273,10 +277,11 @@ class DrivenRuntime(ABC):
         """Return health, readiness and capabilities."""
         self._check_open()
         problem = await self._problem()
+        shortcoming = "" if problem else await self._shortcoming()
         return ari.StatusResponse(
-            healthy=not problem,
+            healthy=not problem and not shortcoming,
             ready=not problem,
-            message=problem,
+            message=problem or shortcoming,
             capabilities=tuple(self._capabilities()),
             permission=self.permission,
             info=dict(await self._info()) if request.verbose else {},

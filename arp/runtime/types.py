@@ -176,7 +176,8 @@ class PermissionKind(StrEnum):
     TOOL = "tool"
     """A tool of another kind, such as one of an MCP server."""
     QUESTION = "question"
-    """The agent asks the user something."""
+    """The agent asks the user something. Where the input has `questions`, `updated_input` has
+    `answers`: a text, or several, by the question's text."""
     OTHER = "other"
 
 

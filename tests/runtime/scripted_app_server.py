@@ -1,0 +1,216 @@
+"""Speaks as `codex app-server` does, for what the real one cannot be made to do.
+
+The text of a message says what happens in its turn; each scenario is a function below. Started as a
+program with the arguments of Codex, which are ignored: what it gets as `CODEX_HOME` is where it
+writes the answers to its questions, one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+THREAD = "0190a0f4-0000-7000-8000-000000000001"
+AGENT = "0190a0f4-0000-7000-8000-000000000002"
+TURN = "0190a0f4-0000-7000-8000-000000000003"
+ABOUT = {"threadId": THREAD, "turnId": TURN}
+
+
+def send(**message: Any) -> None:
+    """Write one message."""
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def tell(method: str, **params: Any) -> None:
+    """Send a notification about the turn."""
+    send(method=method, params={**ABOUT, **params})
+
+
+def say(text: str) -> None:
+    """Say something as the agent."""
+    tell("item/agentMessage/delta", itemId="m1", delta=text)
+
+
+def end(status: str = "completed") -> None:
+    """End the turn."""
+    tell("turn/completed", turn={"id": TURN, "status": status, "items": []})
+
+
+def ask(request_id: int, method: str, **params: Any) -> Any:
+    """Ask, and return the answer."""
+    send(id=request_id, method=method, params={**ABOUT, **params})
+    while True:
+        message = json.loads(sys.stdin.readline())
+        if message.get("id") == request_id and "method" not in message:
+            answer = message.get("result", message.get("error"))
+            with (Path(os.environ["CODEX_HOME"]) / "answers").open("a") as answers:
+                answers.write(json.dumps(answer) + "\n")
+            return answer
+        answer_call(message)
+
+
+def garbage() -> None:
+    """Write what is no JSON-RPC between two deltas."""
+    say("be")
+    sys.stdout.write('Warning: something\n\n[1, 2]\n{"method": 7}\n')
+    tell("item/agentMessage/delta", itemId="m1")
+    tell("item/started", item={"type": 7})
+    tell("of/the/future", x=1)
+    say("fore")
+    end()
+
+
+def half_a_line() -> None:
+    """End in the middle of a line."""
+    say("hello")
+    sys.stdout.write('{"method": "turn/compl')
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def plan() -> None:
+    """Update the plan."""
+    steps = [("one", "completed"), ("two", "inProgress"), ("three", "pending")]
+    tell(
+        "turn/plan/updated",
+        explanation="In this order",
+        plan=[{"step": step, "status": status} for step, status in steps],
+    )
+    end()
+
+
+def two_messages() -> None:
+    """Say two things, the second one without deltas."""
+    say("One.")
+    tell("item/completed", item={"type": "agentMessage", "id": "m1", "text": "One."})
+    tell("item/completed", item={"type": "agentMessage", "id": "m2", "text": "Two."})
+    end()
+
+
+def agent() -> None:
+    """Let an agent with a thread of its own ask for a command."""
+    send(method="thread/started", params={"thread": {"id": AGENT, "parentThreadId": THREAD}})
+    about = {"threadId": AGENT, "turnId": "t2"}
+    command = {"type": "commandExecution", "id": "c1", "command": "touch x", "cwd": "/"}
+    tell("item/agentMessage/delta", **about, itemId="m9", delta="only for its parent")
+    item = {"type": "agentMessage", "id": "m9", "text": "only for its parent"}
+    tell("item/completed", **about, item=item)
+    tell("item/started", **about, item=command)
+    ask(7, "item/commandExecution/requestApproval", **about, itemId="c1", command="touch x")
+    tell("item/completed", **about, item={**command, "status": "declined"})
+    end()
+
+
+def address() -> None:
+    """Let an MCP server ask the user to open an address."""
+    ask(
+        8,
+        "mcpServer/elicitation/request",
+        serverName="login",
+        mode="url",
+        message="Log in",
+        url="https://example.org/login",
+        elicitationId="e1",
+    )
+    end()
+
+
+def form() -> None:
+    """Let an MCP server ask for values."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    ask(
+        8,
+        "mcpServer/elicitation/request",
+        serverName="weather",
+        mode="form",
+        message="Where?",
+        requestedSchema=schema,
+    )
+    end()
+
+
+def nobody() -> None:
+    """Ask what no user can answer."""
+    ask(9, "item/tool/call", callId="c", tool="x", arguments={})
+    ask(10, "mcpServer/elicitation/request", mode="openai/userVerification", serverName="s")
+    ask(11, "account/chatgptAuthTokens/refresh", reason="unauthorized")
+    ask(12, "currentTime/read")
+    end()
+
+
+def withdrawn() -> None:
+    """Ask, and take it back."""
+    item = {"type": "commandExecution", "id": "c1", "command": "touch x", "cwd": "/"}
+    tell("item/started", item=item)
+    params = {**ABOUT, "itemId": "c1", "command": "touch x"}
+    send(id=13, method="item/commandExecution/requestApproval", params=params)
+    tell("serverRequest/resolved", requestId=13)
+    tell("item/completed", item={**item, "status": "failed"})
+    end()
+
+
+def own_turn() -> None:
+    """End the turn, and begin another one that nobody asked for."""
+    end()
+    other = {"id": "t9", "status": "inProgress", "items": []}
+    tell("turn/started", turnId=None, turn=other)
+    tell("item/agentMessage/delta", turnId="t9", itemId="m5", delta="by myself")
+    tell("turn/completed", turnId=None, turn={**other, "status": "completed"})
+
+
+def deaf() -> None:
+    """Say something, and do not end."""
+    say("I go on")
+
+
+SCENARIOS: dict[str, Callable[[], None]] = {
+    scenario.__name__: scenario
+    for scenario in (
+        garbage,
+        half_a_line,
+        plan,
+        two_messages,
+        agent,
+        address,
+        form,
+        nobody,
+        withdrawn,
+        own_turn,
+        deaf,
+    )
+}
+
+
+def answer_call(message: dict[str, Any]) -> None:
+    """Answer a call of the client, and play the turn that it begins."""
+    if "id" not in message or "method" not in message:
+        return
+    thread = {"id": THREAD, "cwd": os.getcwd()}
+    opened = {
+        "thread": thread,
+        "model": "m",
+        "modelProvider": "p",
+        "approvalPolicy": "on-request",
+        "sandbox": {"type": "workspaceWrite"},
+    }
+    results: dict[str, Any] = {
+        "initialize": {"userAgent": "arp/0.0.1 (scripted)"},
+        "thread/start": opened,
+        "thread/resume": opened,
+        "thread/read": {"thread": thread},
+        "turn/start": {"turn": {"id": TURN}},
+    }
+    send(id=message["id"], result=results.get(message["method"], {}))
+    if message["method"] == "turn/start":
+        tell("turn/started", turnId=None, turn={"id": TURN})
+        SCENARIOS[message["params"]["input"][0]["text"]]()
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        answer_call(json.loads(line))

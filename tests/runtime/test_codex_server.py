@@ -1,0 +1,177 @@
+"""What the real Codex cannot be made to do, with a program that speaks as it does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arp.runtime import types as ari
+from arp.runtime.codex import CodexRuntime
+from arp.runtime.errors import AriCode
+from arp.runtime.types import EventType, Lifecycle
+from tests.runtime import scripted_app_server
+from tests.runtime.test_codex import WITHIN_S, created, joined, resumed
+
+BROKEN_SANDBOX = 'if [ "$1" = sandbox ]; then echo "bwrap: no user namespaces" >&2; exit 1; fi'
+
+
+@pytest.fixture
+async def runtime(tmp_path: Path) -> AsyncIterator[CodexRuntime]:
+    """Return a runtime over the scripted server."""
+    program = tmp_path / "codex"
+    script = f'exec {sys.executable} {scripted_app_server.__file__} "$@"'
+    program.write_text(f"#!/bin/sh\n{BROKEN_SANDBOX}\n{script}\n")
+    program.chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin", "CODEX_HOME": str(tmp_path)}
+    runtime = CodexRuntime(environment=environment, cwd=tmp_path, program=str(program))
+    yield runtime
+    await asyncio.wait_for(runtime.close(), WITHIN_S)
+
+
+def answers(tmp_path: Path) -> list[Any]:
+    """Return what the server was answered."""
+    return [json.loads(line) for line in (tmp_path / "answers").read_text().splitlines()]
+
+
+async def test_garbage_is_skipped(runtime: CodexRuntime) -> None:
+    session = await created(runtime)
+    events = await session.turn("garbage")
+    assert events[-1].content == "before"
+
+
+async def test_end_in_the_middle_of_a_line_loses_the_process(runtime: CodexRuntime) -> None:
+    session = await created(runtime)
+    end = (await session.turn("half_a_line"))[-1]
+    assert end.error is not None
+    assert end.error.code is AriCode.UNAVAILABLE
+    assert "ended in the middle of a line" in end.error.message
+    again = await resumed(runtime, session.id)
+    assert (await again.turn("two_messages"))[-1].type is EventType.RESULT
+
+
+async def test_plan_is_told(runtime: CodexRuntime) -> None:
+    session = await created(runtime)
+    await session.turn("plan")
+    (plan,) = session.told(Lifecycle.PLAN)
+    assert plan.content == "In this order"
+    assert plan.details["todos"] == [
+        {"text": "one", "status": "done"},
+        {"text": "two", "status": "active"},
+        {"text": "three", "status": "pending"},
+    ]
+
+
+async def test_messages_are_kept_apart_and_said_once(runtime: CodexRuntime) -> None:
+    session = await created(runtime)
+    events = await session.turn("two_messages")
+    assert joined(events, EventType.TEXT) == "One.\n\nTwo."
+
+
+async def test_command_of_an_agent_asks_in_the_session(
+    runtime: CodexRuntime, tmp_path: Path
+) -> None:
+    session = await created(runtime)
+    await session.send("agent")
+    request = await session.asked()
+    assert request.tool_input_summary == "touch x"
+    assert not request.takes_message
+    await session.answer(request, "deny")
+    await session.end()
+    assert answers(tmp_path) == [{"decision": "decline"}]
+    assert session.of(EventType.TEXT) == []
+    (result,) = session.of(EventType.TOOL_RESULT)
+    assert (result.tool_call_id, result.details["denied"]) == ("c1", True)
+
+
+async def test_address_and_form_of_an_mcp_server(runtime: CodexRuntime, tmp_path: Path) -> None:
+    session = await created(runtime)
+    await session.send("address")
+    request = await session.asked()
+    assert request.kind is ari.PermissionKind.QUESTION
+    assert request.tool_input_raw["url"] == "https://example.org/login"
+    await session.answer(request, "allow")
+    await session.end()
+    await session.send("form")
+    request = await session.asked()
+    assert "city" in request.tool_input_raw["schema"]["properties"]
+    await session.answer(request, "allow", updated_input={"city": "Bern"})
+    await session.end()
+    await session.send("form")
+    await session.answer(await session.asked(), "deny", interrupt=True)
+    await session.end()
+    assert answers(tmp_path) == [
+        {"action": "accept"},
+        {"action": "accept", "content": {"city": "Bern"}},
+        {"action": "cancel"},
+    ]
+    results = session.of(EventType.TOOL_RESULT)
+    assert [result.is_error for result in results] == [False, False, True]
+
+
+async def test_what_nobody_can_answer_is_answered(runtime: CodexRuntime, tmp_path: Path) -> None:
+    session = await created(runtime)
+    events = await session.turn("nobody")
+    assert events[-1].type is EventType.RESULT
+    tool, verification, tokens, clock = answers(tmp_path)
+    assert tool == {"contentItems": [], "success": False}
+    assert verification == {"action": "decline"}
+    assert tokens["code"] == -32601
+    assert clock["currentTimeAt"] > 1_700_000_000
+
+
+async def test_question_that_is_taken_back_is_closed(runtime: CodexRuntime) -> None:
+    session = await created(runtime)
+    await session.turn("withdrawn")
+    (resolved,) = session.told(Lifecycle.PERMISSION_RESOLVED)
+    assert resolved.details == {"outcome": "cancelled"}
+    assert runtime.session(session.id).feed.pending == {}
+
+
+async def test_turn_of_the_runtime_itself(runtime: CodexRuntime) -> None:
+    session = await created(runtime)
+    await session.turn("own_turn")
+    end = await session.end()
+    assert end.content == "by myself"
+    assert session.told(Lifecycle.TURN_STARTED)[-1].details == {"origin": "runtime"}
+
+
+@pytest.mark.parametrize("way", ["cancel", "close"])
+async def test_turn_that_does_not_stop_is_ended_with_its_process(
+    runtime: CodexRuntime, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.runtime.codex_server.STOP_S", 0.1)
+    runtime.cancel_grace_s = 0.1
+    session, other = await created(runtime), None
+    process = await runtime.server()
+    await session.send("deaf")
+    await session.until(lambda event: event.type is EventType.TEXT)
+    await (session.cancel() if way == "cancel" else session.close())
+    end = await session.end()
+    assert end.error is not None
+    assert end.error.code is AriCode.CANCELED
+    async with asyncio.timeout(WITHIN_S):
+        await process.ended.wait()
+    other = await resumed(runtime, session.id)
+    assert (await other.turn("two_messages"))[-1].type is EventType.RESULT
+
+
+async def test_status_says_what_to_do_about_a_sandbox(runtime: CodexRuntime) -> None:
+    status = await runtime.status(ari.StatusRequest())
+    assert (status.ready, status.healthy) == (True, False)
+    assert "allow user namespaces" in status.message
+    assert "bwrap: no user namespaces" in status.message
+    assert (await runtime.version(ari.VersionRequest())).runtime_version == "0.0.1"
+
+
+async def test_runtime_that_is_closed_starts_nothing(runtime: CodexRuntime) -> None:
+    creating = asyncio.ensure_future(created(runtime))
+    await asyncio.sleep(0)
+    await asyncio.wait_for(runtime.close(), WITHIN_S)
+    with pytest.raises(Exception, match=r"closed|ended"):
+        await creating
