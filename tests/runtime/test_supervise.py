@@ -1,0 +1,77 @@
+"""A supervised program ends as it ends by itself, and takes with it what it has started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+
+import psutil
+import pytest
+
+from arp.runtime.supervise import supervised
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
+
+IN_ITS_OWN_SESSION = "setsid sleep 63.5 & "
+
+
+async def started(script: str) -> Process:
+    return await asyncio.create_subprocess_exec(
+        *supervised(["/bin/sh", "-c", script]), stdin=PIPE, stdout=PIPE
+    )
+
+
+async def line_of(process: Process) -> str:
+    assert process.stdout is not None
+    async with asyncio.timeout(10):
+        return (await process.stdout.readline()).decode().strip()
+
+
+async def ended(process: Process) -> int:
+    async with asyncio.timeout(10):
+        await process.communicate(b"")
+    assert process.returncode is not None
+    return process.returncode
+
+
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        ("exit 0", 0),
+        ("exit 7", 7),
+        ("kill -TERM $$", -signal.SIGTERM),
+        ("kill -KILL $$", -signal.SIGKILL),
+    ],
+)
+async def test_it_ends_as_the_program_ends(script: str, status: int) -> None:
+    assert await ended(await started(script)) == status
+
+
+async def test_input_and_output_are_those_of_the_program() -> None:
+    process = await started("read line; echo got $line")
+    assert process.stdin is not None
+    process.stdin.write(b"this\n")
+    assert await line_of(process) == "got this"
+    assert await ended(process) == 0
+
+
+@pytest.mark.parametrize("end", ["exit 3", "kill -KILL $$"])
+async def test_what_the_program_leaves_is_ended(end: str) -> None:
+    process = await started(f"{IN_ITS_OWN_SESSION} echo $!; read line; {end}")
+    left = psutil.Process(int(await line_of(process)))
+    assert left.is_running()
+    await ended(process)
+    assert not left.is_running()
+
+
+async def test_program_that_ignores_the_signal_is_killed() -> None:
+    process = await started(
+        f"trap '' TERM; {IN_ITS_OWN_SESSION} echo $!; while :; do sleep 1; done"
+    )
+    left = psutil.Process(int(await line_of(process)))
+    os.kill(process.pid, signal.SIGTERM)
+    assert await ended(process) == -signal.SIGKILL
+    assert not left.is_running()
