@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
-from arp import App, Component, HubSettings, ToolFailed, Turn, ui
+from arp import App, Command, CommandChoice, Component, HubSettings, ToolFailed, Turn, ui
 
 app = App(
     "Harbour",
@@ -55,6 +55,40 @@ async def tide_desk(turn: Turn) -> None:
 async def berth_desk(turn: Turn) -> None:
     """Knows the berths."""
     await turn.say(f"Berths heard: {turn.text}")
+
+
+coder = App("Coding harbour", description="Models, modes and what an agent CLI knows.")
+"""A session with commands of its own, as an adapter of an agent runtime offers them."""
+
+CHOICES = {
+    "model": ("Model", {"small": "Small 5", "large": "Large 5", "largest": "Large 5, long memory"}),
+    "mode": ("Mode", {"ask": "Ask first", "plan": "Plan only"}),
+    "provider": ("Provider", {"here": "This machine", "there": "Another machine"}),
+}
+
+
+@coder.agent("coder", title="Coder")
+async def coder_desk(turn: Turn) -> None:
+    """Switches model, mode and provider; everything else is the runtime's."""
+    if turn.command in CHOICES:
+        turn.state[turn.command] = turn.arguments
+    offered = [Command("compact", "Makes the context smaller", hint="what to keep")]
+    for name, (title, labels) in CHOICES.items():
+        now = turn.state.get(name, next(iter(labels)))
+        choices = [
+            CommandChoice(value, label, f"About {value}", current=value == now)
+            for value, label in labels.items()
+        ]
+        offered.append(Command(name, title, choices=tuple(choices)))
+    turn.set_commands([] if turn.text == "no commands" else offered)
+    await turn.say(f"Coder heard: {turn.text}")
+
+
+@coder.command("mode")
+async def switch_mode(turn: Turn) -> None:
+    """Switches the mode."""
+    await coder_desk(turn)
+    await turn.say(" (by the function of the app)")
 
 
 async def echo(turn: Turn, _: str) -> None:

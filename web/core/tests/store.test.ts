@@ -296,3 +296,20 @@ test("the next frame comes also where no frames come", () => {
     vi.useRealTimers();
   }
 });
+
+test("the status has the commands of the app and the session; the session's take the place of those of the same name", async () => {
+  const [client, socket] = await online();
+  const names = () => client.store.status.get().commands.map(({ name, hint }) => [name, hint].filter(Boolean).join(" "));
+  let notified = 0;
+  client.store.status.subscribe(() => (notified += 1));
+  socket.notify({ type: "hello", v: 1, capabilities: { components: ["text"], features: ["resume"], commands: [{ name: "export" }, { name: "model" }] } });
+  frame();
+  expect(names()).toEqual(["export", "model"]);
+  socket.notify(message("commands", 5, { commands: [{ name: "compact" }, { name: "model", hint: "name" }] }));
+  frame();
+  expect([notified, names()]).toEqual([2, ["export", "model name", "compact"]]);
+  socket.notify({ ...SESSION, epoch: "f", seq: 9, resume: "snapshot" });
+  socket.notify(message("commit", 9));
+  frame();
+  expect(names()).toEqual(["export", "model"]);
+});

@@ -6,19 +6,11 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Translate } from "../context.js";
 import { freshId } from "../values.js";
 import css from "./agent_picker.css?inline";
-
-let sheet: CSSStyleSheet | null = null;
+import { adopter } from "./styles.js";
 
 const name = freshId("agent");
 
-/** Brings the styles to a document, or to the shadow root that the chat is in. */
-function adopt(root: DocumentOrShadowRoot): void {
-  if (sheet === null) {
-    sheet = new CSSStyleSheet();
-    sheet.replaceSync(css);
-  }
-  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
-}
+const adopt = adopter(css);
 
 /**
  * One radio button for each agent, with its description; `current` is the name of the one that is chosen, and
@@ -31,7 +23,7 @@ export function agentPicker(
   t: Translate,
   choose: (name: string) => void,
 ): TemplateResult {
-  adopt(root as unknown as DocumentOrShadowRoot);
+  adopt(root);
   return html`<fieldset class="arp-agents">
     <legend>${t("chooseAgent")}</legend>
     ${agents.map(

@@ -5,6 +5,7 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import { CommandList, type Command } from "./command_list.js";
+import type { commandMenus } from "./command_menus.js";
 import { fileChip, sizeText } from "./file_chip.js";
 import { icon } from "./icons.js";
 import { keyName } from "./keys.js";
@@ -33,6 +34,7 @@ export class ArpComposer extends ArpElement {
     recording: { attribute: false },
     stopKey: { attribute: false },
     filled: { state: true },
+    menus: { state: true },
   };
 
   declare context: ArpContext;
@@ -48,6 +50,8 @@ export class ArpComposer extends ArpElement {
   /** Also stops; `null` if no key does. */
   declare stopKey: string | null;
   declare protected filled: boolean;
+  /** Draws the commands with choices; loaded with the first one. */
+  declare protected menus: typeof commandMenus | null;
   host: ComposerHost = NO_HOST;
   readonly #picked = new Picked(() => this.requestUpdate());
   readonly #list = new CommandList(() => this.requestUpdate());
@@ -63,6 +67,7 @@ export class ArpComposer extends ArpElement {
     this.recording = false;
     this.stopKey = null;
     this.filled = false;
+    this.menus = null;
   }
 
   /** The text in the box. */
@@ -103,14 +108,20 @@ export class ArpComposer extends ArpElement {
   }
 
   protected override updated(changed: PropertyValues): void {
-    if (changed.has("commands")) this.#list.commands = this.commands;
+    if (!changed.has("commands")) return;
+    this.#list.commands = this.commands;
+    if (this.menus === null && hasChoices(this.commands)) void this.#loadMenus();
+  }
+
+  async #loadMenus(): Promise<void> {
+    this.menus = (await import("./command_menus.js")).commandMenus;
   }
 
   protected override render(): TemplateResult {
     const { t } = this.context;
     const { files } = this.#picked;
     const canSend = this.filled || files.length > 0;
-    const list = this.#list.draw(t, (command) => this.#pick(command));
+    const list = this.#list.draw(t, (text) => this.#pick(text));
     return html`<form class="arp-composer" aria-label=${t("message")} @submit=${this.#submit}>
       ${list}
       ${files.length === 0
@@ -146,6 +157,7 @@ export class ArpComposer extends ArpElement {
           ? html`<input type="file" multiple hidden tabindex="-1" aria-label=${t("attach")} @change=${this.#chosen} />
               <button type="button" class="arp-icon-button arp-attach" aria-label=${t("attach")} title=${t("attach")} @click=${() => this.querySelector<HTMLInputElement>("input[type=file]")?.click()}>${icon("attach")}</button>`
           : nothing}
+        ${this.recording || !hasChoices(this.commands) ? nothing : this.menus?.(this.getRootNode(), this.commands, (text) => this.host.send(text, []))}
         <span class="arp-room"></span>
         ${this.running && !this.recording
           ? html`<button type="button" class="arp-round arp-stop" aria-label=${t("stop")} aria-keyshortcuts=${this.stopKey ?? nothing} title=${[t("stop"), this.stopKey && `(${keyName(this.stopKey)})`].filter(Boolean).join(" ")} @click=${() => this.#stop()}>${icon("stop")}</button>`
@@ -182,7 +194,7 @@ export class ArpComposer extends ArpElement {
   #key = (event: KeyboardEvent): void => {
     // While a word is composed Enter takes the word; Safari says so by the key code alone.
     if (event.isComposing || event.keyCode === 229 || event.defaultPrevented) return;
-    if (this.#list.key(event, (command) => this.#pick(command))) return;
+    if (this.#list.key(event, (text) => this.#pick(text))) return;
     const isBare = !event.shiftKey && !event.altKey;
     if (event.key === "Enter" && isBare) {
       event.preventDefault();
@@ -196,10 +208,9 @@ export class ArpComposer extends ArpElement {
     }
   };
 
-  #pick({ name, hint }: Command): void {
-    this.#list.close();
-    this.text = `/${name}${hint ? " " : ""}`;
-    this.#list.close();
+  #pick(text: string): void {
+    this.text = text;
+    if (!text.endsWith(" ")) this.#list.close(); // else its choices follow, if it has some
     this.focus();
   }
 
@@ -220,6 +231,10 @@ export class ArpComposer extends ArpElement {
     this.#picked.remove(id);
     this.focus();
   }
+}
+
+function hasChoices(commands: readonly Command[]): boolean {
+  return commands.some(({ choices }) => choices !== undefined && choices.length > 0);
 }
 
 const KNOWS_FITTING = typeof CSS !== "undefined" && CSS.supports("field-sizing", "content");

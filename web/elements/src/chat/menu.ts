@@ -5,9 +5,13 @@ import { html, nothing, type TemplateResult } from "lit";
 import { ArpElement, define } from "../element.js";
 import { freshId } from "../values.js";
 import { icon, type IconName } from "./icons.js";
+import css from "./menu.css?inline";
+import { adopter } from "./styles.js";
 
 export interface MenuItem {
   readonly label: string;
+  /** More about it, in small letters. */
+  readonly detail?: string;
   readonly icon?: IconName;
   /** Of several that exclude each other; absent if it is none of such. */
   readonly checked?: boolean;
@@ -17,6 +21,7 @@ export interface MenuItem {
 }
 
 const GAP_PX = 4;
+const adopt = adopter(css);
 
 export class ArpMenu extends ArpElement {
   static override properties = {
@@ -42,6 +47,11 @@ export class ArpMenu extends ArpElement {
     this.items = [];
     this.sign = "more";
     this.isOpen = false;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adopt(this.getRootNode());
   }
 
   protected override render(): TemplateResult {
@@ -79,7 +89,7 @@ export class ArpMenu extends ArpElement {
           item.run();
         }}
       >
-        ${item.icon ? icon(item.icon) : html`<span class="arp-menu-blank"></span>`}<span class="arp-menu-label"><bdi>${label}</bdi></span>${checked ? icon("check") : nothing}
+        ${item.icon ? icon(item.icon) : html`<span class="arp-menu-blank"></span>`}<span class="arp-menu-label"><bdi>${label}</bdi>${item.detail ? html`<small><bdi>${item.detail}</bdi></small>` : nothing}</span>${checked ? icon("check") : nothing}
       </button>`;
   }
 

@@ -10,12 +10,12 @@ import { byDay, ChatList, type ChatRow, type When } from "./chat_list.js";
 import { icon } from "./icons.js";
 import "./menu.js";
 import sessionStyles from "./sessions.css?inline";
-import { adoptChatStyles } from "./styles.js";
+import { adopter, adoptChatStyles } from "./styles.js";
 
 const UNDO_MS = 6000;
 const SEARCH_MS = 200;
 
-let sheet: CSSStyleSheet | null = null;
+const adopt = adopter(sessionStyles);
 
 export class ArpSessions extends ArpElement {
   static override properties = {
@@ -53,12 +53,7 @@ export class ArpSessions extends ArpElement {
   override connectedCallback(): void {
     super.connectedCallback();
     adoptChatStyles(this.getRootNode());
-    if (sheet === null) {
-      sheet = new CSSStyleSheet();
-      sheet.replaceSync(sessionStyles);
-    }
-    const root = this.getRootNode() as unknown as DocumentOrShadowRoot;
-    if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
+    adopt(this.getRootNode());
     this.classList.add("arp-sessions");
     addEventListener("pagehide", this.#finishDeleting);
     if (this.hasUpdated) this.#open();

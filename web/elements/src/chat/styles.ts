@@ -10,6 +10,19 @@ export const CHAT_STYLES = `${message}\n${chat}`;
 let sheet: CSSStyleSheet | null = null;
 const known = new WeakSet<Node>();
 
+/** Returns what puts a style sheet into a document or shadow root, once. */
+export function adopter(css: string): (root: Node) => void {
+  let own: CSSStyleSheet | null = null;
+  return (root) => {
+    if (own === null) {
+      own = new CSSStyleSheet();
+      own.replaceSync(css);
+    }
+    const { adoptedStyleSheets } = root as unknown as DocumentOrShadowRoot;
+    if (!adoptedStyleSheets.includes(own)) adoptedStyleSheets.push(own);
+  };
+}
+
 /** Puts all our styles into a document or shadow root, once. */
 export function adoptChatStyles(root: Node): void {
   adoptStyles(root);
