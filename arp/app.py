@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import Handler
     from arp.hub.tool import ToolProvider
+    from arp.runtime.agent import RuntimeOffers
+    from arp.runtime.services import RuntimeService
+    from arp.runtime.types import CreateSessionRequest
     from arp.server.application import Application
 
 Decorator: TypeAlias = "Callable[[Handler], Handler]"
@@ -73,6 +76,8 @@ class App:
         self._command_handlers: dict[str, Handler] = {}
         self._hub: Hub | None = None
         """The hub that serves this app now."""
+        self._closers: list[Callable[[], Awaitable[object]]] = []
+        """They end what the agents have started, when the server stops."""
 
     @overload
     def agent(self, handler: Handler, /) -> Handler: ...
@@ -132,6 +137,36 @@ class App:
         self.handlers[name] = handler
         self._described[name] = described
         return handler
+
+    def runtime(
+        self,
+        runtime: RuntimeService,
+        *,
+        name: str | None = None,
+        session: CreateSessionRequest | None = None,
+        offers: RuntimeOffers | None = None,
+    ) -> None:
+        """Register an agent that exists already: `app.runtime(ClaudeCodeRuntime(cwd="."))`.
+
+        Its text, tools, permissions and costs are on every screen. It is closed with the server.
+
+        Args:
+            runtime: A runtime of `arp.runtime`.
+            name: What `?workflow=` and `hello.workflow` give; `None` = the runtime's name.
+            session: How its sessions are created: directory, model, mode, tools.
+            offers: Which models, modes and providers users may switch to; `None` = every model,
+                and the modes that ask before they change anything.
+
+        Raises:
+            ValueError: There is an agent of that name already.
+        """
+        from arp.runtime.agent import RuntimeAgent
+        from arp.runtime.types import CloseRequest
+
+        agent = RuntimeAgent(runtime, session=session, offers=offers, push=self.push)
+        known = name or str(getattr(runtime, "name", "")) or "runtime"
+        self._add(well_formed(known), Workflow("", title=known), agent)
+        self._closers.append(partial(runtime.close, CloseRequest()))
 
     def command(self, name: str, *, description: str = "", hint: str = "") -> Decorator:
         """Register what a user gives as `/name …`: `@app.command("export", hint="csv or json")`.
@@ -206,6 +241,7 @@ class App:
             self.tools,
             self._set_hub,
             self._command_handlers,
+            tuple(self._closers),
         )
 
     def _set_hub(self, hub: Hub | None) -> None:

@@ -68,7 +68,23 @@ def main() -> None:
 
 
 @main.command(context_settings=CONTEXT)
-@click.argument("target")
+@click.argument("target", required=False)
+@click.option(
+    "--runtime",
+    metavar="NAME",
+    help="Serve an agent that exists already, in place of TARGET: claude-code, codex, "
+    'acp:"COMMAND", http://HOST:PORT, or module:NAME.',
+)
+@click.option("--cwd", help="Directory in which the agent of --runtime works.  [default: this one]")
+@click.option("--mode", help="Mode in which the agent of --runtime begins.")
+@click.option("--runtime-model", help="Model with which the agent of --runtime begins.")
+@click.option(
+    "--pass-env",
+    "passed",
+    multiple=True,
+    metavar="NAME",
+    help="Variable that the agent of --runtime gets besides its own; NAME* for several.",
+)
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port; 0 = any free port.  [default: 8080]"
@@ -108,7 +124,7 @@ def main() -> None:
 @click.option("--reload", is_flag=True, help="Restart when a Python file beside TARGET changes.")
 @click.option("--config", type=click.Path(path_type=Path), help="TOML file with a [serve] table.")
 @click.option("-v", "--verbose", count=True, help="Log connections; twice: every frame.")
-def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
+def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -> None:
     r"""Serve an agent to every screen.
 
     TARGET is a Python file or module that holds an App, optionally with its name:
@@ -117,6 +133,10 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
       arp serve app.py
       arp serve app.py:explorer --port 0
       arp serve mypackage.agents --ledger sqlite:/var/lib/arp/ledger.db
+
+    \b
+      arp serve --runtime claude-code --cwd project
+      arp serve --runtime acp:"opencode acp"
 
     Several agents can be served side by side: each TARGET has a ledger of its own, and a server
     takes the next free port if 8080 is taken.
@@ -127,6 +147,8 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
     if reload:
         from arp.commands.reload import run_reloading
 
+        if target is None:
+            fail("--reload watches the files beside TARGET; give one")
         arguments = [argument for argument in sys.argv[1:] if argument != "--reload"]
         raise SystemExit(run_reloading(arguments, target))
     from arp.commands.serving import read_settings, serve_target

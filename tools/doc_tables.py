@@ -246,7 +246,7 @@ def flags(name: str) -> str:
         record = parameter.get_help_record(context)
         if isinstance(parameter, click.Argument):
             metavar = parameter.make_metavar(context)
-            rows.append([f"`{metavar}`", ARGUMENTS[metavar]])
+            rows.append([f"`{metavar}`", ARGUMENTS[metavar.strip("[]")]])
         elif record is not None and "--help" not in record[0]:
             rows.append([f"`{record[0]}`", record[1]])
     return table(["flag", "meaning"], rows)

@@ -60,6 +60,18 @@ class ServeSettings(Struct, frozen=True):
     description of its type.
     """
 
+    runtime: Annotated[str, Meta(min_length=1, description="the name of a runtime")] | None = None
+    """Serves an agent that exists already, in place of a target."""
+    cwd: Annotated[str, Meta(min_length=1, description="a directory")] | None = None
+    """Where that agent works; `None`: in the directory of this process."""
+    mode: Annotated[str, Meta(min_length=1, description="a mode")] | None = None
+    """In which it begins; `None`: the one of the runtime that asks."""
+    runtime_model: Annotated[str, Meta(min_length=1, description="a model")] | None = field(
+        default=None, name="runtime-model"
+    )
+    """With which it begins; `None`: the runtime's own."""
+    passed: list[str] = field(default_factory=list, name="pass-env")
+    """Variables of the environment that it gets besides its own."""
     host: Annotated[str, Meta(min_length=1, description="an address")] = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535, description="a number from 0 to 65535")] | None = None
@@ -176,8 +188,11 @@ def _configure_logging(verbose: int) -> None:
     logging.getLogger("arp").setLevel(logging.DEBUG if verbose > 1 else level)
 
 
-def _application(target: str, serving: ServeSettings) -> Application:
-    app = _load(target)
+def _application(target: str | None, serving: ServeSettings) -> Application:
+    if target is None:
+        app, target = _runtime_app(serving), str(serving.runtime).partition(":")[0]
+    else:
+        app = _load(target)
     host = serving.host
     names = [] if host in EVERYWHERE else [f"[{host}]" if ":" in host else host]
     try:
@@ -246,6 +261,28 @@ def _load(target: str) -> App:
     return app
 
 
+def _runtime_app(serving: ServeSettings) -> App:
+    """Return an app whose only agent is the runtime that the settings name."""
+    from arp.runtime.errors import AriError
+    from arp.runtime.named import environment_of, named_runtime
+    from arp.runtime.types import CreateSessionRequest
+
+    assert serving.runtime is not None
+    cwd = Path(serving.cwd or ".")
+    if not cwd.is_dir():
+        fail(f"--cwd: there is no directory {serving.cwd}")
+    environment = environment_of(serving.runtime, os.environ, serving.passed)
+    try:
+        runtime = named_runtime(serving.runtime, cwd=cwd, environment=environment)
+    except AriError as error:
+        fail(f"--runtime {serving.runtime}: {error.message}")
+    name = serving.runtime.partition(":")[0]
+    app = App(title=name, description=f"{name} in {cwd.resolve().name}")
+    session = CreateSessionRequest(mode=serving.mode or "", model=serving.runtime_model or "")
+    app.runtime(runtime, session=session)
+    return app
+
+
 def _last_line(error: BaseException) -> str:
     """Return what was raised and where, in one line."""
     text = str(error).strip().partition("\n")[0]
@@ -256,8 +293,10 @@ def _last_line(error: BaseException) -> str:
     return f"{raised} ({frames[-1].filename}:{frames[-1].lineno})" if frames else raised
 
 
-def serve_target(target: str, serving: ServeSettings) -> None:
-    """Serve the app of a target over HTTP, or to one renderer over standard input and output."""
+def serve_target(target: str | None, serving: ServeSettings) -> None:
+    """Serve the app of a target, or a runtime, over HTTP, or to one renderer over pipes."""
+    if (target is None) == (serving.runtime is None):
+        fail("give exactly one of TARGET and --runtime: arp serve app.py, or --runtime claude-code")
     _configure_logging(serving.verbose)
     if serving.stdio:
         _serve_stdio(target, serving)
@@ -272,7 +311,7 @@ def serve_control_plane(target: str, ledger: str | None, verbose: int) -> None:
     _serve_stdio(target, ServeSettings(ledger=place, stdio=True), is_control=True)
 
 
-def _serve_stdio(target: str, serving: ServeSettings, *, is_control: bool = False) -> None:
+def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool = False) -> None:
     output = take_stdout()
     application = _application(target, serving)
     try:
@@ -282,7 +321,7 @@ def _serve_stdio(target: str, serving: ServeSettings, *, is_control: bool = Fals
     leave(0)
 
 
-def _serve_http(target: str, serving: ServeSettings) -> None:
+def _serve_http(target: str | None, serving: ServeSettings) -> None:
     # Here, so that --stdio starts without an HTTP server.
     from arp.server.serve import is_private
     from arp.server.serve import serve as run
@@ -315,9 +354,10 @@ def _serve_http(target: str, serving: ServeSettings) -> None:
     except StoreLocked as error:
         if place != f"sqlite:{SHARED}":
             fail(str(error))
+        own = ledger_of(target or str(serving.runtime))
         fail(  # once that file exists, it is the default of this target
             f"another server uses {SHARED}, where this app has sessions too; stop that one, or "
-            f"give this one a ledger of its own, now and later: --ledger sqlite:{ledger_of(target)}"
+            f"give this one a ledger of its own, now and later: --ledger sqlite:{own}"
         )
     except StoreError as error:
         fail(str(error))

@@ -266,12 +266,12 @@ class FunctionRuntime(DrivenRuntime):
         self.function = function
         if name:
             self.name = name  # type: ignore[misc]  # of this object, not of the class
-        self._directory_of_sessions = Path(directory) if directory is not None else None
+        self.directory = Path(directory) if directory is not None else None
         self._memory: dict[str, list[ari.RuntimeMessage]] = {}
 
     def kept(self, session_id: str) -> list[ari.RuntimeMessage]:
         """Return the messages of a session."""
-        if self._directory_of_sessions is None:
+        if self.directory is None:
             return list(self._memory.get(session_id, ()))
         try:
             lines = self._file(session_id).read_bytes().splitlines()
@@ -281,10 +281,10 @@ class FunctionRuntime(DrivenRuntime):
 
     def keep(self, session_id: str, messages: Sequence[ari.RuntimeMessage]) -> None:
         """Keep the messages of a turn."""
-        if self._directory_of_sessions is None:
+        if self.directory is None:
             self._memory.setdefault(session_id, []).extend(messages)
             return
-        self._directory_of_sessions.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         with self._file(session_id).open("ab") as file:
             file.write(b"".join(msgspec.json.encode(one) + b"\n" for one in messages))
 
@@ -318,10 +318,10 @@ class FunctionRuntime(DrivenRuntime):
         return FunctionSession(request.session_id, feed, self, request.model)
 
     async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
-        if self._directory_of_sessions is None:
+        if self.directory is None:
             ids = list(self._memory)
         else:
-            ids = [file.stem for file in self._directory_of_sessions.glob("*.jsonl")]
+            ids = [file.stem for file in self.directory.glob("*.jsonl")]
         return [self._stored_session(session_id) for session_id in ids]
 
     async def _find(self, session_id: str) -> ari.RuntimeSession | None:
@@ -331,7 +331,7 @@ class FunctionRuntime(DrivenRuntime):
 
     async def _forget(self, session_id: str) -> None:
         self._memory.pop(session_id, None)
-        if self._directory_of_sessions is not None and _ID.fullmatch(session_id):
+        if self.directory is not None and _ID.fullmatch(session_id):
             self._file(session_id).unlink(missing_ok=True)
 
     def _capabilities(self) -> Sequence[ari.Capability]:
@@ -356,5 +356,5 @@ class FunctionRuntime(DrivenRuntime):
         )
 
     def _file(self, session_id: str) -> Path:
-        assert self._directory_of_sessions is not None
-        return self._directory_of_sessions / f"{session_id}.jsonl"
+        assert self.directory is not None
+        return self.directory / f"{session_id}.jsonl"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,8 @@ class Served(Struct, frozen=True):
     """Called with the hub when it has started, and with `None` when it ends."""
     command_handlers: Mapping[str, Handler] = MappingProxyType({})
     """What runs in the place of an agent, by slash command."""
+    closers: Sequence[Callable[[], Awaitable[object]]] = ()
+    """Called when no turn runs any more: they end what the app's agents have started."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

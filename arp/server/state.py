@@ -200,6 +200,11 @@ class ServerState:
             self.served.hub_changed(None)
             follower, self._follower = self._follower, None
             await hub.aclose(follower.aclose if follower is not None else None)
+        for closer in self.served.closers:
+            try:
+                await closer()
+            except Exception:
+                logger.exception("something that the app's agents have started did not end")
 
     def hurry(self) -> None:
         """Let `aclose` interrupt turns at once; may be called from a signal handler."""

@@ -323,3 +323,34 @@ def test_the_names_that_the_docs_import_are_those_of_the_face() -> None:
     assert {"Access", "App", "HubSettings", "Limits", "Turn", "connect", "serve", "ui"} <= set(
         arp.__all__
     )
+
+
+# -- runtimes --------------------------------------------------------------------------------------
+
+
+def test_the_first_runtime_answers_as_the_page_says() -> None:
+    (first, *_) = blocks("python", page="ari.md")
+    with serving(run(first)["app"]) as server:
+        turn, text, _ = asyncio.run(play(server.http, "hello"))
+    assert (turn.status, text) == ("completed", "HELLO")
+
+
+def test_the_program_that_drives_a_runtime_allows_what_it_asks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run(blocks("python", page="ari.md")[1])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "permission_request" in lines
+    assert "tool_result README" in lines
+    assert lines[-1] == "result One file."
+
+
+def test_the_gateway_of_the_page_asks_for_its_token() -> None:
+    gateway = run(blocks("python", page="ari.md")[2])["gateway"]
+
+    async def status() -> int:
+        transport = httpx.ASGITransport(gateway)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return (await client.post("/ari/v1/version")).status_code
+
+    assert asyncio.run(status()) == 401

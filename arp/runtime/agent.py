@@ -1,0 +1,641 @@
+"""`RuntimeAgent`: drives any runtime as an ARP agent, so that it is on every screen.
+
+Theory of operation. A session of ARP has one session of the runtime; its id is in `turn.state`, so
+that it is found after a restart, and each branch has its own. A turn sends the message and shows
+the events of the runtime's turn until its end. Each permission request is asked in a task of its
+own: the events go on meanwhile, and several can be open. What a runtime does by itself between
+turns is noticed by a task that watches the session, and begins a turn that nobody typed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from arp.protocol.components import Component
+from arp.protocol.errors import AgentFailed
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import Command, CommandChoice
+from arp.runtime import types as ari
+from arp.runtime.errors import AriCode, AriError, ErrorStatus, FailedPrecondition, NotFound
+from arp.runtime.services import (
+    CommandManager,
+    EventSubscription,
+    ModelManager,
+    ModeManager,
+    ProviderManager,
+    RuntimeService,
+)
+
+if TYPE_CHECKING:
+    from arp.hub.tool import ToolCall
+    from arp.hub.turn import Turn
+
+logger = logging.getLogger(__name__)
+
+Push = Callable[..., Awaitable[object]]
+"""`App.push`."""
+
+STATE_KEY = "arp.runtime"
+"""Where `turn.state` and `turn.cache` have what belongs to the runtime's session."""
+MAX_SHOWN = 20_000
+"""Characters of a command's output that are shown as a component; the tool's result has all."""
+MAX_DIFF = 200_000
+"""Characters of a file before and after a change; a larger one is shown by its name only."""
+BUSY_TRIES = 3
+"""Turns of the runtime's own that a message waits for."""
+OWN_TURN = "Goes on by itself."
+"""The input of a turn that the runtime begins, as the screens show it beside the runtime's name."""
+RULE = "runtime-permission"
+"""The rule by which a person is asked, in facts."""
+
+
+class RuntimeOffers(msgspec.Struct, frozen=True):
+    """What users may switch, by slash commands and menus."""
+
+    models: tuple[str, ...] = ()
+    """Empty: the runtime's own list."""
+    modes: tuple[str, ...] = ()
+    """Empty: those of the runtime that ask before they change anything."""
+    providers: tuple[str, ...] = ()
+    """Empty: none."""
+
+
+class LinkedSession:
+    """The runtime's session behind a session of ARP, in memory."""
+
+    def __init__(self, session_id: str, cursor: int) -> None:
+        self.session_id = session_id
+        self.cursor = cursor
+        """The last event that was shown."""
+        self.turn_ids: list[str] = []
+        """The turns of ARP that the runtime knows."""
+        self.watcher: asyncio.Task[None] | None = None
+
+
+class RuntimeAgent:
+    """An agent of ARP whose turns are those of a runtime: `app.agent(RuntimeAgent(runtime))`.
+
+    Args:
+        runtime: Who does the work.
+        session: How sessions of the runtime are created.
+        offers: What users may switch.
+        push: `app.push`, for turns that the runtime begins by itself; `None`: they show with the
+            next message.
+    """
+
+    def __init__(
+        self,
+        runtime: RuntimeService,
+        *,
+        session: ari.CreateSessionRequest | None = None,
+        offers: RuntimeOffers | None = None,
+        push: Push | None = None,
+    ) -> None:
+        self.runtime = runtime
+        self.request = session or ari.CreateSessionRequest()
+        self.offers = offers or RuntimeOffers()
+        self._push = push
+        self.name = ""
+        """The runtime's name; known with the first turn."""
+
+    async def __call__(self, turn: Turn) -> None:
+        """Run a turn."""
+        try:
+            await self._run(turn)
+        except AriError as failed:
+            await self._show_failure(turn, failed.status())
+
+    async def _run(self, turn: Turn) -> None:
+        if not self.name:
+            self.name = (await self.runtime.version(ari.VersionRequest())).runtime_name
+        link = await self._linked(turn)
+        if turn.origin is not None and turn.origin == self.name:
+            await self._play_own(turn, link)
+            return
+        if turn.command in ("model", "mode", "provider") and await self._switched(turn, link):
+            return
+        message = await self._message(turn)
+        if message is None:
+            await turn.say("Please write a message.")
+            return
+        sent = await self._sent(turn, link, message)
+        subscription = await self._events(link, sent.sequence)
+        link.turn_ids.append(turn.id)
+        await RuntimeTurn(self, turn, link).play(subscription, sent.turn_id)
+
+    # -- the session -----------------------------------------------------------------------------
+
+    async def _linked(self, turn: Turn) -> LinkedSession:
+        """Return the runtime's session of this branch; open it, or create one."""
+        known = turn.state.get(STATE_KEY)
+        session_id = known.get("session_id") if isinstance(known, dict) else None
+        link: LinkedSession | None = turn.cache.get(STATE_KEY)
+        earlier = known.get("turns", []) if isinstance(known, dict) else []
+        if link is not None and link.session_id == session_id and link.turn_ids == earlier:
+            return await self._reopened(turn, link)
+        if link is not None and link.watcher is not None:
+            link.watcher.cancel()
+        if link is None:  # an edit after a restart: the runtime has heard the other version
+            has_other_past = len(turn.input.versions or ()) > 1
+        else:
+            has_other_past = link.session_id == session_id and link.turn_ids != earlier
+        if isinstance(session_id, str) and not has_other_past:
+            with suppress(NotFound):
+                link = LinkedSession(session_id, 0)
+                link.turn_ids = list(earlier)
+                return await self._reopened(turn, link)
+            turn.record("runtime.warning", {"message": f"{self.name} has lost its session"})
+        # The branch was left, or the runtime knows nothing of it: what was said is told anew, so
+        # that the agent knows this branch and nothing that was edited away.
+        created = (await self.runtime.create_session(self._creation(turn))).session
+        link = LinkedSession(created.session_id, 0)
+        await self._keep(turn, link, created)
+        return link
+
+    def _creation(self, turn: Turn) -> ari.CreateSessionRequest:
+        past = turn.history(200)
+        if not past:
+            return self.request
+        told = "\n\n".join(f"{role}: {text}" for role, text in past)
+        before = f"The conversation so far:\n\n{told}"
+        instructions = "\n\n".join(filter(None, (self.request.instructions, before)))
+        return msgspec.structs.replace(self.request, instructions=instructions)
+
+    async def _reopened(self, turn: Turn, link: LinkedSession) -> LinkedSession:
+        """Return the link once its session is open."""
+        try:
+            got = await self.runtime.get_session(ari.GetSessionRequest(link.session_id))
+            is_open = got.session.state not in (ari.SessionState.CLOSED, ari.SessionState.FAILED)
+        except NotFound:
+            is_open = False
+        if not is_open or turn.cache.get(STATE_KEY) is not link:
+            request = self.request
+            resumed = await self.runtime.resume_session(
+                ari.ResumeSessionRequest(
+                    link.session_id,
+                    cwd=request.cwd,
+                    model=request.model,
+                    mode=request.mode,
+                    provider=request.provider,
+                    instructions=request.instructions,
+                    mcp_servers=request.mcp_servers,
+                    permission_timeout_s=request.permission_timeout_s,
+                )
+            )
+            await self._keep(turn, link, resumed.session)
+        return link
+
+    async def _keep(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
+        turn.cache[STATE_KEY] = link
+        turn.state[STATE_KEY] = {"session_id": link.session_id, "turns": list(link.turn_ids)}
+        await self._announce(turn, link)
+        if self._push is not None:
+            watching = self._watch(turn.session_id, link, await self._events(link, None))
+            link.watcher = asyncio.get_running_loop().create_task(watching)
+        if session.model:
+            turn.record.route([session.model])
+
+    async def _events(self, link: LinkedSession, after: int | None) -> EventSubscription:
+        return await self.runtime.session_events(ari.SessionEventsRequest(link.session_id, after))
+
+    async def _watch(
+        self, session_id: str, link: LinkedSession, subscription: EventSubscription
+    ) -> None:
+        """Begin a turn of ARP for each turn that the runtime begins by itself."""
+        assert self._push is not None
+        with suppress(AriError):
+            async for event in subscription:
+                is_own = event.details.get("origin") == "runtime"
+                if event.lifecycle is ari.Lifecycle.TURN_STARTED and is_own:
+                    data: JsonObject = {"turn": event.turn_id, "after": event.sequence - 1}
+                    try:
+                        await self._push(
+                            session_id, OWN_TURN, data=data, origin=self.name, id=event.turn_id
+                        )
+                    except Exception:
+                        logger.exception("session %s: a turn of %s", session_id, self.name)
+
+    # -- a turn ----------------------------------------------------------------------------------
+
+    async def _message(self, turn: Turn) -> ari.RuntimeMessage | None:
+        parts: list[ari.ContentPart] = []
+        for ref in turn.files:
+            kind = ref.mime.partition("/")[0]
+            parts.append(
+                ari.ContentPart(
+                    kind if kind in ("image", "audio") else "file",  # type: ignore[arg-type]  # narrowed to two literals
+                    mime_type=ref.mime,
+                    name=ref.name,
+                    data=await turn.read_file(ref),
+                )
+            )
+        text = turn.text
+        if not text and not parts:
+            text = _answered_late(turn)
+        if not text and not parts:
+            return None
+        return ari.RuntimeMessage(content=text, parts=tuple(parts))
+
+    async def _sent(
+        self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage
+    ) -> ari.SendMessageResponse:
+        """Send the message; a turn that the runtime has begun by itself is shown before."""
+        request = ari.SendMessageRequest(link.session_id, message, idempotency_key=turn.id)
+        for _ in range(BUSY_TRIES):
+            try:
+                return await self.runtime.send_message(request)
+            except FailedPrecondition:
+                session = await self.runtime.get_session(ari.GetSessionRequest(link.session_id))
+                if not session.session.active_turn_id:
+                    raise
+                await self._play_rest(turn, link, session.session.active_turn_id)
+        return await self.runtime.send_message(request)
+
+    async def _play_own(self, turn: Turn, link: LinkedSession) -> None:
+        """Show a turn that the runtime began by itself, unless an earlier turn has shown it."""
+        after, turn_id = turn.input.data.get("after"), turn.input.data.get("turn")
+        if not isinstance(after, int) or not isinstance(turn_id, str) or after < link.cursor:
+            return
+        await RuntimeTurn(self, turn, link).play(await self._events(link, after), turn_id)
+
+    async def _play_rest(self, turn: Turn, link: LinkedSession, turn_id: str) -> None:
+        subscription = await self._events(link, link.cursor)
+        await RuntimeTurn(self, turn, link).play(subscription, turn_id)
+
+    async def _show_failure(self, turn: Turn, error: ErrorStatus) -> None:
+        shown = {"status": "error", "title": f"{self.name or 'The agent'}: {error.code}"}
+        turn.show(Component("", "status-card", {**shown, "message": error.message}))
+        turn.record(
+            "runtime.error",
+            {"error": error.message, "code": error.code.value, "retryable": error.retryable},
+        )
+        raise AgentFailed(error.message)
+
+    # -- switches --------------------------------------------------------------------------------
+
+    async def _announce(self, turn: Turn, link: LinkedSession) -> None:
+        """Offer what can be switched, and the runtime's own commands."""
+        commands: dict[str, Command] = {}
+        runtime, session_id = self.runtime, link.session_id
+        if isinstance(runtime, CommandManager):
+            with suppress(AriError):
+                listed = await runtime.list_commands(ari.ListItemsRequest(session_id))
+                for item in listed.items:
+                    name = item.name.removeprefix("/")
+                    commands[name] = Command(name, item.description, item.hint)
+        for name, choices, current in await self.choices(session_id):
+            offered = tuple(
+                CommandChoice(one.id, one.label, one.description, one.id == current)
+                for one in choices
+            )
+            commands[name] = Command(name, f"Switch the {name}", name, offered)
+        if commands:
+            turn.set_commands(list(commands.values()))
+
+    async def choices(self, session_id: str) -> list[tuple[str, Sequence[ari.Choice], str]]:
+        """Return what users may switch: its name, the choices, and the current one."""
+        runtime, offers = self.runtime, self.offers
+        found: list[tuple[str, Sequence[ari.Choice], str]] = []
+        if isinstance(runtime, ModelManager):
+            with suppress(AriError):
+                models = (await runtime.list_models(ari.ListModelsRequest(session_id))).models
+                model = (await runtime.get_model(ari.GetModelRequest(session_id))).model
+                found.append(("model", _listed(models, offers.models), model))
+        if isinstance(runtime, ModeManager):
+            with suppress(AriError):
+                modes = (await runtime.list_modes(ari.ListModesRequest(session_id))).modes
+                mode = (await runtime.get_mode(ari.GetModeRequest(session_id))).mode
+                # Never a mode without approvals, unless the operator lists it.
+                safe = [one for one in modes if one.asks]
+                found.append(("mode", _listed(modes, offers.modes) if offers.modes else safe, mode))
+        if isinstance(runtime, ProviderManager) and offers.providers:
+            with suppress(AriError):
+                listed = await runtime.list_providers(ari.ListProvidersRequest(session_id))
+                active = await runtime.get_active_provider(ari.GetActiveProviderRequest(session_id))
+                providers = _listed(listed.providers, offers.providers)
+                found.append(("provider", providers, active.provider))
+        return found
+
+    async def _switched(self, turn: Turn, link: LinkedSession) -> bool:
+        """Carry out `/model`, `/mode` or `/provider`; return whether it was one of ours."""
+        name, wanted = turn.command, turn.arguments.strip()
+        offered = {
+            kind: (choices, now) for kind, choices, now in await self.choices(link.session_id)
+        }
+        if name not in offered:
+            return False
+        choices, current = offered[name]
+        if not wanted:
+            rows = [
+                f"- `{one.id}` {one.label}{' (current)' * (one.id == current)}" for one in choices
+            ]
+            await turn.say("\n".join([f"The {name} can be:", "", *rows]))
+            return True
+        if choices and wanted not in {one.id for one in choices}:
+            known = ", ".join(one.id for one in choices)
+            await turn.say(f"There is no {name} {wanted!r} here; choose one of: {known}.")
+            return True
+        taken = await self._switch(name, link.session_id, wanted)
+        await turn.say(f"The {name} is now {taken}.")
+        await self._announce(turn, link)
+        return True
+
+    async def _switch(self, name: str | None, session_id: str, wanted: str) -> str:
+        runtime = self.runtime
+        if name == "model" and isinstance(runtime, ModelManager):
+            return (await runtime.set_model(ari.SetModelRequest(session_id, wanted))).model
+        if name == "mode" and isinstance(runtime, ModeManager):
+            return (await runtime.set_mode(ari.SetModeRequest(session_id, wanted))).mode
+        assert isinstance(runtime, ProviderManager)
+        request = ari.SetActiveProviderRequest(session_id, wanted)
+        return (await runtime.set_active_provider(request)).provider
+
+
+class RuntimeTurn:
+    """One turn of a runtime, on the screens."""
+
+    def __init__(self, agent: RuntimeAgent, turn: Turn, link: LinkedSession) -> None:
+        self.agent = agent
+        self.runtime = agent.runtime
+        self.turn = turn
+        self.link = link
+        self.calls: dict[str, ToolCall] = {}
+        self.inputs: dict[str, ari.Event] = {}
+        self.asking: dict[str, asyncio.Task[None]] = {}
+        self.plan = ""
+        self.retry = ""
+        self.model = ""
+
+    async def play(self, events: EventSubscription, turn_id: str) -> None:
+        """Show a turn to its end; a cancel of ours cancels the runtime's."""
+        try:
+            async for event in events:
+                self.link.cursor = event.sequence
+                if event.turn_id != turn_id:
+                    continue
+                await self._show(event)
+                if event.done:
+                    await self._finish(event)
+                    return
+            raise AgentFailed(f"{self.agent.name}: the session was closed")
+        except asyncio.CancelledError:
+            await asyncio.shield(self._cancel(turn_id))
+            raise
+        finally:
+            for task in list(self.asking.values()):
+                task.cancel()
+            await events.aclose()
+            self._remember()
+
+    def _remember(self) -> None:
+        state = self.turn.state.get(STATE_KEY)
+        if isinstance(state, dict):
+            state["turns"] = list(self.link.turn_ids)
+
+    async def _cancel(self, turn_id: str) -> None:
+        with suppress(AriError):
+            await self.runtime.cancel_turn(ari.CancelTurnRequest(self.link.session_id, turn_id))
+
+    async def _show(self, event: ari.Event) -> None:
+        match event.type:
+            case ari.EventType.TEXT:
+                await self.turn.say(event.content)
+            case ari.EventType.THINKING:
+                self.turn.think(event.content)
+            case ari.EventType.TOOL_CALL:
+                self._begin_call(event)
+            case ari.EventType.TOOL_RESULT:
+                await self._end_call(event)
+            case ari.EventType.PERMISSION_REQUEST:
+                self._ask(event)
+            case ari.EventType.LIFECYCLE:
+                self._tell(event)
+
+    # -- tools -----------------------------------------------------------------------------------
+
+    def _begin_call(self, event: ari.Event) -> None:
+        call = self.turn.start_tool(
+            event.tool_name, event.tool_input_raw or {}, id=event.tool_call_id
+        )
+        self.calls[event.tool_call_id] = call
+        self.inputs[event.tool_call_id] = event
+
+    async def _end_call(self, event: ari.Event) -> None:
+        call = self.calls.pop(event.tool_call_id, None)
+        begun = self.inputs.pop(event.tool_call_id, None)
+        if call is None or begun is None:
+            return
+        self._record_process(call, begun, event)
+        if event.is_error:
+            call.failed(event.content or "failed")
+        else:
+            await call.done(event.content)
+        self._show_output(begun, event)
+
+    def _record_process(self, call: ToolCall, begun: ari.Event, event: ari.Event) -> None:
+        command = begun.tool_input_summary
+        ran = not event.details.get("denied") and not event.synthetic
+        if begun.details.get("kind") == ari.PermissionKind.COMMAND and command and ran:
+            process = call.record.process(command)
+            exit_code = event.details.get("exit_code")
+            if isinstance(exit_code, int):
+                process.completed(exit_code)
+            elif event.is_error:
+                process.failed("the command failed")
+            else:
+                process.completed(0)
+
+    def _show_output(self, begun: ari.Event, event: ari.Event) -> None:
+        diffs = event.details.get("diffs") or begun.details.get("diffs")
+        if isinstance(diffs, list) and not event.is_error:
+            for diff in diffs:
+                self._show_diff(diff)
+        elif begun.details.get("kind") == ari.PermissionKind.COMMAND and event.content.strip():
+            shown = event.content[:MAX_SHOWN]
+            props: JsonObject = {"title": begun.tool_input_summary, "code": shown}
+            self.turn.show(Component("", "code-block", props))
+
+    def _show_diff(self, diff: Json) -> None:
+        if not isinstance(diff, dict):
+            return
+        path, before, after = (str(diff.get(name) or "") for name in ("path", "before", "after"))
+        if len(before) + len(after) > MAX_DIFF:
+            before, after = "", f"({len(after):,} characters)"
+        self.turn.show(Component("", "diff", {"title": path, "before": before, "after": after}))
+
+    # -- permissions -----------------------------------------------------------------------------
+
+    def _ask(self, event: ari.Event) -> None:
+        request = event.permission
+        assert request is not None
+        task = asyncio.get_running_loop().create_task(self._asked(request))
+        self.asking[request.request_id] = task
+        task.add_done_callback(lambda _: self.asking.pop(request.request_id, None))
+
+    async def _asked(self, request: ari.PermissionRequest) -> None:
+        """Ask a person, and give the runtime the answer: what it runs is what was approved."""
+        call = self.calls.get(request.tool_call_id)
+        if call is None:
+            return
+        rule = request.rules[0] if request.rules else None
+        try:
+            approval = await call.ask_permission(
+                f"{request.tool_name}: {request.tool_input_summary}".rstrip(": "),
+                rule=RULE,
+                reason=request.message or None,
+                input=request.tool_input_raw,
+                session_rule=rule.label if rule is not None else None,
+                editable=request.takes_updated_input,
+                timeout_s=_seconds_until(request),
+                message=request.message or None,
+            )
+            response = ari.PermissionResponse("deny", message=approval.reason)
+            if approval.allowed:
+                is_for_session = approval.scope == "session" and rule is not None
+                response = ari.PermissionResponse(
+                    "allow",
+                    updated_input=approval.updated_input,
+                    rule_id=rule.rule_id if is_for_session and rule is not None else "",
+                )
+            elif response.message and not request.takes_message:
+                response = ari.PermissionResponse("deny")
+                self._warn(f"{self.agent.name} cannot be told why it was denied")
+            await self.runtime.respond_permission(
+                ari.RespondPermissionRequest(self.link.session_id, request.request_id, response)
+            )
+        except AriError as failed:  # the runtime has withdrawn it: nothing runs
+            logger.debug("permission %s: %s", request.request_id, failed.message)
+        except Exception:
+            # Nobody can be asked: the runtime must not wait for ever, and nothing may run.
+            logger.exception("permission %s cannot be asked", request.request_id)
+            denial = ari.PermissionResponse("deny")
+            with suppress(AriError):
+                await self.runtime.respond_permission(
+                    ari.RespondPermissionRequest(self.link.session_id, request.request_id, denial)
+                )
+
+    # -- the rest --------------------------------------------------------------------------------
+
+    def _tell(self, event: ari.Event) -> None:
+        details = event.details
+        match event.lifecycle:
+            case ari.Lifecycle.TOOL_PROGRESS:
+                call = self.calls.get(event.tool_call_id)
+                if call is not None:
+                    call.progress(event.content.rstrip().rpartition("\n")[2][-200:])
+            case ari.Lifecycle.PERMISSION_RESOLVED:
+                task = self.asking.pop(event.request_id, None)
+                if task is not None and details.get("outcome") in ("cancelled", "expired"):
+                    task.cancel()
+            case ari.Lifecycle.PLAN:
+                self._show_plan(details.get("todos"))
+            case ari.Lifecycle.RETRYING:
+                self._show_retry(event)
+            case ari.Lifecycle.USAGE:
+                self._record_usage(details)
+            case ari.Lifecycle.MODEL:
+                self.model = event.content
+            case ari.Lifecycle.COMPACTION:
+                before, after = details.get("tokens_before"), details.get("tokens_after")
+                done = self.turn.record.compaction(
+                    tokens=before if isinstance(before, int) else None
+                )
+                done.completed(after if isinstance(after, int) else None)
+            case ari.Lifecycle.RATE_LIMIT:
+                hit = {"limit": str(details.get("limit") or "requests")}
+                self.turn.record(
+                    "rate_limit.hit", {**hit, "retryAfterS": details.get("retry_after_s")}
+                )
+            case ari.Lifecycle.WARNING | ari.Lifecycle.STDERR:
+                self._warn(event.content)
+
+    def _warn(self, message: str) -> None:
+        if message.strip():
+            self.turn.record("runtime.warning", {"message": message[:2_000]})
+
+    def _show_plan(self, todos: Json) -> None:
+        steps: list[Json] = []
+        for todo in todos if isinstance(todos, list) else ():
+            if isinstance(todo, dict):
+                status = todo.get("status")
+                known = status if status in ("active", "done") else "pending"
+                steps.append({"name": str(todo.get("text") or ""), "status": known})
+        if steps:
+            plan = Component(self.plan, "progress", {"title": "Plan", "steps": steps})
+            self.plan = self.turn.show(plan)
+
+    def _show_retry(self, event: ari.Event) -> None:
+        attempt = event.details.get("attempt")
+        message = event.content or "The model does not answer; trying again."
+        title = f"Retry {attempt}" if attempt else "Retry"
+        props: JsonObject = {"status": "warning", "title": title, "message": message}
+        self.retry = self.turn.show(Component(self.retry, "status-card", props))
+        self._warn(message)
+
+    def _record_usage(self, details: JsonObject) -> None:
+        model = str(details.get("model") or self.model or self.agent.name)
+        known = msgspec.convert(
+            {key: value for key, value in details.items() if key in ari.Usage.__struct_fields__},
+            ari.Usage,
+            strict=False,
+        )
+        with self.turn.record.model(model) as request:
+            request.cost(
+                input_tokens=known.input_tokens,
+                output_tokens=known.output_tokens,
+                cached_input_tokens=known.cached_tokens or None,
+                amount=known.cost if known.currency else None,
+                currency=known.currency if known.cost is not None and known.currency else None,
+            )
+
+    async def _finish(self, event: ari.Event) -> None:
+        used = event.usage
+        if used is not None:
+            given = msgspec.to_builtins(used)
+            self.turn.usage(**{name: value for name, value in given.items() if value})
+        if event.type is ari.EventType.ERROR:
+            error = event.error or ErrorStatus(AriCode.INTERNAL)
+            if error.code is AriCode.CANCELED:
+                await self.turn.say("\n\n*Cancelled.*")
+                return
+            await self.agent._show_failure(self.turn, error)
+
+
+def _answered_late(turn: Turn) -> str:
+    """Return what the agent is told if a permission is answered after its turn is gone.
+
+    Nothing runs by that answer: the runtime that had asked is gone, and asks again if it still
+    wants to.
+    """
+    action = turn.input.data.get("action")
+    if turn.input.source_component is None or action not in ("confirm", "deny"):
+        return ""
+    if action == "confirm":
+        return "Your work was interrupted. The user agrees to what you asked for last; go on."
+    payload = turn.input.data.get("payload")
+    reason = payload.get("reason") if isinstance(payload, dict) else None
+    because = f": {reason}" if isinstance(reason, str) and reason else "."
+    return f"Your work was interrupted. The user denies what you asked for last{because}"
+
+
+def _listed(choices: Sequence[ari.Choice], ids: Sequence[str]) -> Sequence[ari.Choice]:
+    """Return the choices that are listed, in that order; all without a list."""
+    if not ids:
+        return choices
+    known = {choice.id: choice for choice in choices}
+    return [known.get(one, ari.Choice(one)) for one in ids]
+
+
+def _seconds_until(request: ari.PermissionRequest) -> float | None:
+    """Return how long a request may stay open, in seconds; `None`: for ever."""
+    if not request.deadline_ns:
+        return None
+
+    return max((request.deadline_ns - time.time_ns()) / 1e9, 0.001)

@@ -1,0 +1,134 @@
+"""`named_runtime`: the runtime that a command line names, such as `claude-code`."""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib
+import inspect
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from arp.runtime.errors import InvalidArgument, Unavailable
+from arp.runtime.services import RuntimeService
+
+NAMES = (
+    "claude-code",
+    "codex",
+    "acp:COMMAND",
+    "grpc://HOST:PORT",
+    "http://HOST:PORT",
+    "MODULE:NAME",
+)
+"""What can be named."""
+
+TOKEN_VARIABLE = "ARP_RUNTIME_TOKEN"
+"""The token of a remote runtime."""
+
+PASSED = (
+    "HOME", "LANG", "LC_*", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+    "ARP_RUNTIME_TOKEN", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "XDG_*",
+)  # fmt: skip
+"""Variables of the environment that every agent gets: where things are, no secrets of others."""
+
+OWN: dict[str, tuple[str, ...]] = {
+    "claude-code": ("ANTHROPIC_*", "CLAUDE_*"),
+    "codex": ("CODEX_*", "OPENAI_*"),
+    "acp": ("ANTHROPIC_*", "CURSOR_*", "GEMINI_*", "GOOGLE_*", "OPENAI_*", "OPENCODE_*", "QWEN_*"),
+}
+"""Variables that an agent gets besides: its own settings and keys."""
+
+
+def environment_of(
+    name: str, environment: Mapping[str, str], passed: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the variables that an agent's process gets, and no others.
+
+    Args:
+        name: The runtime, as `NAMES` has it.
+        environment: Of this process.
+        passed: Names or patterns of further variables.
+    """
+    patterns = (*PASSED, *OWN.get(name.partition(":")[0], ()), *passed)
+    return {
+        key: value
+        for key, value in environment.items()
+        if any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
+    }
+
+
+class Adapter(NamedTuple):
+    """Where an adapter is, which is imported only if it is named."""
+
+    module: str
+    kind: str
+    extra: str
+
+
+ADAPTERS = {
+    "claude-code": Adapter("arp.runtime.claude_code", "ClaudeCodeRuntime", "claude"),
+    "codex": Adapter("arp.runtime.codex", "CodexRuntime", "codex"),
+    "acp": Adapter("arp.runtime.acp", "AcpRuntime", "acp"),
+}
+
+
+def named_runtime(
+    name: str, *, cwd: str | Path = ".", environment: Mapping[str, str] | None = None
+) -> RuntimeService:
+    """Return a runtime by its name.
+
+    Args:
+        name: One of `NAMES`; of `MODULE:NAME` the object is a runtime, or called without arguments
+            to make one; a function of turns becomes a `FunctionRuntime`.
+        cwd: Where its agents work.
+        environment: The whole environment of their processes.
+
+    Raises:
+        InvalidArgument: There is none of that name.
+        Unavailable: What it needs is not installed; the message says what to do.
+    """
+    kind, _, rest = name.partition(":")
+    if kind in ("http", "https"):
+        from arp.runtime.http_runtime import HttpRuntime
+
+        return HttpRuntime(name, token=(environment or {}).get(TOKEN_VARIABLE))
+    if kind in ADAPTERS:
+        return _adapter(ADAPTERS[kind], rest, cwd, dict(environment or {}))
+    if rest and "/" not in kind:
+        return _object(kind, rest, cwd)
+    raise InvalidArgument(f"there is no runtime {name!r:.80}; there are {', '.join(NAMES)}")
+
+
+def _adapter(
+    adapter: Adapter, command: str, cwd: str | Path, environment: dict[str, str]
+) -> RuntimeService:
+    try:
+        kind = getattr(importlib.import_module(adapter.module), adapter.kind)
+    except ModuleNotFoundError as missing:
+        raise Unavailable(
+            f"{missing.name} is not installed: "
+            f'pip install "agent-rendering-protocol[{adapter.extra}]"'
+        ) from missing
+    options = {"command": shlex.split(command)} if adapter.extra == "acp" else {}
+    runtime: RuntimeService = kind(cwd=cwd, environment=environment, **options)
+    return runtime
+
+
+def _object(module: str, name: str, cwd: str | Path) -> RuntimeService:
+    from arp.runtime.function import FunctionRuntime
+
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as missing:
+        raise InvalidArgument(f"{module}:{name}: {missing}") from missing
+    if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
+        return FunctionRuntime(found, cwd=cwd)
+    runtime = found() if isinstance(found, type) or inspect.isfunction(found) else found
+    if not hasattr(runtime, "send_message"):
+        raise InvalidArgument(f"{module}:{name} is no runtime, and makes none")
+    checked: RuntimeService = runtime
+    return checked

@@ -1,0 +1,247 @@
+"""A runtime on the screens: what happens in it is shown, asked and recorded as of any agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.client import connect as websocket
+
+from arp import App, connect
+from arp.client.client import ArpClient
+from arp.runtime import types as ari
+from arp.runtime.agent import RuntimeOffers
+from arp.runtime.errors import Unavailable
+from arp.testing import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
+from tests.serving import Serving, serving
+
+COMMAND = ari.PermissionKind.COMMAND
+RULE = ari.PermissionRule("git", "git commands")
+
+
+@asynccontextmanager
+async def shown(
+    script: dict[str, list[Step]], tmp_path: Path, **options: Any
+) -> AsyncIterator[tuple[ArpClient, FakeRuntime, Serving]]:
+    """Serve a fake runtime, and connect a renderer to it."""
+    fake = FakeRuntime(script, directory=tmp_path / "runtime")
+    app = App(ledger=f"sqlite:{tmp_path}/ledger.db")
+    app.runtime(fake, **options)
+    with serving(app) as server:
+        async with asyncio.timeout(30), connect(server.http, session_id="s") as client:
+            yield client, fake, server
+
+
+async def until(client: ArpClient, ready: Callable[[], Any]) -> Any:
+    """Return what `ready` returns, as soon as it is something."""
+    events = client.events()
+    while not (found := ready()):
+        await anext(events)
+    return found
+
+
+def asked(client: ArpClient) -> dict[str, Any]:
+    """Return the permissions that are asked now, by the ids of their components."""
+    return {
+        name: one
+        for turn in client.screen.turns.values()
+        for name, one in turn.permissions.items()
+        if any(
+            shown.id == name and shown.props["state"] == "open"
+            for shown in client.screen.output(turn.id)
+        )
+    }
+
+
+def types(client: ArpClient, turn_id: str) -> list[str]:
+    return [component.type for component in client.screen.output(turn_id)]
+
+
+async def test_text_thoughts_tools_and_what_they_show(tmp_path: Path) -> None:
+    plan = {"todos": [{"text": "Look", "status": "done"}, {"text": "Fix", "status": "active"}]}
+    steps: list[Step] = [
+        Thinks("Let me see."),
+        Tells(ari.Lifecycle.PLAN, details=plan),
+        Uses("shell", {"command": "ls"}, "README.md\n"),
+        Says("There is a README."),
+    ]
+    async with shown({"look": steps}, tmp_path) as (client, fake, _):
+        turn = await client.ask("look")
+        assert turn.status == "completed"
+        assert client.screen.text(turn.id) == "There is a README."
+        assert types(client, turn.id)[:2] == ["progress", "code-block"]
+        (tool,) = turn.tools
+        assert (tool.tool, tool.ok, tool.result) == ("shell", True, "README.md\n")
+        assert fake.calls("send_message") == 1
+
+
+async def test_what_runs_is_what_was_approved(tmp_path: Path) -> None:
+    steps: list[Step] = [Uses("shell", {"command": "rm a"}, "removed", asks=True, rules=(RULE,))]
+    async with shown({"go": steps}, tmp_path) as (client, fake, _):
+        for payload in ({"updated_input": {"command": "rm b"}}, {"scope": "session"}):
+            await client.send_text("go")
+            (component,) = await until(client, lambda: asked(client))
+            permission = asked(client)[component]
+            assert permission.session_rule == "git commands"
+            await client.send_action(
+                "confirm", {**payload, "digest": permission.digest}, source=component
+            )
+            await client.turn_done()
+        assert fake.ran == [("shell", {"command": "rm b"}), ("shell", {"command": "rm a"})]
+        answers = [one for name, one in fake.called if name == "respond_permission"]
+        assert isinstance(answers[-1], ari.RespondPermissionRequest)
+        assert answers[-1].response == ari.PermissionResponse("allow", rule_id="git")
+
+
+async def test_denial_reaches_the_agent_with_its_reason(tmp_path: Path) -> None:
+    steps: list[Step] = [Uses("shell", {"command": "rm a"}, asks=True), Says("Then not.")]
+    async with shown({"go": steps}, tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        (component,) = await until(client, lambda: asked(client))
+        await client.send_action("deny", {"reason": "keep it"}, source=component)
+        turn = await client.turn_done()
+        assert turn.tools[0].ok is False
+        assert turn.tools[0].error == "keep it"
+        assert fake.ran == []
+
+
+async def test_two_permissions_at_once(tmp_path: Path) -> None:
+    async def both(turn: Any) -> None:
+        async def use(name: str) -> None:
+            with turn.tool("shell", {"command": name}) as call:
+                answer = await call.allowed(summary=name)
+                call.result(answer.decision)
+
+        await asyncio.gather(use("a"), use("b"))
+
+    async with shown({}, tmp_path) as (client, fake, _):
+        fake.function = both
+        await client.send_text("go")
+        await until(client, lambda: len(asked(client)) == 2)
+        first, second = asked(client)
+        await client.send_action("deny", source=second)
+        await client.send_action("confirm", source=first)
+        turn = await client.turn_done()
+        assert [tool.ok for tool in turn.tools] == [True, False]
+
+
+async def test_cancel_reaches_the_runtime_and_closes_the_question(tmp_path: Path) -> None:
+    steps: list[Step] = [Uses("shell", {"command": "rm a"}, asks=True)]
+    async with shown({"go": steps}, tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        await until(client, lambda: asked(client))
+        await client.cancel()
+        turn = await client.turn_done()
+        assert turn.status == "cancelled"
+        assert fake.calls("cancel_turn") == 1
+        assert fake.ran == []
+        assert asked(client) == {}
+
+
+async def test_failure_of_the_runtime_is_shown(tmp_path: Path) -> None:
+    script: dict[str, list[Step]] = {"go": [Fails(Unavailable("the model does not answer"))]}
+    async with shown(script, tmp_path) as (client, fake, _):
+        turn = await client.ask("go")
+        assert turn.status == "failed"
+        (card,) = client.screen.output(turn.id)
+        assert card.props["message"] == "the model does not answer"
+        fake.inject_error("send_message", Unavailable("no process"))
+        turn = await client.ask("again")
+        assert turn.status == "failed"
+
+
+async def test_session_is_found_again_after_a_restart(tmp_path: Path) -> None:
+    async with shown({}, tmp_path) as (client, fake, _):
+        await client.ask("one")
+        created = fake.calls("create_session")
+    assert created == 1
+    async with shown({}, tmp_path) as (client, again, _):
+        turn = await client.ask("two")
+        assert client.screen.text(turn.id) == "You said: two"
+        assert again.calls("create_session") == 0
+        assert again.calls("resume_session") == 1
+        (session,) = (kept(again)).values()
+        assert [message.content for message in session] == [
+            "one", "You said: one", "two", "You said: two",
+        ]  # fmt: skip
+
+
+def kept(fake: FakeRuntime) -> dict[str, list[ari.RuntimeMessage]]:
+    """Return the messages of each session that is kept."""
+    directory = fake.directory
+    assert directory is not None
+    return {file.stem: fake.kept(file.stem) for file in directory.glob("*.jsonl")}
+
+
+async def test_edit_gives_the_agent_the_branch_and_nothing_else(tmp_path: Path) -> None:
+    async with shown({}, tmp_path) as (client, fake, server):
+        await client.ask("one")
+        edited = await client.ask("two")
+        heard = ""
+        async with websocket(server.ws) as socket:
+            hello = {"capabilities": {"components": ["text"]}, "session_id": "s"}
+            await socket.send(json.dumps({"v": 1, "type": "hello", **hello}))
+            again = {"input_type": "text", "data": {"text": "three"}, "edits": edited.id}
+            await socket.send(json.dumps({"v": 1, "type": "input", "session_id": "s", **again}))
+            while "You said: three" not in heard:
+                message = json.loads(await socket.recv())
+                heard += message["payload"]["delta"] if message["type"] == "delta" else ""
+        requests = [one for name, one in fake.called if name == "create_session"]
+        assert len(requests) == 2
+        assert isinstance(requests[1], ari.CreateSessionRequest)
+        assert "one" in requests[1].instructions
+        assert "two" not in requests[1].instructions
+
+
+async def test_turn_that_the_runtime_begins_is_shown_as_such(tmp_path: Path) -> None:
+    async with shown({}, tmp_path) as (client, fake, server):
+        await client.ask("one")
+
+        def begin() -> None:
+            (session_id,) = kept(fake)
+            feed = fake.session(session_id).feed
+            feed.begin(origin="runtime")
+            feed.text("The build is done.")
+            feed.result()
+
+        server.call(begin)
+        turn_id = await until(
+            client,
+            lambda: [
+                turn.id
+                for turn in client.screen.turns.values()
+                if "build" in client.screen.text(turn.id) and turn.status == "completed"
+            ],
+        )
+        assert client.screen.turns[turn_id[0]].inputs[0].origin == "fake"
+
+
+async def test_model_and_mode_are_switched_within_what_is_offered(tmp_path: Path) -> None:
+    offers = RuntimeOffers(models=("fake-2",))
+    async with shown({}, tmp_path, offers=offers) as (client, fake, _):
+        await client.ask("one")
+        names = {command.name: command for command in client.commands}
+        assert [choice.value for choice in names["model"].choices] == ["fake-2"]
+        assert [choice.value for choice in names["mode"].choices] == ["ask"]
+        assert "provider" not in names
+        turn = await client.ask("/model fake-2")
+        assert client.screen.text(turn.id) == "The model is now fake-2."
+        turn = await client.ask("/mode free")
+        assert client.screen.text(turn.id).startswith("There is no mode 'free' here")
+        assert fake.calls("set_mode") == 0
+        assert fake.calls("set_model") == 1
+
+
+async def test_page_that_goes_away_stops_nothing(tmp_path: Path) -> None:
+    steps: list[Step] = [Says("One."), Waits(), Says("Two.")]
+    async with shown({"go": steps}, tmp_path) as (client, fake, server):
+        async with connect(server.http, session_id="s") as other:
+            await other.send_text("go")
+            await until(other, lambda: [t for t in other.screen.turns if other.screen.text(t)])
+        server.call(fake.proceed)
+        turn = await client.turn_done()
+        assert client.screen.text(turn.id) == "One.Two."

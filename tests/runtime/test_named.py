@@ -1,0 +1,84 @@
+"""Runtimes by name, as `arp serve --runtime` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from arp.cli import main
+from arp.runtime import types as ari
+from arp.runtime.errors import InvalidArgument
+from arp.runtime.function import FunctionRuntime, FunctionTurn
+from arp.runtime.http_runtime import HttpRuntime
+from arp.runtime.named import environment_of, named_runtime
+from arp.testing import FakeRuntime
+
+
+async def twice(turn: FunctionTurn) -> AsyncIterator[str]:
+    """Say everything twice."""
+    yield turn.text
+    yield turn.text
+
+
+fake = FakeRuntime()
+
+
+def test_an_agent_gets_its_own_variables_and_no_others() -> None:
+    environment = {
+        "HOME": "/home/ada",
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "ANTHROPIC_API_KEY": "a",
+        "OPENAI_API_KEY": "o",
+        "ARP_TOKEN": "t",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "MY_PROXY": "p",
+    }
+    common = {"HOME", "PATH", "LC_ALL"}
+    assert set(environment_of("claude-code", environment)) == {*common, "ANTHROPIC_API_KEY"}
+    assert set(environment_of("codex", environment)) == {*common, "OPENAI_API_KEY"}
+    assert set(environment_of("acp:x --acp", environment, ["MY_*"])) == {
+        *common, "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MY_PROXY",
+    }  # fmt: skip
+
+
+async def test_names(tmp_path: Path) -> None:
+    assert isinstance(named_runtime(f"{__name__}:twice", cwd=tmp_path), FunctionRuntime)
+    assert named_runtime(f"{__name__}:fake") is fake
+    assert isinstance(named_runtime(f"{__name__}:FakeRuntime"), FakeRuntime)
+    remote = named_runtime("http://127.0.0.1:1")
+    assert isinstance(remote, HttpRuntime)
+    await remote.close(ari.CloseRequest())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("clude", "there is no runtime 'clude'; there are claude-code, codex"),
+        ("no.such.module:x", "No module named 'no'"),
+        (f"{__name__}:nothing", "nothing"),
+        (f"{__name__}:CliRunner", "is no runtime, and makes none"),
+    ],
+)
+def test_what_is_no_runtime_is_refused(name: str, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        named_runtime(name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Give exactly one of TARGET and --runtime"),
+        (["app.py", "--runtime", "codex"], "Give exactly one of TARGET and --runtime"),
+        (["--runtime", "clude"], "--runtime clude: there is no runtime 'clude'"),
+        (["--runtime", "codex", "--cwd", "no/such"], "--cwd: there is no directory no/such"),
+        (["--runtime", "codex", "--reload"], "--reload watches the files beside TARGET"),
+    ],
+)
+def test_command_line_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, ["serve", *arguments])
+    assert result.exit_code != 0
+    assert message in result.output
