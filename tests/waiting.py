@@ -22,5 +22,10 @@ async def becomes(ready: Callable[[], bool], *, within_s: float = MOST_S) -> Non
 
 async def written(turn: Turn) -> None:
     """Waits until all that a turn has shown is durable; its open text is a fact of its own then."""
-    session, live = turn._session, turn._host.live
-    await becomes(lambda: not session.has_recorded and live.stored == session.sequence)
+    session, host = turn._session, turn._host
+    await becomes(
+        lambda: (
+            not (host._texts or host.pending or session.has_recorded)
+            and host.live.stored == session.sequence
+        )
+    )
