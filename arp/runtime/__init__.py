@@ -2,5 +2,5 @@
 
 Read `types` (what goes in and out), `services` (what can be called, and the contract), `errors`,
 then `feed` (the order of events) and `driven` (what all adapters share). Each adapter is a
-module of its own and needs its extra: `claude_code`, `codex`, `acp`; `function` needs none.
+module of its own: `claude_code` and `codex` need their extras, `acp` and `function` none.
 """

@@ -107,16 +107,26 @@ class JsonRpcPeer:
 
         Cancel: Safe; the answer is dropped.
         """
+        future = self.begin(method, params)
+        try:
+            return await future
+        finally:
+            future.cancel()
+
+    def begin(self, method: str, params: JsonObject | None = None) -> asyncio.Future[Json]:
+        """Send a call at once, before anything that is sent after it; return its result to come.
+
+        Raises:
+            PeerClosed: The other side is gone.
+        """
         self._check_open()
         self._last_id += 1
         call_id = self._last_id
         future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._send({"id": call_id, "method": method, "params": params or {}})
         self._waiting[call_id] = future
-        try:
-            self._send({"id": call_id, "method": method, "params": params or {}})
-            return await future
-        finally:
-            self._waiting.pop(call_id, None)
+        future.add_done_callback(lambda _: self._waiting.pop(call_id, None))
+        return future
 
     def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Send a notification.

@@ -65,12 +65,13 @@ class Adapter(NamedTuple):
     module: str
     kind: str
     extra: str
+    """Empty: it needs none."""
 
 
 ADAPTERS = {
     "claude-code": Adapter("arp.runtime.claude_code", "ClaudeCodeRuntime", "claude"),
     "codex": Adapter("arp.runtime.codex", "CodexRuntime", "codex"),
-    "acp": Adapter("arp.runtime.acp", "AcpRuntime", "acp"),
+    "acp": Adapter("arp.runtime.acp", "AcpRuntime", ""),
 }
 
 
@@ -111,7 +112,7 @@ def _adapter(
             f"{missing.name} is not installed: "
             f'pip install "agent-rendering-protocol[{adapter.extra}]"'
         ) from missing
-    options = {"command": shlex.split(command)} if adapter.extra == "acp" else {}
+    options = {"command": shlex.split(command)} if adapter.kind == "AcpRuntime" else {}
     runtime: RuntimeService = kind(cwd=cwd, environment=environment, **options)
     return runtime
 

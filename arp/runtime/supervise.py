@@ -48,7 +48,7 @@ def main(command: Sequence[str]) -> int:
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
-    program = os.posix_spawnp(command[0], list(command), os.environ, setsigmask=())
+    program = os.posix_spawnp(command[0], list(command), given_environment(), setsigmask=())
     for stream in (0, 1, 2):
         os.close(stream)  # Or their readers would not see that the program has closed them.
     if os.getppid() != host:
@@ -56,6 +56,16 @@ def main(command: Sequence[str]) -> int:
     status = wait_for(program)
     end_leftovers()
     return status
+
+
+def given_environment() -> dict[bytes, bytes]:
+    """Return the environment with which this process was started.
+
+    `os.environ` may have more: without a locale, Python adds `LC_CTYPE` for what it starts.
+    """
+    entries = Path("/proc/self/environ").read_bytes().split(b"\0")
+    named = (entry.partition(b"=") for entry in entries if entry)
+    return {name: value for name, _, value in named}
 
 
 def wait_for(program: int) -> int:

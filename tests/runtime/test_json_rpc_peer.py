@@ -69,6 +69,15 @@ async def test_answers_find_their_calls_in_any_order() -> None:
     assert (refused.value.code, refused.value.data) == (-5, [1])
 
 
+async def test_what_begins_is_written_at_once() -> None:
+    recorded = Recorded()
+    answer = recorded.peer.begin("long")
+    recorded.peer.notify("stop")
+    assert [message["method"] for message in recorded.written] == ["long", "stop"]
+    recorded.receive({"id": 1, "result": "stopped"})
+    assert await answer == "stopped"
+
+
 async def test_requests_and_notifications_come_in_order_and_are_answered() -> None:
     recorded = Recorded(has_version=False)
     recorded.receive(

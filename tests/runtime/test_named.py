@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from arp.cli import main
 from arp.runtime import types as ari
+from arp.runtime.acp import AcpRuntime
 from arp.runtime.errors import InvalidArgument
 from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.runtime.http_runtime import HttpRuntime
@@ -49,6 +50,10 @@ async def test_names(tmp_path: Path) -> None:
     assert isinstance(named_runtime(f"{__name__}:twice", cwd=tmp_path), FunctionRuntime)
     assert named_runtime(f"{__name__}:fake") is fake
     assert isinstance(named_runtime(f"{__name__}:FakeRuntime"), FakeRuntime)
+    agent = named_runtime('acp:opencode acp --port "1 2"', cwd=tmp_path)
+    assert isinstance(agent, AcpRuntime)
+    assert agent.command == ("opencode", "acp", "--port", "1 2")
+    await agent.close()
     remote = named_runtime("http://127.0.0.1:1")
     assert isinstance(remote, HttpRuntime)
     await remote.close(ari.CloseRequest())
@@ -58,6 +63,7 @@ async def test_names(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("clude", "there is no runtime 'clude'; there are claude-code, codex"),
+        ("acp:", "command: it is empty"),
         ("no.such.module:x", "No module named 'no'"),
         (f"{__name__}:nothing", "nothing"),
         (f"{__name__}:CliRunner", "is no runtime, and makes none"),

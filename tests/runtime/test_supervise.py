@@ -58,6 +58,17 @@ async def test_input_and_output_are_those_of_the_program() -> None:
     assert await ended(process) == 0
 
 
+async def test_the_program_gets_the_environment_that_is_given() -> None:
+    """Without a locale in it, Python would add one."""
+    environment = {"PATH": os.environ["PATH"], "A": "1=2"}
+    process = await asyncio.create_subprocess_exec(
+        *supervised(["env", "-0"]), stdin=PIPE, stdout=PIPE, env=environment
+    )
+    async with asyncio.timeout(10):
+        output, _ = await process.communicate()
+    assert set(output.decode().split("\0")) == {f"PATH={environment['PATH']}", "A=1=2", ""}
+
+
 @pytest.mark.parametrize("end", ["exit 3", "kill -KILL $$"])
 async def test_what_the_program_leaves_is_ended(end: str) -> None:
     process = await started(f"{IN_ITS_OWN_SESSION} echo $!; read line; {end}")
