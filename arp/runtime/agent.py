@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from arp.hub.tool import ToolCall, ToolFailed
 from arp.protocol.components import Component
-from arp.protocol.errors import AgentFailed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
 from arp.runtime import types as ari
@@ -34,7 +34,6 @@ from arp.runtime.services import (
 )
 
 if TYPE_CHECKING:
-    from arp.hub.tool import ToolCall
     from arp.hub.turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -110,7 +109,7 @@ class RuntimeAgent:
         try:
             await self._run(turn)
         except AriError as failed:
-            await self._show_failure(turn, failed.status())
+            raise ToolFailed(f"{self.name or 'the runtime'}: {failed.message}") from failed
 
     async def _run(self, turn: Turn) -> None:
         if not self.name:
@@ -269,15 +268,6 @@ class RuntimeAgent:
         subscription = await self._events(link, link.cursor)
         await RuntimeTurn(self, turn, link).play(subscription, turn_id)
 
-    async def _show_failure(self, turn: Turn, error: ErrorStatus) -> None:
-        shown = {"status": "error", "title": f"{self.name or 'The agent'}: {error.code}"}
-        turn.show(Component("", "status-card", {**shown, "message": error.message}))
-        turn.record(
-            "runtime.error",
-            {"error": error.message, "code": error.code.value, "retryable": error.retryable},
-        )
-        raise AgentFailed(error.message)
-
     # -- switches --------------------------------------------------------------------------------
 
     async def _announce(self, turn: Turn, link: LinkedSession) -> None:
@@ -384,7 +374,7 @@ class RuntimeTurn:
                 if event.done:
                     await self._finish(event)
                     return
-            raise AgentFailed(f"{self.agent.name}: the session was closed")
+            raise ToolFailed(f"{self.agent.name}: the session was closed")
         except asyncio.CancelledError:
             await asyncio.shield(self._cancel(turn_id))
             raise
@@ -605,7 +595,7 @@ class RuntimeTurn:
             if error.code is AriCode.CANCELED:
                 await self.turn.say("\n\n*Cancelled.*")
                 return
-            await self.agent._show_failure(self.turn, error)
+            raise ToolFailed(f"{self.agent.name}: {error.message}")
 
 
 def _answered_late(turn: Turn) -> str:

@@ -147,11 +147,10 @@ async def test_failure_of_the_runtime_is_shown(tmp_path: Path) -> None:
     async with shown(script, tmp_path) as (client, fake, _):
         turn = await client.ask("go")
         assert turn.status == "failed"
-        (card,) = client.screen.output(turn.id)
-        assert card.props["message"] == "the model does not answer"
+        assert [error.error for error in turn.errors] == ["fake: the model does not answer"]
         fake.inject_error("send_message", Unavailable("no process"))
         turn = await client.ask("again")
-        assert turn.status == "failed"
+        assert [error.error for error in turn.errors] == ["fake: no process"]
 
 
 async def test_session_is_found_again_after_a_restart(tmp_path: Path) -> None:
@@ -245,3 +244,20 @@ async def test_page_that_goes_away_stops_nothing(tmp_path: Path) -> None:
         server.call(fake.proceed)
         turn = await client.turn_done()
         assert client.screen.text(turn.id) == "One.Two."
+
+
+async def test_answer_after_a_restart_runs_nothing_and_tells_the_agent(tmp_path: Path) -> None:
+    script: dict[str, list[Step]] = {"go": [Uses("shell", {"command": "rm a"}, asks=True)]}
+    async with shown(script, tmp_path) as (client, fake, _):
+        await client.ask("hello")
+        await client.send_text("go")
+        await until(client, lambda: asked(client))
+    async with shown(script, tmp_path) as (client, again, _):
+        (component,) = await until(client, lambda: asked(client))
+        answer = await client.send_action("confirm", source=component)
+        await client.turn_done(await client.turn_of(answer))
+        sent = [one for name, one in again.called if name == "send_message"]
+        assert isinstance(sent[-1], ari.SendMessageRequest)
+        assert sent[-1].message.content.startswith("Your work was interrupted. The user agrees")
+        assert fake.ran == again.ran == []
+        assert asked(client) == {}
