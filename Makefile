@@ -41,6 +41,7 @@ check: lint types  ## run all checks that a commit must pass, except the tests
 	$(VENV)/python -m tools.gen_docs --check
 	$(VENV)/python -m tools.gen_schemas --check
 	$(VENV)/python -m tools.gen_runtime_schemas --check
+	$(VENV)/python -m tools.gen_proto --check
 	$(VENV)/python -m tools.check_page
 
 lint: install  ## check style, format and imports between packages
@@ -56,6 +57,7 @@ gen: install  ## write generated files: docs, schemas, types, pinned versions (U
 	$(VENV)/python -m tools.gen_docs
 	$(VENV)/python -m tools.gen_schemas
 	$(VENV)/python -m tools.gen_runtime_schemas
+	$(VENV)/python -m tools.gen_proto
 	$(VENV)/uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev \
 	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
 	  pyproject.toml -o requirements-dev.txt

@@ -173,15 +173,17 @@ def _shown_default(value: object) -> str:
 
 
 def attribute_docs(cls: type) -> dict[str, str]:
-    """Return the docstrings of the fields of a class."""
+    """Return the docstrings of the fields of a class, or of the values of an enum."""
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     assert isinstance(body, ast.ClassDef)
     found: dict[str, str] = {}
     for before, after in zip(body.body, body.body[1:], strict=False):
-        if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
-            match after:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    found[before.target.id] = inspect.cleandoc(text)
+        match before, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = inspect.cleandoc(text)
     return found
 
 

@@ -95,11 +95,31 @@ def named_runtime(
         from arp.runtime.http_runtime import HttpRuntime
 
         return HttpRuntime(name, token=(environment or {}).get(TOKEN_VARIABLE))
+    if kind == "grpc":
+        return _grpc(rest, (environment or {}).get(TOKEN_VARIABLE))
     if kind in ADAPTERS:
         return _adapter(ADAPTERS[kind], rest, cwd, dict(environment or {}))
     if rest and "/" not in kind:
         return _object(kind, rest, cwd)
     raise InvalidArgument(f"there is no runtime {name!r:.80}; there are {', '.join(NAMES)}")
+
+
+def _grpc(rest: str, token: str | None) -> RuntimeService:
+    address = rest.removeprefix("//").rstrip("/")
+    if not rest.startswith("//") or not address.rpartition(":")[2].isdigit():
+        raise InvalidArgument(f"grpc:{rest!s:.80}: write grpc://HOST:PORT")
+    try:
+        from arp.runtime.grpc_runtime import GrpcRuntime
+    except ModuleNotFoundError as missing:
+        raise not_installed(missing, "grpc") from missing
+    return GrpcRuntime(address, token=token)
+
+
+def not_installed(missing: ModuleNotFoundError, extra: str) -> Unavailable:
+    """Return the error for a package that an extra of this project installs."""
+    return Unavailable(
+        f'{missing.name} is not installed: pip install "agent-rendering-protocol[{extra}]"'
+    )
 
 
 def _adapter(
@@ -108,10 +128,7 @@ def _adapter(
     try:
         kind = getattr(importlib.import_module(adapter.module), adapter.kind)
     except ModuleNotFoundError as missing:
-        raise Unavailable(
-            f"{missing.name} is not installed: "
-            f'pip install "agent-rendering-protocol[{adapter.extra}]"'
-        ) from missing
+        raise not_installed(missing, adapter.extra) from missing
     options = {"command": shlex.split(command)} if adapter.kind == "AcpRuntime" else {}
     runtime: RuntimeService = kind(cwd=cwd, environment=environment, **options)
     return runtime

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
@@ -26,6 +26,7 @@ from arp.runtime.http_runtime import HttpRuntime
 from arp.runtime.services import EventSubscription, RuntimeService
 from arp.server.serve import bind
 from arp.testing import FakeRuntime, Says, Uses, Waits
+from tests.runtime.broken_proxy import broken_proxy
 
 
 @asynccontextmanager
@@ -129,8 +130,8 @@ async def test_who_may_not_come_in() -> None:
 
 async def test_stream_that_breaks_goes_on_behind_the_last_event() -> None:
     fake = FakeRuntime({"go": [Says("One."), Waits(), Says("Two.")]})
-    async with served(fake) as url, broken_proxy(url) as (proxy, cut):
-        remote = HttpRuntime(proxy)
+    async with served(fake) as url, broken_proxy(url) as (port, cut):
+        remote = HttpRuntime(f"http://127.0.0.1:{port}")
         created = await remote.create_session(ari.CreateSessionRequest())
         session_id = created.session.session_id
         events = await remote.session_events(ari.SessionEventsRequest(session_id))
@@ -143,35 +144,3 @@ async def test_stream_that_breaks_goes_on_behind_the_last_event() -> None:
         seen += await events_until_done(events)
         assert [event.content for event in seen] == ["", "One.", "Two.", "One.Two."]
         await remote.close()
-
-
-@asynccontextmanager
-async def broken_proxy(url: str) -> AsyncIterator[tuple[str, Callable[[], None]]]:
-    """Give the address of a proxy, and a function that cuts all of its connections."""
-    _, _, port = url.rpartition(":")
-    writers: set[asyncio.StreamWriter] = set()
-
-    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(65536):
-                writer.write(data)
-                await writer.drain()
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
-
-    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", int(port))
-        writers.update((writer, back))
-        await asyncio.gather(copy(reader, back), copy(there, writer))
-
-    def cut() -> None:
-        for writer in writers:
-            writer.transport.abort()
-        writers.clear()
-
-    server = await asyncio.start_server(proxy, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", cut
-        cut()

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from arp.access.settings import Access
 from arp.cli import main
 from arp.runtime import types as ari
 from arp.runtime.acp import AcpRuntime
 from arp.runtime.errors import InvalidArgument
 from arp.runtime.function import FunctionRuntime, FunctionTurn
+from arp.runtime.grpc_server import GrpcServer
 from arp.runtime.http_runtime import HttpRuntime
 from arp.runtime.named import environment_of, named_runtime
 from arp.testing import FakeRuntime
@@ -88,3 +90,15 @@ def test_command_line_says_what_is_wrong(arguments: list[str], message: str) -> 
     result = CliRunner().invoke(main, ["serve", *arguments])
     assert result.exit_code != 0
     assert message in result.output
+
+
+async def test_a_runtime_behind_grpc_is_named_by_its_address() -> None:
+    server = GrpcServer(FakeRuntime(), Access(token="s3cret"))
+    port = await server.start()
+    remote = named_runtime(f"grpc://127.0.0.1:{port}", environment={"ARP_RUNTIME_TOKEN": "s3cret"})
+    assert (await remote.version(ari.VersionRequest())).runtime_name == "fake"
+    await remote.close(ari.CloseRequest())
+    await server.stop()
+    for wrong in ("grpc:127.0.0.1:1", "grpc://127.0.0.1", "grpc://"):
+        with pytest.raises(InvalidArgument, match="write grpc://HOST:PORT"):
+            named_runtime(wrong)

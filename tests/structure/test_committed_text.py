@@ -34,7 +34,7 @@ def test_no_lock_file_is_bound_to_a_host() -> None:
     assert not bound, f"`make gen` and .npmrc keep hosts out of these: {bound}"
 
 
-@pytest.mark.parametrize("extra", ["", "all", "claude", "codex", "dev", "otel", "terminal"])
+@pytest.mark.parametrize("extra", ["", "all", "claude", "codex", "dev", "grpc", "otel", "terminal"])
 def test_each_dependency_is_pinned_to_a_version_that_the_project_allows(extra: str) -> None:
     pins = pinned_versions()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
