@@ -415,6 +415,9 @@ class AcpSession:
             kind=call.permission_kind,
             **details,
         )
+        if isinstance(call.input.get("todos"), list):
+            # OpenCode tells its list by the tool that writes it alone.
+            self.feed.tell(ari.Lifecycle.PLAN, todos=acp.todos_of(call.input["todos"]))
 
     def _tell_result(self, call: acp.AcpToolCall) -> None:
         details = call.result_details()

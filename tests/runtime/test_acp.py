@@ -135,6 +135,11 @@ async def test_opencode_thinks_asks_writes_and_is_denied(opencode_cli: Cli) -> N
         assert (result.is_error, result.details["denied"]) == (True, True)
         assert not (opencode_cli.cwd / "g").exists()
 
+        todos = [{"content": "a", "status": "in_progress", "priority": "high"}]
+        events = await caller.turn(f"tool: todowrite {json.dumps({'todos': todos})}")
+        plan = only(events, Lifecycle.PLAN)
+        assert plan.details == {"todos": [{"text": "a", "status": "active"}]}
+
         events = await caller.turn("fail 400")
         assert events[-1].error is not None
         assert "the script says: fail 400" in events[-1].error.message
