@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from arp import __version__
+from arp.commands.conformance import conformance
 from arp.commands.events import events
 from arp.commands.evidence import evidence
 from arp.commands.output import CONTEXT, fail
@@ -256,6 +257,7 @@ main.add_command(sessions)
 main.add_command(events)
 main.add_command(evidence)
 main.add_command(replay)
+main.add_command(conformance)
 
 
 def _missing_terminal(error: ModuleNotFoundError) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -49,6 +50,22 @@ def find(target: str, kind: type[A]) -> A:
             f'name one, as in "arp serve {place}:NAME"'
         )
     return next(iter(candidates.values()))
+
+
+def find_callable(target: str) -> Callable[..., object]:
+    """Return the function or class that `FILE.py:NAME` or `package.module:NAME` names.
+
+    Raises:
+        TargetError: No such file, module or function.
+        Exception: Whatever the file itself raises.
+    """
+    place, _, name = target.rpartition(":") if not _is_drive(target) else ("", "", "")
+    if not place or not name:
+        raise TargetError(f'{target!r} names no function; write it as in "package.module:factory"')
+    found: object = getattr(_load(place), name, None)
+    if not callable(found):
+        raise TargetError(f"there is no function {name!r} in {place}")
+    return found
 
 
 def _is_drive(target: str) -> bool:

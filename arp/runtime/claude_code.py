@@ -218,7 +218,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
             ari.Capability("mode", applies_to="now"),
             ari.Capability("provider", enabled=bool(self.options.providers), applies_to="now"),
             ari.Capability("commands"),
-            ari.Capability("compact_session"),
+            ari.Capability("compaction"),
             ari.Capability("instructions"),
             ari.Capability("mcp_servers", details={"transports": "stdio, http"}),
             ari.Capability("parts", details={"types": "text, image, file", "file": "PDF and text"}),

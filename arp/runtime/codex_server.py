@@ -133,7 +133,8 @@ class CodexThread:
             self._switched = switched | self._switched
             self._give_up(turn)
             raise
-        turn.adopt(answer["turn"]["id"])
+        # Known only when it has started: until then Codex has no turn that it could interrupt.
+        turn.id = answer["turn"]["id"]
         if self.needs_name:
             self.needs_name = False
             name = one_line(request.message.content) or UNNAMED
@@ -345,7 +346,7 @@ class CodexThread:
                 return
             self.turn = NativeTurn()
             self.feed.begin(origin="runtime")
-        if not self.turn.id:
+        if self.turn.id in ("", turn_id):
             self.turn.adopt(turn_id)
 
     def _turn_completed(self, params: JsonObject) -> None:

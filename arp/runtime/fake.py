@@ -43,7 +43,7 @@ class Thinks(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """A step: the agent uses a tool; with `asks` it asks first."""
+    """A step: the agent uses a tool; with `asks` it asks first, with `fails` the tool fails."""
 
     tool: str
     input: JsonObject
@@ -51,6 +51,7 @@ class Uses(NamedTuple):
     asks: bool = False
     kind: ari.PermissionKind = ari.PermissionKind.COMMAND
     rules: tuple[ari.PermissionRule, ...] = ()
+    fails: bool = False
 
 
 class Tells(NamedTuple):
@@ -160,7 +161,10 @@ class FakeRuntime(FunctionRuntime):
                     return
                 tool_input = step.input if answer.updated_input is None else answer.updated_input
             self.ran.append((step.tool, tool_input))
-            call.result(step.result)
+            if step.fails:
+                call.fail(step.result)
+            else:
+                call.result(step.result)
 
     # -- optional services -----------------------------------------------------------------------
 
@@ -243,12 +247,24 @@ class FakeRuntime(FunctionRuntime):
     async def _create(
         self, request: ari.CreateSessionRequest, feed: SessionFeed
     ) -> FunctionSession:
+        self._check_choices(request)
         return _set_up(await super()._create(request, feed), request)
 
     async def _resume(
         self, request: ari.ResumeSessionRequest, feed: SessionFeed
     ) -> FunctionSession:
+        self._check_choices(request)
         return _set_up(await super()._resume(request, feed), request)
+
+    def _check_choices(self, request: ari.CreateSessionRequest | ari.ResumeSessionRequest) -> None:
+        """Raise for a model, mode or provider that there is not.
+
+        Raises:
+            InvalidArgument: It is so; the message names the field.
+        """
+        for name in ("model", "mode", "provider"):
+            if wanted := getattr(request, name):
+                _one_of(getattr(self, f"{name}s"), name, wanted)
 
     def _capabilities(self) -> Sequence[ari.Capability]:
         switches = [

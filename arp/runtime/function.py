@@ -189,6 +189,8 @@ class FunctionSession:
         answer = pending.native
         if isinstance(answer, asyncio.Future) and not answer.done():
             answer.set_result(response)
+        if response.interrupt and self._task is not None:
+            self._task.cancel()
 
     async def cancel(self, open_requests: Sequence[PendingPermission]) -> None:
         """Cancel the function."""

@@ -1,0 +1,81 @@
+"""`arp conformance runtime`: run the contract of agent runtimes against anyone's runtime."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from arp.commands.output import CONTEXT, fail, printable
+from arp.commands.target import TargetError, find_callable
+
+if TYPE_CHECKING:
+    from arp.conformance.case import Case
+    from arp.conformance.runtime_under_test import RuntimeFactory
+
+FAILED = 1
+"""Exit code if a case failed."""
+
+
+@click.group(context_settings=CONTEXT)
+def conformance() -> None:
+    """Run the contract suites against code of your own."""
+
+
+@conformance.command("runtime", context_settings=CONTEXT)
+@click.argument("target", metavar="MODULE:FACTORY")
+@click.option("--case", "names", multiple=True, help="Only this case. Repeatable.")
+@click.option(
+    "--matrix",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="JSON file in which the outcomes are written, beside those of other runtimes.",
+)
+def runtime_(target: str, names: tuple[str, ...], matrix: Path | None) -> None:
+    r"""Run every case of the contract of agent runtimes.
+
+    FACTORY gets an empty directory and returns a RuntimeUnderTest (arp.conformance). Each case is
+    native, synthetic (an event that it needs was made up), Unimplemented or failed; the exit code
+    is 1 if one failed.
+
+    \b
+      arp conformance runtime my_runtime.conformance:factory
+      arp conformance runtime checks.py:factory --case cancel --matrix outcomes.json
+    """
+    from arp.conformance.runtime_cases import CASES
+
+    try:
+        factory = find_callable(target)
+    except TargetError as error:
+        fail(str(error))
+    known = {case.name: case for case in CASES}
+    if unknown := sorted(set(names) - known.keys()):
+        fail(f"--case: there is no {unknown[0]}; there are {', '.join(known)}", 2)
+    cases = tuple(case for case in CASES if not names or case.name in names)
+    if not asyncio.run(_print_outcomes(factory, cases, matrix)):
+        raise SystemExit(FAILED)
+
+
+async def _print_outcomes(
+    factory: RuntimeFactory | Any, cases: tuple[Case, ...], matrix: Path | None
+) -> bool:
+    """Print how each case comes out; return whether none failed."""
+    from arp.conformance.runtime_matrix import write_outcomes
+    from arp.conformance.runtime_suite import run_suite
+
+    wide = max(len(case.name) for case in cases)
+    counts: Counter[str] = Counter()
+    outcomes: dict[str, str] = {}
+    runtime = ""
+    async for name, result in run_suite(factory, cases):
+        runtime = name
+        counts[result.outcome] += 1
+        outcomes[result.case.name] = result.outcome
+        note = f"  {printable(result.note)}" if result.note else ""
+        click.echo(f"{result.case.name:{wide}}  {result.outcome:13}{note}")
+    click.echo(f"{runtime}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
+    if matrix is not None:
+        write_outcomes(matrix, runtime, outcomes)
+    return not counts["failed"]

@@ -1,0 +1,283 @@
+"""Cases about permissions: what is asked, every answer to it, and what comes too late."""
+
+from __future__ import annotations
+
+from arp.conformance.case import (
+    ALLOW,
+    DENY,
+    CallerSession,
+    CaseRun,
+    Cases,
+    changed_command,
+    expect,
+    expect_same,
+    is_about,
+    of_type,
+    refused,
+)
+from arp.conformance.runtime_under_test import NotShown
+from arp.runtime import types as ari
+from arp.runtime.errors import AriCode, FailedPrecondition, InvalidArgument, NotFound
+
+CASES = Cases()
+EventType, State = ari.EventType, ari.SessionState
+ASKING = (EventType.TOOL_CALL, EventType.PERMISSION_REQUEST, EventType.TOOL_RESULT)
+"""The events of a tool that asks."""
+
+
+async def asking(
+    run: CaseRun, name: str = "made", **fields: object
+) -> tuple[CallerSession, ari.PermissionRequest]:
+    """Return a session whose agent asks whether `touch NAME` may run, and what it asks."""
+    session = await run.session(**fields)
+    await session.send(run.run_text(f"touch {name}"))
+    return session, await session.asked()
+
+
+def outcomes(events: list[ari.Event]) -> list[object]:
+    """Return what became of the requests."""
+    resolved = ari.Lifecycle.PERMISSION_RESOLVED
+    return [event.details["outcome"] for event in events if event.lifecycle is resolved]
+
+
+@CASES.add(1, *ASKING)
+async def request_shows_all(run: CaseRun) -> None:
+    """A request has the tool, its whole input and its ids; the session waits meanwhile."""
+    session, request = await asking(run)
+    expect(request.tool_name, "it has no tool_name")
+    expect("touch made" in str(request.tool_input_raw), f"tool_input_raw: {request}")
+    expect("touch made" in request.tool_input_summary, f"tool_input_summary: {request}")
+    expect_same(request.kind, ari.PermissionKind.COMMAND, "kind")
+    value = await session.value()
+    expect_same(value.state, State.WAITING, "state")
+    ids = (request.session_id, request.turn_id)
+    expect_same(ids, (session.id, value.active_turn_id), "session_id and turn_id")
+    expect(not run.under_test.has_run("made"), "the command ran before the answer")
+
+
+@CASES.add(1, *ASKING)
+async def allow(run: CaseRun) -> None:
+    """What is allowed runs, and not before."""
+    session, request = await asking(run)
+    expect(not run.under_test.has_run("made"), "the command ran before the answer")
+    await session.answer(request, ALLOW)
+    events = await session.until_done()
+    expect_same(outcomes(events), ["allowed"], "outcomes")
+    expect(run.under_test.has_run("made"), "the command did not run")
+    expect_same(events[-1].type, EventType.RESULT, "end")
+
+
+@CASES.add(1, *ASKING)
+async def deny(run: CaseRun) -> None:
+    """What is denied does not run, and its result is an error."""
+    session, request = await asking(run)
+    await session.answer(request, DENY)
+    events = await session.until_done()
+    expect_same(outcomes(events), ["denied"], "outcomes")
+    (result,) = of_type(events, EventType.TOOL_RESULT)
+    expect(result.is_error, f"is_error of the result: {result}")
+    expect(not run.under_test.has_run("made"), "the command ran")
+    wanted = EventType.RESULT if request.deny_continues else EventType.ERROR
+    expect_same(events[-1].type, wanted, "end")
+    await session.says("after it")
+
+
+@CASES.add(1, *ASKING)
+async def deny_with_message(run: CaseRun) -> None:
+    """The model is told the message of a denial, exactly."""
+    session, request = await asking(run)
+    why = 'Not on a Monday: ask "Ada" first.'
+    response = ari.PermissionResponse("deny", message=why)
+    if not request.takes_message:
+        with refused(InvalidArgument, names="message"):
+            await session.answer(request, response)
+        await session.answer(request, DENY)
+        await session.until_done()
+        raise NotShown("requests take no message")
+    await session.answer(request, response)
+    await session.until_done()
+    told = run.under_test.told()
+    expect(any(why in text for text in told), f"the model was told {told}")
+    expect(not run.under_test.has_run("made"), "the command ran")
+
+
+@CASES.add(1, *ASKING)
+async def allow_with_changed_input(run: CaseRun) -> None:
+    """The changed input runs, and the first one does not."""
+    session, request = await asking(run)
+    changed = changed_command(request, "touch made", "touch changed")
+    response = ari.PermissionResponse("allow", updated_input=changed)
+    if not request.takes_updated_input:
+        with refused(InvalidArgument, names="updated_input"):
+            await session.answer(request, response)
+        await session.answer(request, DENY)
+        await session.until_done()
+        raise NotShown("requests take no changed input")
+    await session.answer(request, response)
+    await session.until_done()
+    ran = [name for name in ("made", "changed") if run.under_test.has_run(name)]
+    expect_same(ran, ["changed"], "what ran")
+
+
+@CASES.add(1, *ASKING)
+async def rule_for_the_session(run: CaseRun) -> None:
+    """With a rule that the request offers, the same call is not asked again."""
+    session, request = await asking(run)
+    rule = next((rule for rule in request.rules if rule.scope == "session"), None)
+    if rule is None:
+        await session.cancel()
+        raise NotShown("requests offer no rule for the session")
+    expect(rule.label, "the rule does not say what it allows")
+    await session.answer(request, ari.PermissionResponse("allow", rule_id=rule.rule_id))
+    await session.until_done()
+    await session.send(run.run_text("touch made"))
+    events = await session.until_done()
+    expect_same(of_type(events, EventType.PERMISSION_REQUEST), [], "what was asked again")
+
+
+@CASES.add(1)
+async def rule_that_is_not_offered(run: CaseRun) -> None:
+    """A rule that the request does not offer is refused, and the request stays open."""
+    session, request = await asking(run)
+    with refused(InvalidArgument, names="rule_id"):
+        await session.answer(request, ari.PermissionResponse("allow", rule_id="no-such-rule"))
+    expect_same((await session.value()).state, State.WAITING, "state")
+    await session.answer(request, DENY)
+    await session.until_done()
+
+
+@CASES.add(1)
+async def answer_that_does_not_fit(run: CaseRun) -> None:
+    """Fields of a denial are refused with an allowance, and the other way round."""
+    session, request = await asking(run)
+    with refused(InvalidArgument, names="interrupt"):
+        await session.answer(request, ari.PermissionResponse("allow", interrupt=True))
+    with refused(InvalidArgument, names="updated_input"):
+        await session.answer(request, ari.PermissionResponse("deny", updated_input={}))
+    await session.answer(request, ALLOW)
+    await session.until_done()
+    expect(run.under_test.has_run("made"), "the command did not run")
+
+
+@CASES.add(1, *ASKING)
+async def two_permissions(run: CaseRun) -> None:
+    """Two calls of one answer are asked and answered each, in any order."""
+    session = await run.session()
+    await session.send(run.text_of("two", command="touch one", other="touch two"))
+    first = await session.asked()
+    names = ["one", "two"] if "touch one" in str(first.tool_input_raw) else ["two", "one"]
+    at_once = run.under_test.asks_at_once
+    second = await session.asked() if at_once else None
+    if second is not None:
+        await session.answer(second, ALLOW)
+        await session.answer(first, DENY)
+    else:
+        await session.answer(first, DENY)
+        await session.answer(await session.asked(), ALLOW)
+    await session.until_done()
+    ran = [name for name in names if run.under_test.has_run(name)]
+    expect_same(ran, names[1:], "what ran")
+    if not at_once:
+        raise NotShown("it asks about one call after the other")
+
+
+@CASES.add(1)
+async def answered_twice(run: CaseRun) -> None:
+    """A second answer is refused and changes nothing."""
+    session, request = await asking(run)
+    await session.answer(request, DENY)
+    with refused(FailedPrecondition):
+        await session.answer(request, ALLOW)
+    await session.until_done()
+    with refused(FailedPrecondition):
+        await session.answer(request, ALLOW)
+    expect(not run.under_test.has_run("made"), "the command ran")
+
+
+@CASES.add(1)
+async def answered_after_cancel(run: CaseRun) -> None:
+    """An answer after a cancel is refused, and nothing runs."""
+    session, request = await asking(run)
+    await session.cancel()
+    with refused(FailedPrecondition):
+        await session.answer(request, ALLOW)
+    await session.until_done()
+    with refused(FailedPrecondition):
+        await session.answer(request, ALLOW)
+    expect(not run.under_test.has_run("made"), "the command ran")
+
+
+@CASES.add(1)
+async def unknown_request(run: CaseRun) -> None:
+    """A request that does not exist cannot be answered."""
+    session, request = await asking(run)
+    unknown = ari.PermissionRequest("x", request_id="no-such-request")
+    with refused(NotFound):
+        await session.answer(unknown, ALLOW)
+    other = await run.session()
+    with refused(NotFound):
+        await other.answer(request, ALLOW)
+    await session.answer(request, DENY)
+    await session.until_done()
+
+
+@CASES.add(1, *ASKING)
+async def permission_deadline(run: CaseRun) -> None:
+    """A request that nobody answers in time counts as denied."""
+    session, request = await asking(run, permission_timeout_s=0.5)
+    expect(request.deadline_ns, "it has no deadline")
+    events = await session.until_done()
+    expect_same(outcomes(events), ["expired"], "outcomes")
+    with refused(FailedPrecondition):
+        await session.answer(request, ALLOW)
+    expect(not run.under_test.has_run("made"), "the command ran")
+
+
+@CASES.add(2, *ASKING)
+async def cancel_while_pending(run: CaseRun) -> None:
+    """A cancel closes what is asked, gives the call a result, and ends the turn."""
+    session, _ = await asking(run)
+    await session.cancel()
+    events = await session.until_done()
+    expect_same(outcomes(events), ["cancelled"], "outcomes")
+    expect_same(len(of_type(events, EventType.TOOL_RESULT)), 1, "number of results")
+    end = events[-1]
+    expect(end.error is not None and end.error.code is AriCode.CANCELED, f"end: {end}")
+    expect(not run.under_test.has_run("made"), "the command ran")
+    await session.says("after it")
+
+
+@CASES.add(2, *ASKING)
+async def close_while_pending(run: CaseRun) -> None:
+    """Closing a session closes what it asks; nothing runs."""
+    session, request = await asking(run)
+    await session.close()
+    events = await session.until(is_about(ari.Lifecycle.CLOSED))
+    expect_same(outcomes(events), ["cancelled"], "outcomes")
+    with refused(FailedPrecondition):
+        await session.answer(request, ALLOW)
+    expect(not run.under_test.has_run("made"), "the command ran")
+
+
+@CASES.add(2, *ASKING)
+async def deny_and_interrupt(run: CaseRun) -> None:
+    """A denial can end the turn."""
+    session, request = await asking(run)
+    await session.answer(request, ari.PermissionResponse("deny", interrupt=True))
+    end = (await session.until_done())[-1]
+    expect(end.error is not None and end.error.code is AriCode.CANCELED, f"end: {end}")
+    expect(not run.under_test.has_run("made"), "the command ran")
+
+
+@CASES.add(1, *ASKING)
+async def call_request_result(run: CaseRun) -> None:
+    """A tool call comes before its permission request, and that before its result."""
+    session, request = await asking(run)
+    await session.answer(request, ALLOW)
+    await session.until_done()
+    order = [
+        event.type
+        for event in run.seen
+        if event.type in ASKING and event.tool_call_id == request.tool_call_id
+    ]
+    expect_same(order, list(ASKING), "order")

@@ -1,0 +1,329 @@
+"""Cases about sessions: create, resume, list, history, close, delete."""
+
+from __future__ import annotations
+
+import uuid
+
+from arp.conformance.case import (
+    CaseRun,
+    Cases,
+    expect,
+    expect_same,
+    is_about,
+    is_text,
+    read_until,
+    refused,
+    spoken,
+)
+from arp.conformance.runtime_under_test import NotShown
+from arp.runtime import types as ari
+from arp.runtime.errors import (
+    AlreadyExists,
+    AriCode,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+)
+from arp.runtime.services import HistoryManager
+
+CASES = Cases()
+State = ari.SessionState
+
+
+@CASES.add(1, ari.EventType.LIFECYCLE)
+async def create(run: CaseRun) -> None:
+    """A session has an id and a directory, and its first event is `created`."""
+    session = await run.session(title="A title")
+    (first,) = await session.until(lambda _: True)
+    expect_same((first.lifecycle, first.sequence), (ari.Lifecycle.CREATED, 1), "first event")
+    expect_same(first.session_id, session.id, "session_id of the event")
+    value = await session.value()
+    expect_same((value.session_id, value.state), (session.id, State.CREATED), "get_session")
+    expect_same(value.cwd, str(run.under_test.cwd.resolve()), "cwd")
+
+
+@CASES.add(2)
+async def own_id(run: CaseRun) -> None:
+    """The caller chooses the id of a session."""
+    wanted = str(uuid.uuid4())
+    session = await run.session(session_id=wanted)
+    expect_same(session.id, wanted, "session_id")
+    await session.says("by its id")
+
+
+@CASES.add(2)
+async def id_taken(run: CaseRun) -> None:
+    """An id that is taken is refused, also one of an earlier process."""
+    wanted = str(uuid.uuid4())
+    session = await run.session(session_id=wanted)
+    with refused(AlreadyExists):
+        await run.session(session_id=wanted)
+    await session.says("first")
+    await run.new_process()
+    with refused(AlreadyExists):
+        await run.session(session_id=wanted)
+
+
+@CASES.add(1)
+async def cwd_outside(run: CaseRun) -> None:
+    """A directory that is not below the runtime's is refused."""
+    with refused(InvalidArgument, names="cwd"):
+        await run.session(cwd="..")
+    with refused(InvalidArgument, names="cwd"):
+        await run.session(cwd="/")
+
+
+@CASES.add(1)
+async def cwd_missing(run: CaseRun) -> None:
+    """A directory that does not exist is refused."""
+    with refused(InvalidArgument, names="cwd"):
+        await run.session(cwd="no-such-directory")
+
+
+@CASES.add(1)
+async def cwd_below(run: CaseRun) -> None:
+    """A session works in a directory below the runtime's."""
+    below = run.under_test.cwd / "below"
+    below.mkdir()
+    session = await run.session(cwd="below")
+    expect_same((await session.value()).cwd, str(below.resolve()), "cwd")
+    await session.says("from below")
+
+
+@CASES.add(1)
+async def resume_in_new_process(run: CaseRun) -> None:
+    """Another process of the runtime resumes a session, and the agent remembers."""
+    session = await run.session()
+    await session.says("remember the violet")
+    await run.new_process()
+    session = await run.resumed(session.id)
+    expect_same((await session.value()).state, State.IDLE, "state")
+    await session.says("again")
+    try:
+        told = run.under_test.told()
+    except NotShown:
+        return
+    expect(any("remember the violet" in text for text in told), f"the model was told {told}")
+
+
+@CASES.add(1)
+async def resume_unknown(run: CaseRun) -> None:
+    """A session that does not exist cannot be resumed."""
+    for session_id in (str(uuid.uuid4()), "no such session", ""):
+        with refused(NotFound):
+            await run.runtime.resume_session(run.resume_request(session_id))
+
+
+@CASES.add(1)
+async def resume_open(run: CaseRun) -> None:
+    """Resuming an open session changes nothing."""
+    session = await run.session()
+    await session.says("one")
+    before = await session.value()
+    resumed = await run.runtime.resume_session(run.resume_request(session.id))
+    expect_same(resumed.session, before, "the session")
+
+
+@CASES.add(1)
+async def resume_closed(run: CaseRun) -> None:
+    """A closed session is opened again by the same process."""
+    session = await run.session()
+    await session.says("one")
+    await session.close()
+    session = await run.resumed(session.id)
+    await session.says("two")
+
+
+@CASES.add(1)
+async def unused_session(run: CaseRun) -> None:
+    """A session that had no turn is closed, resumed and used."""
+    session = await run.session()
+    await session.close()
+    session = await run.resumed(session.id)
+    await session.says("first words")
+
+
+@CASES.add(1)
+async def close_twice(run: CaseRun) -> None:
+    """Closing may be repeated, also of what does not exist."""
+    session = await run.session()
+    await session.close()
+    await session.close()
+    await run.runtime.close_session(ari.CloseSessionRequest("no-such-session"))
+    expect_same((await session.value()).state, State.CLOSED, "state")
+
+
+@CASES.add(1, ari.EventType.LIFECYCLE)
+async def closed_is_the_last_event(run: CaseRun) -> None:
+    """`closed` is the last event, and then subscriptions end."""
+    session = await run.session()
+    await session.close()
+    seen = await session.until(is_about(ari.Lifecycle.CLOSED))
+    expect_same([event async for event in session.events], [], "events behind `closed`")
+    expect_same(seen[-1].lifecycle, ari.Lifecycle.CLOSED, "last event")
+
+
+@CASES.add(1, ari.EventType.ERROR)
+async def close_in_a_turn(run: CaseRun) -> None:
+    """A turn that is active when the session is closed ends as `Canceled`."""
+    session = await run.session()
+    await session.send(run.text_of("slow"))
+    await session.until(is_text)
+    await session.close()
+    seen = await session.until(is_about(ari.Lifecycle.CLOSED))
+    ends = [event for event in seen if event.done]
+    codes = [event.error.code for event in ends if event.error is not None]
+    expect_same(codes, [AriCode.CANCELED], "codes of the terminal events")
+
+
+@CASES.add(2)
+async def delete_twice(run: CaseRun) -> None:
+    """A deleted session is gone, also in another process; deleting may be repeated."""
+    session = await run.session()
+    await session.says("soon gone")
+    await session.delete()
+    await session.delete()
+    with refused(NotFound):
+        await session.value()
+    await run.new_process()
+    with refused(NotFound):
+        await run.runtime.resume_session(run.resume_request(session.id))
+    await run.runtime.delete_session(ari.DeleteSessionRequest(session.id))
+
+
+@CASES.add(1)
+async def use_after_close(run: CaseRun) -> None:
+    """A closed session takes no messages."""
+    session = await run.session()
+    await session.close()
+    with refused(FailedPrecondition, names="resume"):
+        await session.send(run.text_of("hello"))
+
+
+@CASES.add(1)
+async def subscribe_after_close(run: CaseRun) -> None:
+    """A closed session takes no subscriptions."""
+    session = await run.session()
+    await session.close()
+    with refused(FailedPrecondition):
+        await run.runtime.session_events(ari.SessionEventsRequest(session.id))
+
+
+@CASES.add(1)
+async def unknown_session(run: CaseRun) -> None:
+    """Calls for a session that does not exist are refused with `NotFound`."""
+    session_id, runtime = str(uuid.uuid4()), run.runtime
+    message = ari.RuntimeMessage(content="hello")
+    with refused(NotFound):
+        await runtime.send_message(ari.SendMessageRequest(session_id, message))
+    with refused(NotFound):
+        await runtime.session_events(ari.SessionEventsRequest(session_id))
+    with refused(NotFound):
+        await runtime.cancel_turn(ari.CancelTurnRequest(session_id))
+
+
+@CASES.add(2)
+async def get_unknown(run: CaseRun) -> None:
+    """A session that does not exist cannot be read."""
+    for session_id in (str(uuid.uuid4()), "no such session", ""):
+        with refused(NotFound):
+            await run.runtime.get_session(ari.GetSessionRequest(session_id))
+
+
+@CASES.add(2)
+async def list_(run: CaseRun) -> None:
+    """Sessions are listed, the newest first."""
+    sessions = [await run.session() for _ in range(2)]
+    for session in reversed(sessions):
+        await session.says("listed")
+    listed = (await run.runtime.list_sessions(ari.ListSessionsRequest())).sessions
+    expect_same([one.session_id for one in listed], [one.id for one in sessions], "the list")
+
+
+@CASES.add(2)
+async def list_filter(run: CaseRun) -> None:
+    """A list has what fits every field of the filter, and at most its limit."""
+    sessions = [await run.session() for _ in range(3)]
+    await sessions[0].close()
+
+    async def ids(**fields: object) -> set[str]:
+        wanted = ari.SessionFilter(**fields)  # type: ignore[arg-type]  # fields of a filter
+        response = await run.runtime.list_sessions(ari.ListSessionsRequest(wanted))
+        return {one.session_id for one in response.sessions}
+
+    both = (sessions[0].id, sessions[1].id)
+    expect_same(await ids(session_ids=both), set(both), "session_ids")
+    closed = await ids(session_ids=both, states=(State.CLOSED,))
+    expect_same(closed, {sessions[0].id}, "session_ids and states")
+    expect_same(len(await ids(limit=2)), 2, "limit=2")
+    with refused(InvalidArgument, names="limit"):
+        await ids(limit=0)
+
+
+@CASES.add(2)
+async def list_of_earlier_process(run: CaseRun) -> None:
+    """Sessions of an earlier process are listed and read, as closed."""
+    session = await run.session()
+    await session.says("kept")
+    await run.new_process()
+    listed = (await run.runtime.list_sessions(ari.ListSessionsRequest())).sessions
+    found = [(one.session_id, one.state) for one in listed]
+    expect_same(found, [(session.id, State.CLOSED)], "the list")
+    read = (await run.runtime.get_session(ari.GetSessionRequest(session.id))).session
+    expect_same((read.session_id, read.state), (session.id, State.CLOSED), "get_session")
+
+
+@CASES.add(2)
+async def history(run: CaseRun) -> None:
+    """The history has what was said, oldest first, also in another process."""
+    session = await run.session()
+    asked = run.text_of("hello")
+    await session.turn(asked)
+    await session.says("second")
+    await run.new_process()
+    reader = run.service(HistoryManager)
+    messages = (await reader.get_session_history(ari.GetSessionHistoryRequest(session.id))).messages
+    roles = [message.role for message in messages]
+    expect_same(roles, ["user", "assistant"] * 2, "roles")
+    expect_same(messages[0].content, asked, "first message")
+    expect(run.prompts.hello_text in messages[1].content, f"first answer: {messages[1]}")
+    expect("second" in messages[3].content, f"second answer: {messages[3]}")
+
+
+@CASES.add(2)
+async def history_limit(run: CaseRun) -> None:
+    """A history has at most its limit of messages, the newest."""
+    session = await run.session()
+    await session.says("first")
+    await session.says("second")
+    reader = run.service(HistoryManager)
+    request = ari.GetSessionHistoryRequest(session.id, limit=1)
+    (message,) = (await reader.get_session_history(request)).messages
+    expect("second" in message.content, f"the newest message: {message}")
+    with refused(InvalidArgument, names="limit"):
+        await reader.get_session_history(ari.GetSessionHistoryRequest(session.id, limit=0))
+
+
+@CASES.add(2)
+async def history_unknown(run: CaseRun) -> None:
+    """A session that does not exist has no history."""
+    reader = run.service(HistoryManager)
+    with refused(NotFound):
+        await reader.get_session_history(ari.GetSessionHistoryRequest(str(uuid.uuid4())))
+
+
+@CASES.add(1)
+async def two_sessions(run: CaseRun) -> None:
+    """Sessions work side by side, and each has its own events."""
+    first, second = await run.session(), await run.session()
+    await first.send(run.text_of("slow"))
+    await first.until(is_text)
+    await second.says("beside")
+    seen = await read_until(
+        await run.runtime.session_events(ari.SessionEventsRequest(second.id, 0)),
+        lambda event: event.done,
+    )
+    expect_same({event.session_id for event in seen}, {second.id}, "session_id of the events")
+    expect("beside" in spoken(seen), f"what the second one said: {spoken(seen)!r}")
+    await first.cancel()
+    await first.until_done()
