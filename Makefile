@@ -12,7 +12,7 @@ PYTEST = $(VENV)/python -m pytest
 OPENCODE = tests/runtime/npm
 BENCH = stream paced fanout patch idle start ledger terminal
 
-.PHONY: help demo test install opencode fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk
+.PHONY: help demo test install opencode fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -43,6 +43,12 @@ check: lint types  ## run all checks that a commit must pass, except the tests
 	$(VENV)/python -m tools.gen_runtime_schemas --check
 	$(VENV)/python -m tools.gen_proto --check
 	$(VENV)/python -m tools.check_page
+
+matrix: install  ## run the contract suite against each runtime, and write what it saw
+	for name in fake function claude_code codex; do \
+	  $(VENV)/arp conformance runtime tests.runtime.runtimes_under_test:$$name --matrix tests/runtime/matrix.json || exit 1; \
+	done
+	$(VENV)/python -m tools.gen_docs
 
 lint: install  ## check style, format and imports between packages
 	$(VENV)/python -m ruff check

@@ -227,6 +227,7 @@ def _is_error(kind: object) -> bool:
 
 
 ARGUMENTS = {
+    "MODULE:FACTORY": "What makes a runtime under test, in a module or a file.",
     "TARGET": "A Python file or module with an App: app.py, app.py:NAME, package.module.",
     "URL": "The address of the server.",
     "SESSION": "The id of the session.",

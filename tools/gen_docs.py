@@ -16,7 +16,7 @@ from pathlib import Path
 from arp import ui
 from arp.protocol.components import Component
 from arp.surface.degrade import Supported, degrade
-from tools import doc_tables, fact_tables, method_tables
+from tools import doc_tables, fact_tables, method_tables, runtime_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -103,6 +103,7 @@ PARTS: dict[str, Callable[[str, str], str]] = {
     "errors": lambda _, __: doc_tables.error_codes(),
     "flags": lambda command, _: doc_tables.flags(command),
     "methods": lambda _, __: method_tables.methods(),
+    "runtime-matrix": lambda _, __: runtime_tables.matrix(),
     "include": include,
     "degraded": degraded,
 }

@@ -13,7 +13,7 @@ from arp.commands.output import CONTEXT, fail, printable
 from arp.commands.target import TargetError, find_callable
 
 if TYPE_CHECKING:
-    from arp.conformance.case import Case
+    from arp.conformance.case import ContractCase
     from arp.conformance.runtime_under_test import RuntimeFactory
 
 FAILED = 1
@@ -59,7 +59,7 @@ def runtime_(target: str, names: tuple[str, ...], matrix: Path | None) -> None:
 
 
 async def _print_outcomes(
-    factory: RuntimeFactory | Any, cases: tuple[Case, ...], matrix: Path | None
+    factory: RuntimeFactory | Any, cases: tuple[ContractCase, ...], matrix: Path | None
 ) -> bool:
     """Print how each case comes out; return whether none failed."""
     from arp.conformance.runtime_matrix import write_outcomes

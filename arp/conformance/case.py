@@ -1,4 +1,4 @@
-"""`Case` and `CaseRun`: one promise of the contract, and what it is checked with."""
+"""`ContractCase` and `CaseRun`: one promise of the contract, and what it is checked with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CaseFailed(AssertionError):
     """The runtime does not keep the contract."""
 
 
-class Case(NamedTuple):
+class ContractCase(NamedTuple):
     """One promise of the contract."""
 
     name: str
@@ -42,7 +42,7 @@ class Cases:
     """The cases of one subject, in the order in which they are written."""
 
     def __init__(self) -> None:
-        self.all: list[Case] = []
+        self.all: list[ContractCase] = []
 
     def add(
         self, level: Literal[1, 2, 3], *needs: ari.EventType
@@ -54,7 +54,7 @@ class Cases:
         ) -> Callable[[CaseRun], Awaitable[None]]:
             title = (check.__doc__ or "").strip().removesuffix(".")
             name = check.__name__.strip("_")
-            self.all.append(Case(name, title, level, frozenset(needs), check))
+            self.all.append(ContractCase(name, title, level, frozenset(needs), check))
             return check
 
         return added

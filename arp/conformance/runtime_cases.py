@@ -10,9 +10,9 @@ from arp.conformance import (
     session_cases,
     turn_cases,
 )
-from arp.conformance.case import Case
+from arp.conformance.case import ContractCase
 
-CASES: tuple[Case, ...] = (
+CASES: tuple[ContractCase, ...] = (
     *session_cases.CASES.all,
     *turn_cases.CASES.all,
     *permission_cases.CASES.all,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from arp.conformance.case import Case, CaseRun
+from arp.conformance.case import CaseRun, ContractCase
 from arp.conformance.runtime_cases import CASES
 from arp.conformance.runtime_under_test import NotShown, RuntimeFactory, RuntimeUnderTest
 from arp.runtime.errors import Unimplemented
@@ -22,14 +22,14 @@ Outcome: TypeAlias = Literal["native", "synthetic", "Unimplemented", "failed"]
 class CaseResult(NamedTuple):
     """How a case came out."""
 
-    case: Case
+    case: ContractCase
     outcome: Outcome
     note: str = ""
     """Why it is `Unimplemented`, or what failed."""
     error: Exception | None = None
 
 
-async def run_case(case: Case, under_test: RuntimeUnderTest) -> CaseResult:
+async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResult:
     """Run one case, close all that it has made, and return how it came out."""
     run = CaseRun(under_test)
     try:
@@ -53,7 +53,7 @@ async def run_case(case: Case, under_test: RuntimeUnderTest) -> CaseResult:
 
 
 async def run_suite(
-    factory: RuntimeFactory, cases: Sequence[Case] = CASES
+    factory: RuntimeFactory, cases: Sequence[ContractCase] = CASES
 ) -> AsyncIterator[tuple[str, CaseResult]]:
     """Run cases, each against a runtime of its own; yield the runtime's name and the result."""
     for case in cases:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from arp.conformance.case import Case
+from arp.conformance.case import ContractCase
 from arp.conformance.runtime_cases import CASES
 from arp.conformance.runtime_matrix import read_matrix
 from arp.conformance.runtime_suite import run_case
@@ -44,7 +44,7 @@ def of_runtimes() -> list[Any]:
 
 @pytest.mark.parametrize(("name", "case"), of_runtimes())
 async def test_contract(
-    name: str, case: Case, tmp_path: Path, requires: Callable[[str], str]
+    name: str, case: ContractCase, tmp_path: Path, requires: Callable[[str], str]
 ) -> None:
     if name in NEEDS:
         requires(NEEDS[name])
