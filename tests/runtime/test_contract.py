@@ -6,6 +6,7 @@ The outcomes are held in `matrix.json`, which `make matrix` writes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ from arp.conformance.runtime_cases import CASES
 from arp.conformance.runtime_matrix import read_matrix
 from arp.conformance.runtime_suite import run_case
 from arp.conformance.runtime_under_test import RuntimeUnderTest
+from arp.runtime.grpc_runtime import GrpcRuntime
 from arp.runtime.http_runtime import HttpRuntime
 from arp.runtime.services import RuntimeService
+from tests.runtime import test_grpc, test_http
 from tests.runtime.runtimes_under_test import NEEDS, RUNTIMES, FakeUnderTest
-from tests.runtime.test_http import served
 
 MATRIX = Path(__file__).parent / "matrix.json"
 
-OVER_HTTP = (
+REMOTELY = (
     "create", "text", "thinking", "allow", "deny", "allow_with_changed_input", "answered_twice",
     "cancel", "idempotency_key", "history", "list_filter", "behind_a_cursor", "model_switch",
     "unknown_session",
@@ -65,28 +67,42 @@ def test_matrix_has_every_case_of_every_runtime_and_no_other() -> None:
     assert all(outcomes.keys() == cases for outcomes in matrix.values())
 
 
-class BehindHttp(RuntimeUnderTest):
-    """A fake behind a gateway: its runtimes are clients of the one at the server."""
+class Remotely(RuntimeUnderTest):
+    """A fake behind a server: its runtimes are clients of the one there."""
 
-    name = "http"
+    name = "remote"
 
-    def __init__(self, at_the_server: FakeUnderTest, url: str) -> None:
-        self.at_the_server, self.url = at_the_server, url
+    def __init__(
+        self, at_the_server: FakeUnderTest, client: Callable[[str], RuntimeService], address: str
+    ) -> None:
+        self.at_the_server, self.client, self.address = at_the_server, client, address
         self.cwd = at_the_server.cwd
         self.prompts = at_the_server.prompts
         self.other_model = at_the_server.other_model
 
     def make(self) -> RuntimeService:
-        return HttpRuntime(self.url)
+        return self.client(self.address)
 
     def has_run(self, name: str) -> bool:
         return self.at_the_server.has_run(name)
 
 
-@pytest.mark.parametrize("name", OVER_HTTP)
-async def test_contract_over_http(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", REMOTELY)
+@pytest.mark.parametrize(
+    ("served", "client"),
+    [
+        pytest.param(test_http.served, HttpRuntime, id="http"),
+        pytest.param(test_grpc.served, GrpcRuntime, id="grpc"),
+    ],
+)
+async def test_contract_of_remote_runtimes(
+    name: str,
+    served: Callable[[RuntimeService], AbstractAsyncContextManager[str]],
+    client: Callable[[str], RuntimeService],
+    tmp_path: Path,
+) -> None:
     (case,) = [case for case in CASES if case.name == name]
     at_the_server = FakeUnderTest(tmp_path)
-    async with served(at_the_server.make()) as url:
-        result = await run_case(case, BehindHttp(at_the_server, url))
+    async with served(at_the_server.make()) as address:
+        result = await run_case(case, Remotely(at_the_server, client, address))
     assert result.outcome == "native", result.note
