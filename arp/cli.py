@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from arp import __version__
+from arp.commands.ari import ari
 from arp.commands.conformance import conformance
 from arp.commands.events import events
 from arp.commands.evidence import evidence
@@ -253,6 +254,7 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
     serve_control_plane(target, ledger, verbose)
 
 
+main.add_command(ari)
 main.add_command(sessions)
 main.add_command(events)
 main.add_command(evidence)

@@ -23,6 +23,7 @@ from msgspec.structs import fields, replace
 from arp.access.settings import HostName, Origin, ProxyAddress, Token
 from arp.app import App
 from arp.commands.output import fail
+from arp.commands.runtime_option import runtime_of
 from arp.commands.target import TargetError, find
 from arp.hub.settings import RuntimeId
 from arp.protocol.validate import bounds
@@ -263,21 +264,12 @@ def _load(target: str) -> App:
 
 def _runtime_app(serving: ServeSettings) -> App:
     """Return an app whose only agent is the runtime that the settings name."""
-    from arp.runtime.errors import AriError
-    from arp.runtime.named import environment_of, named_runtime
     from arp.runtime.types import CreateSessionRequest
 
     assert serving.runtime is not None
-    cwd = Path(serving.cwd or ".")
-    if not cwd.is_dir():
-        fail(f"--cwd: there is no directory {serving.cwd}")
-    environment = environment_of(serving.runtime, os.environ, serving.passed)
-    try:
-        runtime = named_runtime(serving.runtime, cwd=cwd, environment=environment)
-    except AriError as error:
-        fail(f"--runtime {serving.runtime}: {error.message}")
+    runtime = runtime_of(serving.runtime, serving.cwd or ".", serving.passed)
     name = serving.runtime.partition(":")[0]
-    app = App(title=name, description=f"{name} in {cwd.resolve().name}")
+    app = App(title=name, description=f"{name} in {Path(serving.cwd or '.').resolve().name}")
     session = CreateSessionRequest(mode=serving.mode or "", model=serving.runtime_model or "")
     app.runtime(runtime, session=session)
     return app

@@ -1,0 +1,78 @@
+"""`arp ari serve`: serve a runtime to other programs."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from arp.commands.output import CONTEXT
+
+
+@click.group(context_settings=CONTEXT)
+def ari() -> None:
+    """Agent Runtime Interface: serve an agent that exists already to other programs."""
+
+
+@ari.command(context_settings=CONTEXT)
+@click.option(
+    "--runtime",
+    required=True,
+    metavar="NAME",
+    help='The runtime: claude-code, codex, acp:"COMMAND", or module:NAME.',
+)
+@click.option("--grpc", metavar="[HOST]:PORT", help="Address for gRPC; :0 = any free port.")
+@click.option("--http", metavar="[HOST]:PORT", help="Address for HTTP; :0 = any free port.")
+@click.option("--cwd", default=".", help="Directory in which agents work.  [default: this one]")
+@click.option("--mode", default="", help="Mode in which sessions begin that ask for none.")
+@click.option("--runtime-model", default="", help="Model of sessions that ask for none.")
+@click.option(
+    "--pass-env",
+    "passed",
+    multiple=True,
+    metavar="NAME",
+    help="Variable that the agents get besides their own; NAME* for several.",
+)
+@click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    help="Host name under which HTTP clients reach it. Repeatable.",
+)
+@click.option("-v", "--verbose", count=True, help="Log connections; twice: everything.")
+def serve(
+    runtime: str,
+    grpc: str | None,
+    http: str | None,
+    cwd: str,
+    mode: str,
+    runtime_model: str,
+    passed: tuple[str, ...],
+    token: str | None,
+    hosts: tuple[str, ...],
+    verbose: int,
+) -> None:
+    """Serve a runtime over gRPC, HTTP or both.
+
+    \b
+      arp ari serve --runtime codex --grpc :7001 --http :7002
+      arp ari serve --runtime claude-code --http 0.0.0.0:7002 --allow-host agents.example.org
+
+    A port without a host is reached from this machine alone; elsewhere a token is needed.
+    """  # noqa: D301 - click wants the character itself
+    from arp.commands.ari_serving import AriSettings, serve_runtime
+
+    settings = AriSettings(
+        runtime=runtime,
+        grpc=grpc,
+        http=http,
+        cwd=cwd,
+        mode=mode,
+        model=runtime_model,
+        passed=passed,
+        token=os.environ.get("ARP_TOKEN") or None if token is None else token,
+        hosts=hosts,
+        verbose=verbose,
+    )
+    serve_runtime(settings)

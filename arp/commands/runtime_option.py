@@ -1,0 +1,27 @@
+"""The runtime that `--runtime`, `--cwd` and `--pass-env` name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from arp.commands.output import fail
+
+if TYPE_CHECKING:
+    from arp.runtime.services import RuntimeService
+
+
+def runtime_of(name: str, cwd: str, passed: Iterable[str]) -> RuntimeService:
+    """Return a runtime with its environment, or print why there is none and end."""
+    from arp.runtime.errors import AriError
+    from arp.runtime.named import environment_of, named_runtime
+
+    if not Path(cwd).is_dir():
+        fail(f"--cwd: there is no directory {cwd}")
+    environment = environment_of(name, os.environ, passed)
+    try:
+        return named_runtime(name, cwd=Path(cwd), environment=environment)
+    except AriError as error:
+        fail(f"--runtime {name}: {error.message}")
