@@ -62,7 +62,8 @@ MODES = {
     ),
 }
 """The modes of Claude Code, by their id."""
-USUAL_MODES = ("default", "plan", "dontAsk", "acceptEdits")
+USUAL_MODES = ("default", "plan", "dontAsk")
+"""Those in which nothing changes without an answer; an operator may list the others."""
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """What the model's API takes."""

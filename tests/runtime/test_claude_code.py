@@ -727,7 +727,22 @@ async def test_model_is_switched_to_what_it_takes_for_it(
     assert "fake-1" in [model.id for model in models]
 
 
-async def test_modes_are_those_of_the_operator(runtime: ClaudeCodeRuntime, claude_cli: Cli) -> None:
+async def test_modes_that_change_without_asking_are_offered_by_the_operator_only(
+    runtime: ClaudeCodeRuntime,
+) -> None:
+    caller = await created(runtime)
+    modes = (await runtime.list_modes(ari.ListModesRequest(caller.session_id))).modes
+    assert all(mode.asks for mode in modes)
+    with pytest.raises(InvalidArgument, match="mode: expected one of default, plan, dontAsk"):
+        await runtime.set_mode(ari.SetModeRequest(caller.session_id, "acceptEdits"))
+    await caller.send("write: x.txt")
+    asked = await caller.until(lambda event: event.permission is not None)
+    assert asked[-1].permission is not None
+    assert not [rule for rule in asked[-1].permission.rules if "acceptEdits" in rule.label]
+
+
+async def test_modes_are_those_of_the_operator(claude_cli: Cli) -> None:
+    runtime = runtime_of(claude_cli, modes=("default", "plan", "dontAsk", "acceptEdits"))
     caller = await created(runtime)
     modes = (await runtime.list_modes(ari.ListModesRequest(caller.session_id))).modes
     assert {mode.id: mode.asks for mode in modes} == {
@@ -747,6 +762,7 @@ async def test_modes_are_those_of_the_operator(runtime: ClaudeCodeRuntime, claud
     assert (await runtime.get_mode(ari.GetModeRequest(caller.session_id))).mode == "acceptEdits"
     planning = await created(runtime, mode="plan")
     assert (await planning.session()).mode == "plan"
+    await runtime.close()
 
 
 async def test_provider_is_switched_by_a_new_process_for_the_same_session(claude_cli: Cli) -> None:
