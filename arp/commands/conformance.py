@@ -75,7 +75,9 @@ async def _print_outcomes(
         outcomes[result.case.name] = result.outcome
         note = f"  {printable(result.note)}" if result.note else ""
         click.echo(f"{result.case.name:{wide}}  {result.outcome:13}{note}")
-    click.echo(f"{runtime}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
+    click.echo(
+        f"{printable(runtime)}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
+    )
     if matrix is not None:
         write_outcomes(matrix, runtime, outcomes)
     return not counts["failed"]

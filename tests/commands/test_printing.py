@@ -71,6 +71,7 @@ class Place(NamedTuple):
     damaged: str
     case: str
     app: str
+    checks: str
 
 
 async def _written(path: Path) -> None:
@@ -110,8 +111,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         "from arp import App\napp = App()\n@app.agent\nasync def a(turn):\n"
         f"    await turn.say({RUDE!r})\n"
     )
+    checks = folder / "checks.py"
+    checks.write_text(
+        "from tests.runtime.runtimes_under_test import FakeUnderTest\n"
+        "class Rude(FakeUnderTest):\n"
+        f"    name = {RUDE!r}\n"
+        "def factory(directory):\n    return Rude(directory)\n"
+    )
+    case = _case(folder / "c.json")
     with serving(app) as server:
-        yield Place(server, ledger, str(pack), str(damaged), _case(folder / "c.json"), str(agent))
+        named = (str(pack), str(damaged), case, str(agent), f"{checks}:factory")
+        yield Place(server, ledger, *named)
 
 
 def commands() -> dict[str, list[str]]:
@@ -139,6 +149,11 @@ def commands() -> dict[str, list[str]]:
         "case": ["replay", "{case}", "--agent", "{app}"],
         "case-json": ["replay", "{case}", "--agent", "{app}", "--json"],
         "serve": ["serve", RUDE],
+        "serve-runtime": ["serve", "--runtime", RUDE],
+        "ari": ["ari", "serve", "--runtime", RUDE, "--http", "0"],
+        "conformance": ["conformance", "runtime", "{checks}", "--case", "create"],
+        "conformance-error": ["conformance", "runtime", RUDE],
+        "conformance-case": ["conformance", "runtime", "{checks}", "--case", RUDE],
         "app-server": ["app-server", RUDE],
         "usage": ["sessions", f"--{RUDE}"],
     }
