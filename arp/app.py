@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import Handler
     from arp.hub.tool import ToolProvider
-    from arp.runtime.agent import RuntimeOffers
+    from arp.runtime.agent import RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest
     from arp.server.application import Application
@@ -145,6 +145,7 @@ class App:
         name: str | None = None,
         session: CreateSessionRequest | None = None,
         offers: RuntimeOffers | None = None,
+        limits: RuntimeLimits | None = None,
     ) -> None:
         """Register an agent that exists already: `app.runtime(ClaudeCodeRuntime(cwd="."))`.
 
@@ -156,6 +157,7 @@ class App:
             session: How its sessions are created: directory, model, mode, tools.
             offers: Which models, modes and providers users may switch to; `None` = every model,
                 and the modes that ask before they change anything.
+            limits: How many of its sessions are open at once, and for how long without a turn.
 
         Raises:
             ValueError: There is an agent of that name already.
@@ -163,7 +165,7 @@ class App:
         from arp.runtime.agent import RuntimeAgent
         from arp.runtime.types import CloseRequest
 
-        agent = RuntimeAgent(runtime, session=session, offers=offers, push=self.push)
+        agent = RuntimeAgent(runtime, session=session, offers=offers, limits=limits, push=self.push)
         known = name or str(getattr(runtime, "name", "")) or "runtime"
         self._add(well_formed(known), Workflow("", title=known), agent)
         self._closers.append(partial(runtime.close, CloseRequest()))

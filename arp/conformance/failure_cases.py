@@ -61,7 +61,7 @@ async def model_error_500(run: CaseRun) -> None:
 
 @CASES.add(2, EventType.LIFECYCLE)
 async def retry_is_visible(run: CaseRun) -> None:
-    """That the model is asked again is told, and the turn goes on."""
+    """A retry of the model is reported, and the turn continues."""
     session = await run.session()
     events = await session.turn(run.text_of("retry"))
     expect_same(events[-1].type, EventType.RESULT, "end")

@@ -101,6 +101,8 @@ class PermissionOptions(TypedDict, total=False):
     """What a person may allow for the whole session, in words that they see: the input has to be a
     case of it. Whoever asks again with the same words for the same tool is allowed without a
     question. Absent: this input once, nothing more."""
+    keeps_grant: bool
+    """`False`: who asks applies a grant for the session itself, so each question is asked."""
     editable: bool
     """The person may change the input. Not offered where secrets are hidden in it: nobody can
     approve what they do not see."""
@@ -113,7 +115,7 @@ class PermissionOptions(TypedDict, total=False):
     destructive: bool | None
 
 
-_NO_PROPS: Final = frozenset(("reason", "session_rule", "editable", "timeout_s"))
+_NO_PROPS: Final = frozenset(("reason", "session_rule", "keeps_grant", "editable", "timeout_s"))
 """Of the options, what is not for the `confirm` that asks."""
 
 
@@ -275,7 +277,7 @@ class ToolCall:
         permission = self.record.permission(self.name)
         self.denial, self.approval = "", None
         granted = about.session_rule and Grant(self.name, about.session_rule)
-        if granted in self._session.settings.grants:
+        if options.get("keeps_grant", True) and granted in self._session.settings.grants:
             permission.evaluated("allow", "person", "user", scope="session", digest=shown.digest)
             self.approval = msgspec.structs.replace(shown, decision="allow", scope="session")
             return self.approval

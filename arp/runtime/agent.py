@@ -23,7 +23,14 @@ from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
 from arp.runtime import types as ari
-from arp.runtime.errors import AriCode, AriError, ErrorStatus, FailedPrecondition, NotFound
+from arp.runtime.errors import (
+    AriCode,
+    AriError,
+    ErrorStatus,
+    FailedPrecondition,
+    NotFound,
+    Unavailable,
+)
 from arp.runtime.services import (
     CommandManager,
     EventSubscription,
@@ -47,6 +54,8 @@ MAX_SHOWN = 20_000
 """Characters of a command's output that are shown as a component; the tool's result has all."""
 MAX_DIFF = 200_000
 """Characters of a file before and after a change; a larger one is shown by its name only."""
+MAX_TOLD = 200
+"""Earlier messages that a new session gets with its first one."""
 BUSY_TRIES = 3
 """Turns of the runtime's own that a message waits for."""
 OWN_TURN = "Goes on by itself."
@@ -66,6 +75,18 @@ class RuntimeOffers(msgspec.Struct, frozen=True):
     """Empty: none."""
 
 
+class RuntimeLimits(msgspec.Struct, frozen=True):
+    """How many sessions of a runtime are open: each may be a process with hundreds of megabytes.
+
+    A session that is closed is resumed with its next message.
+    """
+
+    max_open: int = 32
+    """At most so many; the one that was used least recently is closed for a new one."""
+    idle_s: float = 1_800.0
+    """After how long without a turn one is closed."""
+
+
 class LinkedSession:
     """The runtime's session behind a session of ARP, in memory."""
 
@@ -76,6 +97,10 @@ class LinkedSession:
         self.turn_ids: list[str] = []
         """The turns of ARP that the runtime knows."""
         self.watcher: asyncio.Task[None] | None = None
+        self.turns = 0
+        """Turns of ARP that use it now."""
+        self.used_at = 0.0
+        """When one did last, on the loop's clock."""
 
 
 class RuntimeAgent:
@@ -85,6 +110,7 @@ class RuntimeAgent:
         runtime: Who does the work.
         session: How sessions of the runtime are created.
         offers: What users may switch.
+        limits: How many of its sessions are open.
         push: `app.push`, for turns that the runtime begins by itself; `None`: they show with the
             next message.
     """
@@ -95,11 +121,16 @@ class RuntimeAgent:
         *,
         session: ari.CreateSessionRequest | None = None,
         offers: RuntimeOffers | None = None,
+        limits: RuntimeLimits | None = None,
         push: Push | None = None,
     ) -> None:
         self.runtime = runtime
         self.request = session or ari.CreateSessionRequest()
         self.offers = offers or RuntimeOffers()
+        self.limits = limits or RuntimeLimits()
+        self._open: dict[str, LinkedSession] = {}
+        """The sessions that are open, by the runtime's id."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self._push = push
         self.name = ""
         """The runtime's name; known with the first turn."""
@@ -115,19 +146,37 @@ class RuntimeAgent:
         if not self.name:
             self.name = (await self.runtime.version(ari.VersionRequest())).runtime_name
         link = await self._linked(turn)
+        link.turns += 1
+        try:
+            await self._answer(turn, link)
+        finally:
+            link.turns -= 1
+            self._used(link)
+
+    async def _answer(self, turn: Turn, link: LinkedSession) -> None:
         if turn.origin is not None and turn.origin == self.name:
             await self._play_own(turn, link)
             return
         if turn.command in ("model", "mode", "provider") and await self._switched(turn, link):
             return
-        message = await self._message(turn)
+        message = await self._message(turn, link)
         if message is None:
             await turn.say("Please write a message.")
             return
-        sent = await self._sent(turn, link, message)
-        subscription = await self._events(link, sent.sequence)
-        link.turn_ids.append(turn.id)
+        try:
+            sent = await self._sent(turn, link, message)
+            link.turn_ids.append(turn.id)
+            subscription = await self._events(link, sent.sequence)
+        except asyncio.CancelledError:
+            # The runtime may have the message already: nobody would watch what it does.
+            await asyncio.shield(self.cancel(link))
+            raise
         await RuntimeTurn(self, turn, link).play(subscription, sent.turn_id)
+
+    async def cancel(self, link: LinkedSession, turn_id: str = "") -> None:
+        """Cancel the runtime's turn, if it is active; an empty id stands for any."""
+        with suppress(AriError):
+            await self.runtime.cancel_turn(ari.CancelTurnRequest(link.session_id, turn_id))
 
     # -- the session -----------------------------------------------------------------------------
 
@@ -151,21 +200,13 @@ class RuntimeAgent:
                 link.turn_ids = list(earlier)
                 return await self._reopened(turn, link)
             turn.record("runtime.warning", {"message": f"{self.name} has lost its session"})
-        # The branch was left, or the runtime knows nothing of it: what was said is told anew, so
-        # that the agent knows this branch and nothing that was edited away.
-        created = (await self.runtime.create_session(self._creation(turn))).session
+        # The branch was left, or the runtime knows nothing of it. A new session gets what was said
+        # with its first message: the agent knows this branch, and nothing that was edited away.
+        await self._make_room()
+        created = (await self.runtime.create_session(self.request)).session
         link = LinkedSession(created.session_id, 0)
         await self._keep(turn, link, created)
         return link
-
-    def _creation(self, turn: Turn) -> ari.CreateSessionRequest:
-        past = turn.history(200)
-        if not past:
-            return self.request
-        told = "\n\n".join(f"{role}: {text}" for role, text in past)
-        before = f"The conversation so far:\n\n{told}"
-        instructions = "\n\n".join(filter(None, (self.request.instructions, before)))
-        return msgspec.structs.replace(self.request, instructions=instructions)
 
     async def _reopened(self, turn: Turn, link: LinkedSession) -> LinkedSession:
         """Return the link once its session is open."""
@@ -175,6 +216,7 @@ class RuntimeAgent:
         except NotFound:
             is_open = False
         if not is_open or turn.cache.get(STATE_KEY) is not link:
+            await self._make_room()
             request = self.request
             resumed = await self.runtime.resume_session(
                 ari.ResumeSessionRequest(
@@ -194,9 +236,16 @@ class RuntimeAgent:
     async def _keep(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
         turn.cache[STATE_KEY] = link
         turn.state[STATE_KEY] = {"session_id": link.session_id, "turns": list(link.turn_ids)}
+        before = self._open.get(link.session_id)
+        if before is not None and before.watcher is not None:
+            before.watcher.cancel()  # of a session of ARP that has left the memory since
+        self._open[link.session_id] = link
+        self._used(link)
         await self._announce(turn, link)
         if self._push is not None:
-            watching = self._watch(turn.session_id, link, await self._events(link, None))
+            subscription = await self._events(link, None)
+            link.cursor = subscription.cursor
+            watching = self._watch(turn.session_id, link, subscription)
             link.watcher = asyncio.get_running_loop().create_task(watching)
         if session.model:
             turn.record.route([session.model])
@@ -221,9 +270,48 @@ class RuntimeAgent:
                     except Exception:
                         logger.exception("session %s: a turn of %s", session_id, self.name)
 
+    def _used(self, link: LinkedSession) -> None:
+        """Close the session later, unless it is used again by then."""
+        loop = asyncio.get_running_loop()
+        link.used_at = loop.time()
+        loop.call_later(self.limits.idle_s, self._close_if_idle, link, link.used_at)
+
+    def _close_if_idle(self, link: LinkedSession, used_at: float) -> None:
+        if link.turns or link.used_at != used_at or self._open.get(link.session_id) is not link:
+            return
+        task = asyncio.get_running_loop().create_task(self._close(link))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _close(self, link: LinkedSession) -> None:
+        """Close a session, unless the runtime works in it by itself."""
+        with suppress(AriError):
+            got = await self.runtime.get_session(ari.GetSessionRequest(link.session_id))
+            if got.session.active_turn_id:
+                self._used(link)
+                return
+            if self._open.get(link.session_id) is link and not link.turns:
+                del self._open[link.session_id]
+                await self.runtime.close_session(ari.CloseSessionRequest(link.session_id))
+
+    async def _make_room(self) -> None:
+        """Close the session that was used least recently, if as many as may are open.
+
+        Raises:
+            Unavailable: All of them are at work.
+        """
+        most = self.limits.max_open
+        for link in sorted(self._open.values(), key=lambda one: one.used_at):
+            if len(self._open) < most:
+                return
+            if not link.turns:
+                await self._close(link)
+        if len(self._open) >= most:
+            raise Unavailable(f"{most} sessions are at work already; try again when one is done")
+
     # -- a turn ----------------------------------------------------------------------------------
 
-    async def _message(self, turn: Turn) -> ari.RuntimeMessage | None:
+    async def _message(self, turn: Turn, link: LinkedSession) -> ari.RuntimeMessage | None:
         parts: list[ari.ContentPart] = []
         for ref in turn.files:
             kind = ref.mime.partition("/")[0]
@@ -240,6 +328,10 @@ class RuntimeAgent:
             text = _answered_late(turn)
         if not text and not parts:
             return None
+        past = [] if link.turn_ids else turn.history(MAX_TOLD)
+        if past:
+            before = "\n\n".join(f"{role}: {said}" for role, said in past)
+            text = f"The conversation so far:\n\n{before}\n\nNow the user says:\n\n{text}"
         return ari.RuntimeMessage(content=text, parts=tuple(parts))
 
     async def _sent(
@@ -328,9 +420,12 @@ class RuntimeAgent:
             ]
             await turn.say("\n".join([f"The {name} can be:", "", *rows]))
             return True
-        if choices and wanted not in {one.id for one in choices}:
+        # A runtime that lists no models takes any; of modes and providers nothing is taken that
+        # is not offered, also where nothing is.
+        is_any = name == "model" and not choices
+        if not is_any and wanted not in {one.id for one in choices}:
             known = ", ".join(one.id for one in choices)
-            await turn.say(f"There is no {name} {wanted!r} here; choose one of: {known}.")
+            await turn.say(f"There is no {name} {wanted!r} here; choose one of: {known or 'none'}.")
             return True
         taken = await self._switch(name, link.session_id, wanted)
         await turn.say(f"The {name} is now {taken}.")
@@ -375,8 +470,9 @@ class RuntimeTurn:
                     await self._finish(event)
                     return
             raise ToolFailed(f"{self.agent.name}: the session was closed")
-        except asyncio.CancelledError:
-            await asyncio.shield(self._cancel(turn_id))
+        except BaseException:
+            # Nobody watches it any more, so nobody could answer what it asks.
+            await asyncio.shield(self.agent.cancel(self.link, turn_id))
             raise
         finally:
             for task in list(self.asking.values()):
@@ -388,10 +484,6 @@ class RuntimeTurn:
         state = self.turn.state.get(STATE_KEY)
         if isinstance(state, dict):
             state["turns"] = list(self.link.turn_ids)
-
-    async def _cancel(self, turn_id: str) -> None:
-        with suppress(AriError):
-            await self.runtime.cancel_turn(ari.CancelTurnRequest(self.link.session_id, turn_id))
 
     async def _show(self, event: ari.Event) -> None:
         match event.type:
@@ -482,6 +574,7 @@ class RuntimeTurn:
                 reason=request.message or None,
                 input=request.tool_input_raw,
                 session_rule=rule.label if rule is not None else None,
+                keeps_grant=False,
                 editable=request.takes_updated_input,
                 timeout_s=_seconds_until(request),
                 message=request.message or None,

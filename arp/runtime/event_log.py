@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from weakref import WeakSet
 
 from arp.runtime.errors import FailedPrecondition, InvalidArgument
 from arp.runtime.types import Event
@@ -16,6 +17,9 @@ MAX_KEPT_EVENTS = 20_000
 """The events of a long turn, token by token."""
 MAX_KEPT_CHARACTERS = 16 * 2**20
 """Of their contents: tools return large outputs."""
+MAX_CLOSED_EVENTS = 200
+MAX_CLOSED_CHARACTERS = 64 * 2**10
+"""The same of a closed session: there may be thousands, and the runtime has their history."""
 
 
 class EventLog:
@@ -25,7 +29,8 @@ class EventLog:
         self._events: deque[Event] = deque()
         self._characters = 0
         self._last = 0
-        self._subscribers: set[LogSubscription] = set()
+        self._subscribers: WeakSet[LogSubscription] = WeakSet()
+        """Weak: one that nobody reads any more need not be closed."""
         self._closed = False
 
     @property
@@ -38,18 +43,16 @@ class EventLog:
         self._events.append(event)
         self._last = event.sequence
         self._characters += len(event.content)
-        while len(self._events) > MAX_KEPT_EVENTS or self._characters > MAX_KEPT_CHARACTERS:
-            if len(self._events) == 1:
-                break
-            self._characters -= len(self._events.popleft().content)
+        self._drop_oldest(MAX_KEPT_EVENTS, MAX_KEPT_CHARACTERS)
         for subscriber in self._subscribers:
             subscriber.wake.set()
 
     def close(self) -> None:
-        """Let every consumer end behind the newest event."""
+        """Let every consumer end behind the newest event; when the last has, few are kept."""
         self._closed = True
         for subscriber in self._subscribers:
             subscriber.wake.set()
+        self._shrink_if_unread()
 
     def reopen(self) -> None:
         """Take new events and consumers again."""
@@ -81,8 +84,8 @@ class EventLog:
         Raises:
             InvalidArgument: It is not.
         """
-        if self._events and cursor + 1 < self._events[0].sequence:
-            first = self._events[0].sequence
+        first = self._last - len(self._events) + 1
+        if cursor + 1 < first:
             raise InvalidArgument(
                 f"after: the events {cursor + 1} to {first - 1} are no longer kept; "
                 "read the history of the session"
@@ -98,6 +101,18 @@ class EventLog:
     def drop(self, subscription: LogSubscription) -> None:
         """Unsubscribe."""
         self._subscribers.discard(subscription)
+        self._shrink_if_unread()
+
+    def _shrink_if_unread(self) -> None:
+        if self._closed and not self._subscribers:
+            self._drop_oldest(MAX_CLOSED_EVENTS, MAX_CLOSED_CHARACTERS)
+
+    def _drop_oldest(self, events: int, characters: int) -> None:
+        """Drop events until at most so many are kept; the newest one always is."""
+        while len(self._events) > 1 and (
+            len(self._events) > events or self._characters > characters
+        ):
+            self._characters -= len(self._events.popleft().content)
 
     @property
     def is_closed(self) -> bool:

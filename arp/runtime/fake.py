@@ -104,9 +104,18 @@ class FakeRuntime(FunctionRuntime):
         """What the methods raise, by their names; see `inject_error`."""
         self.ran: list[tuple[str, JsonObject]] = []
         """The tools that ran: name and input."""
-        self.models = (ari.Choice("fake-1", "Fake 1"), ari.Choice("fake-2", "Fake 2"))
-        self.modes = (ari.Choice("ask", "Ask"), ari.Choice("free", "Free", asks=False))
-        self.providers = (ari.Choice("here", "Here"), ari.Choice("there", "There"))
+        self.models: tuple[ari.Choice, ...] = (
+            ari.Choice("fake-1", "Fake 1"),
+            ari.Choice("fake-2", "Fake 2"),
+        )
+        self.modes: tuple[ari.Choice, ...] = (
+            ari.Choice("ask", "Ask"),
+            ari.Choice("free", "Free", asks=False),
+        )
+        self.providers: tuple[ari.Choice, ...] = (
+            ari.Choice("here", "Here"),
+            ari.Choice("there", "There"),
+        )
         self.commands = (ari.ListedItem("compact", "Make the conversation shorter"),)
         self.skills = (ari.ListedItem("count", "Counts", "skills/count"),)
         self.memory_files = (ari.ListedItem("notes", "What was learned", "notes.md"),)

@@ -29,11 +29,14 @@ TOKEN_VARIABLE = "ARP_RUNTIME_TOKEN"
 
 PASSED = (
     "HOME", "LANG", "LC_*", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-    "ARP_RUNTIME_TOKEN", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "XDG_*",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "XDG_*",
 )  # fmt: skip
 """Variables of the environment that every agent gets: where things are, no secrets of others."""
 
 OWN: dict[str, tuple[str, ...]] = {
+    "grpc": (TOKEN_VARIABLE,),
+    "http": (TOKEN_VARIABLE,),
+    "https": (TOKEN_VARIABLE,),
     "claude-code": ("ANTHROPIC_*", "CLAUDE_*"),
     "codex": ("CODEX_*", "OPENAI_*"),
     "acp": ("ANTHROPIC_*", "CURSOR_*", "GEMINI_*", "GOOGLE_*", "OPENAI_*", "OPENCODE_*", "QWEN_*"),

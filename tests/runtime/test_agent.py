@@ -14,10 +14,11 @@ from websockets.asyncio.client import connect as websocket
 from arp import App, connect
 from arp.client.client import ArpClient
 from arp.runtime import types as ari
-from arp.runtime.agent import RuntimeOffers
+from arp.runtime.agent import RuntimeLimits, RuntimeOffers
 from arp.runtime.errors import Unavailable
 from arp.testing import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
 from tests.serving import Serving, serving
+from tests.waiting import becomes
 
 COMMAND = ari.PermissionKind.COMMAND
 RULE = ari.PermissionRule("git", "git commands")
@@ -186,14 +187,16 @@ async def test_edit_gives_the_agent_the_branch_and_nothing_else(tmp_path: Path) 
             await socket.send(json.dumps({"v": 1, "type": "hello", **hello}))
             again = {"input_type": "text", "data": {"text": "three"}, "edits": edited.id}
             await socket.send(json.dumps({"v": 1, "type": "input", "session_id": "s", **again}))
-            while "You said: three" not in heard:
+            while not heard.endswith("three"):
                 message = json.loads(await socket.recv())
                 heard += message["payload"]["delta"] if message["type"] == "delta" else ""
-        requests = [one for name, one in fake.called if name == "create_session"]
-        assert len(requests) == 2
-        assert isinstance(requests[1], ari.CreateSessionRequest)
-        assert "one" in requests[1].instructions
-        assert "two" not in requests[1].instructions
+        sent = [one for name, one in fake.called if name == "send_message"]
+        assert fake.calls("create_session") == 2
+        assert isinstance(sent[-1], ari.SendMessageRequest)
+        told = sent[-1].message.content
+        assert "user: one" in told
+        assert "two" not in told
+        assert told.endswith("Now the user says:\n\nthree")
 
 
 async def test_turn_that_the_runtime_begins_is_shown_as_such(tmp_path: Path) -> None:
@@ -233,6 +236,80 @@ async def test_model_and_mode_are_switched_within_what_is_offered(tmp_path: Path
         assert client.screen.text(turn.id).startswith("There is no mode 'free' here")
         assert fake.calls("set_mode") == 0
         assert fake.calls("set_model") == 1
+
+
+async def test_mode_without_approvals_is_not_taken_where_none_is_offered(tmp_path: Path) -> None:
+    async with shown({}, tmp_path) as (client, fake, _):
+        fake.modes = (ari.Choice("free", asks=False),)
+        turn = await client.ask("/mode free")
+        assert "There is no mode 'free' here; choose one of: none." in client.screen.text(turn.id)
+        assert fake.calls("set_mode") == 0
+
+
+async def test_rule_for_the_session_is_the_runtimes_to_apply(tmp_path: Path) -> None:
+    """Another command with the same suggestion is asked: the words do not say that it is a case."""
+    rule = ari.PermissionRule("dir", "Count /tmp as a directory of this work")
+    script: dict[str, list[Step]] = {
+        name: [Uses("shell", {"command": name}, asks=True, rules=(rule,))] for name in ("ls", "rm")
+    }
+    async with shown(script, tmp_path) as (client, fake, _):
+        for name, action in (("ls", "confirm"), ("rm", "deny")):
+            await client.send_text(name)
+            (component,) = await until(client, lambda: asked(client))
+            scope = {"scope": "session"} if action == "confirm" else {}
+            await client.send_action(action, scope, source=component)
+            await client.turn_done()
+        assert fake.ran == [("shell", {"command": "ls"})]
+
+
+async def test_idle_session_is_closed_and_resumed_with_its_next_message(tmp_path: Path) -> None:
+    limits = RuntimeLimits(idle_s=0.05)
+    async with shown({}, tmp_path, limits=limits) as (client, fake, server):
+        await client.ask("one")
+        (session_id,) = kept(fake)
+        state = fake.session(session_id).feed
+        await becomes(lambda: state.state is ari.SessionState.CLOSED)
+        turn = await client.ask("two")
+        assert client.screen.text(turn.id) == "You said: two"
+        assert fake.calls("resume_session") == 1
+        assert list(kept(fake)) == [session_id]
+        assert server.call(lambda: fake.session(session_id).log.last) > 0
+
+
+async def test_open_sessions_are_bounded(tmp_path: Path) -> None:
+    script: dict[str, list[Step]] = {"wait": [Waits()]}
+    limits = RuntimeLimits(max_open=2)
+    async with shown(script, tmp_path, limits=limits) as (client, fake, server):
+        await client.ask("one")
+        others = [connect(server.http, session_id=f"s{number}") for number in range(3)]
+        async with others[0] as first, others[1] as second, others[2] as third:
+            await first.send_text("wait")
+            await second.send_text("wait")
+            await becomes(lambda: fake.calls("send_message") == 3)
+            assert fake.calls("close_session") == 1
+            turn = await third.ask("no room")
+            assert turn.status == "failed"
+            assert "2 sessions are at work already" in turn.errors[0].error
+
+
+async def test_cancel_while_the_message_is_sent_stops_the_runtime(tmp_path: Path) -> None:
+    async with shown({}, tmp_path) as (client, fake, _):
+        await client.ask("one")
+        sending, slow = fake.send_message, asyncio.Event()
+
+        async def slowly(request: ari.SendMessageRequest) -> ari.SendMessageResponse:
+            await sending(request)
+            await slow.wait()
+            raise AssertionError("it was cancelled")
+
+        fake.script["go"] = [Waits()]
+        fake.send_message = slowly  # type: ignore[method-assign]  # the answer is lost on its way
+        await client.send_text("go")
+        await becomes(lambda: fake.calls("send_message") == 2)
+        await client.cancel()
+        turn = await client.turn_done()
+        assert turn.status == "cancelled"
+        assert fake.calls("cancel_turn") == 1
 
 
 async def test_page_that_goes_away_stops_nothing(tmp_path: Path) -> None:

@@ -37,11 +37,13 @@ def test_an_agent_gets_its_own_variables_and_no_others() -> None:
         "ANTHROPIC_API_KEY": "a",
         "OPENAI_API_KEY": "o",
         "ARP_TOKEN": "t",
+        "ARP_RUNTIME_TOKEN": "r",
         "AWS_SECRET_ACCESS_KEY": "s",
         "MY_PROXY": "p",
     }
     common = {"HOME", "PATH", "LC_ALL"}
     assert set(environment_of("claude-code", environment)) == {*common, "ANTHROPIC_API_KEY"}
+    assert set(environment_of("grpc://h:1", environment)) == {*common, "ARP_RUNTIME_TOKEN"}
     assert set(environment_of("codex", environment)) == {*common, "OPENAI_API_KEY"}
     assert set(environment_of("acp:x --acp", environment, ["MY_*"])) == {
         *common, "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MY_PROXY",
