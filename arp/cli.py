@@ -81,6 +81,13 @@ def main() -> None:
 @click.option("--mode", help="Mode in which the agent of --runtime begins.")
 @click.option("--runtime-model", help="Model with which the agent of --runtime begins.")
 @click.option(
+    "--provider",
+    "providers",
+    multiple=True,
+    metavar="NAME",
+    help="Provider to which users of --runtime may switch by /provider. Repeatable.",
+)
+@click.option(
     "--pass-env",
     "passed",
     multiple=True,

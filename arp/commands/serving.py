@@ -71,6 +71,8 @@ class ServeSettings(Struct, frozen=True):
         default=None, name="runtime-model"
     )
     """With which it begins; `None`: the runtime's own."""
+    providers: list[str] = field(default_factory=list, name="provider")
+    """To which users may switch it."""
     passed: list[str] = field(default_factory=list, name="pass-env")
     """Variables of the environment that it gets besides its own."""
     host: Annotated[str, Meta(min_length=1, description="an address")] = "127.0.0.1"
@@ -264,6 +266,7 @@ def _load(target: str) -> App:
 
 def _runtime_app(serving: ServeSettings) -> App:
     """Return an app whose only agent is the runtime that the settings name."""
+    from arp.runtime.agent import RuntimeOffers
     from arp.runtime.types import CreateSessionRequest
 
     assert serving.runtime is not None
@@ -271,7 +274,7 @@ def _runtime_app(serving: ServeSettings) -> App:
     name = serving.runtime.partition(":")[0]
     app = App(title=name, description=f"{name} in {Path(serving.cwd or '.').resolve().name}")
     session = CreateSessionRequest(mode=serving.mode or "", model=serving.runtime_model or "")
-    app.runtime(runtime, session=session)
+    app.runtime(runtime, session=session, offers=RuntimeOffers(providers=tuple(serving.providers)))
     return app
 
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from arp.hub.tool import ToolCall, ToolFailed
+from arp.hub.tool import MAX_RULE, ToolCall, ToolFailed
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
@@ -28,6 +29,7 @@ from arp.runtime.errors import (
     AriError,
     ErrorStatus,
     FailedPrecondition,
+    InvalidArgument,
     NotFound,
     Unavailable,
 )
@@ -39,6 +41,7 @@ from arp.runtime.services import (
     ProviderManager,
     RuntimeService,
 )
+from arp.runtime.user_questions import DECLINE, OTHER, ask_user, is_user_question
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
@@ -62,6 +65,15 @@ OWN_TURN = "Goes on by itself."
 """The input of a turn that the runtime begins, as the screens show it beside the runtime's name."""
 RULE = "runtime-permission"
 """The rule by which a person is asked, in facts."""
+WHICH_RULE = "What may run without asking again?"
+ONCE = "Nothing more than this call"
+NO_ANSWER = "The user does not answer this question."
+"""What the agent is told if its question is declined."""
+MAX_FOLLOWING = 20
+"""Messages of one turn that tell the runtime why something was denied."""
+
+_PART = re.compile(r"message\.parts\[(\d+)\][.\w]*: ")
+"""Before what is wrong with a part of a message."""
 
 
 class RuntimeOffers(msgspec.Struct, frozen=True):
@@ -164,14 +176,41 @@ class RuntimeAgent:
             await turn.say("Please write a message.")
             return
         try:
-            sent = await self._sent(turn, link, message)
-            link.turn_ids.append(turn.id)
-            subscription = await self._events(link, sent.sequence)
+            subscription, turn_id = await self._begun(turn, link, message, turn.id)
+        except InvalidArgument as refused:
+            raise _about_file(turn, self.name, refused) from refused
+        link.turn_ids.append(turn.id)
+        await self._play(turn, link, subscription, turn_id)
+
+    async def _begun(
+        self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage, key: str
+    ) -> tuple[EventSubscription, str]:
+        """Send a message; return the events of the turn that it begins, and its id."""
+        try:
+            sent = await self._sent(turn, link, message, key)
+            return await self._events(link, sent.sequence), sent.turn_id
         except asyncio.CancelledError:
             # The runtime may have the message already: nobody would watch what it does.
             await asyncio.shield(self.cancel(link))
             raise
-        await RuntimeTurn(self, turn, link).play(subscription, sent.turn_id)
+
+    async def _play(
+        self, turn: Turn, link: LinkedSession, events: EventSubscription, turn_id: str
+    ) -> None:
+        """Show a turn of the runtime.
+
+        Why something was denied follows as a message of its own, where a denial carries none.
+        """
+        for number in range(MAX_FOLLOWING + 1):
+            shown = RuntimeTurn(self, turn, link)
+            await shown.play(events, turn_id)
+            if not shown.untold or number == MAX_FOLLOWING:
+                shown.tell_fate("was not told")
+                return
+            message = ari.RuntimeMessage(content="\n\n".join(shown.reasons))
+            key = f"{turn.id}.{number + 1}"
+            events, turn_id = await self._begun(turn, link, message, key)
+            shown.tell_fate("was told")
 
     async def cancel(self, link: LinkedSession, turn_id: str = "") -> None:
         """Cancel the runtime's turn, if it is active; an empty id stands for any."""
@@ -235,12 +274,19 @@ class RuntimeAgent:
 
     async def _keep(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
         turn.cache[STATE_KEY] = link
-        turn.state[STATE_KEY] = {"session_id": link.session_id, "turns": list(link.turn_ids)}
+        known = turn.state.get(STATE_KEY)
+        switched = known.get("switched") if isinstance(known, dict) else None
+        turn.state[STATE_KEY] = {
+            "session_id": link.session_id,
+            "turns": list(link.turn_ids),
+            "switched": switched if isinstance(switched, dict) else {},
+        }
         before = self._open.get(link.session_id)
         if before is not None and before.watcher is not None:
             before.watcher.cancel()  # of a session of ARP that has left the memory since
         self._open[link.session_id] = link
         self._used(link)
+        await self._switch_again(turn, link)
         await self._announce(turn, link)
         if self._push is not None:
             subscription = await self._events(link, None)
@@ -335,10 +381,10 @@ class RuntimeAgent:
         return ari.RuntimeMessage(content=text, parts=tuple(parts))
 
     async def _sent(
-        self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage
+        self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage, key: str
     ) -> ari.SendMessageResponse:
         """Send the message; a turn that the runtime has begun by itself is shown before."""
-        request = ari.SendMessageRequest(link.session_id, message, idempotency_key=turn.id)
+        request = ari.SendMessageRequest(link.session_id, message, idempotency_key=key)
         for _ in range(BUSY_TRIES):
             try:
                 return await self.runtime.send_message(request)
@@ -354,11 +400,10 @@ class RuntimeAgent:
         after, turn_id = turn.input.data.get("after"), turn.input.data.get("turn")
         if not isinstance(after, int) or not isinstance(turn_id, str) or after < link.cursor:
             return
-        await RuntimeTurn(self, turn, link).play(await self._events(link, after), turn_id)
+        await self._play(turn, link, await self._events(link, after), turn_id)
 
     async def _play_rest(self, turn: Turn, link: LinkedSession, turn_id: str) -> None:
-        subscription = await self._events(link, link.cursor)
-        await RuntimeTurn(self, turn, link).play(subscription, turn_id)
+        await self._play(turn, link, await self._events(link, link.cursor), turn_id)
 
     # -- switches --------------------------------------------------------------------------------
 
@@ -428,9 +473,21 @@ class RuntimeAgent:
             await turn.say(f"There is no {name} {wanted!r} here; choose one of: {known or 'none'}.")
             return True
         taken = await self._switch(name, link.session_id, wanted)
+        turn.state[STATE_KEY]["switched"][name] = wanted
         await turn.say(f"The {name} is now {taken}.")
         await self._announce(turn, link)
         return True
+
+    async def _switch_again(self, turn: Turn, link: LinkedSession) -> None:
+        """Switch a session that is opened to what its user has chosen, as far as it is offered."""
+        switched = turn.state[STATE_KEY]["switched"]
+        for name, choices, current in await self.choices(link.session_id) if switched else ():
+            wanted = switched.get(name)
+            if not isinstance(wanted, str) or wanted == current:
+                continue
+            if wanted in {one.id for one in choices} or (name == "model" and not choices):
+                with suppress(AriError):
+                    await self._switch(name, link.session_id, wanted)
 
     async def _switch(self, name: str | None, session_id: str, wanted: str) -> str:
         runtime = self.runtime
@@ -456,6 +513,12 @@ class RuntimeTurn:
         self.asking: dict[str, asyncio.Task[None]] = {}
         self.plan = ""
         self.retry = ""
+        self.retries = 0
+        """Since the model answered last."""
+        self.untold: dict[str, str] = {}
+        """Why something was denied, as the runtime could not be told it; by what shows it."""
+        self.reasons: list[str] = []
+        """The same, as the runtime is told it by a message."""
         self.model = ""
 
     async def play(self, events: EventSubscription, turn_id: str) -> None:
@@ -486,6 +549,8 @@ class RuntimeTurn:
             state["turns"] = list(self.link.turn_ids)
 
     async def _show(self, event: ari.Event) -> None:
+        if self.retries and event.type is not ari.EventType.LIFECYCLE:
+            self._end_retry(event)
         match event.type:
             case ari.EventType.TEXT:
                 await self.turn.say(event.content)
@@ -557,52 +622,100 @@ class RuntimeTurn:
     def _ask(self, event: ari.Event) -> None:
         request = event.permission
         assert request is not None
-        task = asyncio.get_running_loop().create_task(self._asked(request))
+        is_question = (
+            request.kind is ari.PermissionKind.QUESTION
+            and request.takes_updated_input
+            and is_user_question(request.tool_input_raw)
+        )
+        ask = self._question if is_question else self._permission
+        task = asyncio.get_running_loop().create_task(self._asked(request, ask))
         self.asking[request.request_id] = task
         task.add_done_callback(lambda _: self.asking.pop(request.request_id, None))
 
-    async def _asked(self, request: ari.PermissionRequest) -> None:
-        """Ask a person, and give the runtime the answer: what it runs is what was approved."""
-        call = self.calls.get(request.tool_call_id)
-        if call is None:
-            return
-        rule = request.rules[0] if request.rules else None
-        try:
-            approval = await call.ask_permission(
-                f"{request.tool_name}: {request.tool_input_summary}".rstrip(": "),
-                rule=RULE,
-                reason=request.message or None,
-                input=request.tool_input_raw,
-                session_rule=rule.label if rule is not None else None,
-                keeps_grant=False,
-                editable=request.takes_updated_input,
-                timeout_s=_seconds_until(request),
-                message=request.message or None,
+    async def _question(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
+        """Ask what the agent wants to know."""
+        answered = await ask_user(self.turn, request.tool_input_raw)
+        if answered is not None:
+            return ari.PermissionResponse("allow", updated_input=answered)
+        return ari.PermissionResponse("deny", NO_ANSWER if request.takes_message else "")
+
+    async def _permission(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
+        """Ask a person whether a tool may run: what it runs is what was approved."""
+        rules = {one.label: one for one in request.rules if len(one.label) <= MAX_RULE}
+        title = f"{request.tool_name}: {request.tool_input_summary}".rstrip(": ")
+        approval = await self.calls[request.tool_call_id].ask_permission(
+            title,
+            rule=RULE,
+            reason=request.message or None,
+            input=request.tool_input_raw,
+            session_rule=_offered(list(rules)),
+            keeps_grant=False,
+            editable=request.takes_updated_input,
+            timeout_s=_seconds_until(request),
+            message=request.message or None,
+        )
+        if approval.allowed:
+            rule = await self._rule(rules) if approval.scope == "session" else None
+            return ari.PermissionResponse(
+                "allow",
+                updated_input=approval.updated_input,
+                rule_id=rule.rule_id if rule is not None else "",
             )
-            response = ari.PermissionResponse("deny", message=approval.reason)
-            if approval.allowed:
-                is_for_session = approval.scope == "session" and rule is not None
-                response = ari.PermissionResponse(
-                    "allow",
-                    updated_input=approval.updated_input,
-                    rule_id=rule.rule_id if is_for_session and rule is not None else "",
-                )
-            elif response.message and not request.takes_message:
-                response = ari.PermissionResponse("deny")
-                self._warn(f"{self.agent.name} cannot be told why it was denied")
+        if approval.reason and not request.takes_message:
+            if approval.decision == "deny":
+                self._tell_later(title, approval.reason)
+            return ari.PermissionResponse("deny")
+        return ari.PermissionResponse("deny", message=approval.reason)
+
+    async def _rule(self, rules: Mapping[str, ari.PermissionRule]) -> ari.PermissionRule | None:
+        """Return which rule is to hold; of several, the person chooses one."""
+        if len(rules) == 1:
+            return next(iter(rules.values()))
+        props: JsonObject = {"title": WHICH_RULE, "options": [*rules, ONCE], "style": "list"}
+        return rules.get(str(await self.turn.ask(Component("", "choices", props))))
+
+    async def _asked(
+        self,
+        request: ari.PermissionRequest,
+        ask: Callable[[ari.PermissionRequest], Awaitable[ari.PermissionResponse]],
+    ) -> None:
+        """Ask a person, and give the runtime the answer."""
+        try:
+            response = await ask(request)
             await self.runtime.respond_permission(
                 ari.RespondPermissionRequest(self.link.session_id, request.request_id, response)
             )
+        except InvalidArgument as refused:
+            # Such as an agent of ACP that offers no permission for one call alone.
+            self.turn.show(Component("", "text", {"content": f"Nothing ran: {refused.message}"}))
+            await self._deny(request)
         except AriError as failed:  # the runtime has withdrawn it: nothing runs
             logger.debug("permission %s: %s", request.request_id, failed.message)
         except Exception:
             # Nobody can be asked: the runtime must not wait for ever, and nothing may run.
             logger.exception("permission %s cannot be asked", request.request_id)
-            denial = ari.PermissionResponse("deny")
-            with suppress(AriError):
-                await self.runtime.respond_permission(
-                    ari.RespondPermissionRequest(self.link.session_id, request.request_id, denial)
-                )
+            await self._deny(request)
+
+    async def _deny(self, request: ari.PermissionRequest) -> None:
+        """Deny what cannot be answered otherwise."""
+        denial = ari.PermissionResponse("deny")
+        with suppress(AriError):
+            await self.runtime.respond_permission(
+                ari.RespondPermissionRequest(self.link.session_id, request.request_id, denial)
+            )
+
+    def _tell_later(self, title: str, reason: str) -> None:
+        """Keep why something was denied, for a message when the runtime has stopped."""
+        shown = Component("", "text", {"content": f"{self.agent.name} is told next: {reason}"})
+        self.untold[self.turn.show(shown)] = reason
+        self.reasons.append(f"I have denied {title!r}: {reason}")
+
+    def tell_fate(self, what: str) -> None:
+        """Show what became of the reasons that were to be told."""
+        for shown, reason in self.untold.items():
+            props: JsonObject = {"content": f"{self.agent.name} {what}: {reason}"}
+            self.turn.show(Component(shown, "text", props))
+        self.untold.clear()
 
     # -- the rest --------------------------------------------------------------------------------
 
@@ -655,12 +768,31 @@ class RuntimeTurn:
             self.plan = self.turn.show(plan)
 
     def _show_retry(self, event: ari.Event) -> None:
-        attempt = event.details.get("attempt")
-        message = event.content or "The model does not answer; trying again."
-        title = f"Retry {attempt}" if attempt else "Retry"
-        props: JsonObject = {"status": "warning", "title": title, "message": message}
+        """Show that the model is asked again: a card, for as long as it does not answer."""
+        attempt, attempts, status, delay = map(
+            event.details.get, ("attempt", "attempts", "http_status", "delay_ms")
+        )
+        self.retries += 1
+        answered = f"answered {status}" if status else "did not answer"
+        wait = f" in {delay / 1000:.0f} s" if isinstance(delay, int | float) else ""
+        message = f"The model {answered}; it is asked again{wait}."
+        told = f"{message}\n{event.content}" if event.content else message
+        of = f" of {attempts}" if attempts else ""
+        props: JsonObject = {
+            "status": "warning",
+            "title": f"Retry {attempt or self.retries}{of}",
+            "message": told,
+        }
         self.retry = self.turn.show(Component(self.retry, "status-card", props))
-        self._warn(message)
+        self._warn(told)
+
+    def _end_retry(self, event: ari.Event) -> None:
+        """Let the card become a line: nothing is tried again any more."""
+        many = "1 retry" if self.retries == 1 else f"{self.retries} retries"
+        is_over = event.type is ari.EventType.ERROR
+        content = f"No answer after {many}." if is_over else f"The model answered after {many}."
+        self.turn.show(Component(self.retry, "text", {"content": content}))
+        self.retry, self.retries = "", 0
 
     def _record_usage(self, details: JsonObject) -> None:
         model = str(details.get("model") or self.model or self.agent.name)
@@ -686,8 +818,11 @@ class RuntimeTurn:
         if event.type is ari.EventType.ERROR:
             error = event.error or ErrorStatus(AriCode.INTERNAL)
             if error.code is AriCode.CANCELED:
-                await self.turn.say("\n\n*Cancelled.*")
+                # Some agents cancel their turn by themselves when something is denied.
+                if not self.untold:
+                    await self.turn.say("\n\n*Cancelled.*")
                 return
+            self.tell_fate("was not told")
             raise ToolFailed(f"{self.agent.name}: {error.message}")
 
 
@@ -697,8 +832,14 @@ def _answered_late(turn: Turn) -> str:
     Nothing runs by that answer: the runtime that had asked is gone, and asks again if it still
     wants to.
     """
-    action = turn.input.data.get("action")
-    if turn.input.source_component is None or action not in ("confirm", "deny"):
+    if turn.input.source_component is None:
+        return ""
+    action, selected = turn.input.data.get("action"), turn.input.data.get("selected")
+    if isinstance(selected, list):
+        taken = [str(one) for one in selected if one not in (OTHER, DECLINE)]
+        said = f"answers: {', '.join(taken)}" if taken else "does not answer your question"
+        return f"Your work was interrupted. The user {said}"
+    if action not in ("confirm", "deny"):
         return ""
     if action == "confirm":
         return "Your work was interrupted. The user agrees to what you asked for last; go on."
@@ -708,12 +849,30 @@ def _answered_late(turn: Turn) -> str:
     return f"Your work was interrupted. The user denies what you asked for last{because}"
 
 
+def _about_file(turn: Turn, name: str, refused: InvalidArgument) -> AriError:
+    """Return the error of a message, in words for who has sent it: which file is refused."""
+    found = _PART.match(refused.message)
+    if found is None or int(found[1]) >= len(turn.files):
+        return refused
+    ref = turn.files[int(found[1])]
+    why = refused.message[found.end() :]
+    return InvalidArgument(f"the file {ref.name!r} ({ref.mime}) was not sent: {why}")
+
+
 def _listed(choices: Sequence[ari.Choice], ids: Sequence[str]) -> Sequence[ari.Choice]:
     """Return the choices that are listed, in that order; all without a list."""
     if not ids:
         return choices
     known = {choice.id: choice for choice in choices}
     return [known.get(one, ari.Choice(one)) for one in ids]
+
+
+def _offered(labels: Sequence[str]) -> str | None:
+    """Return what is offered for the session, in one sentence; of several, which one is asked."""
+    if len(labels) < 2:
+        return labels[0] if labels else None
+    text = f"One of these, which you choose next: {'; '.join(labels)}"
+    return text if len(text) <= MAX_RULE else f"One of {len(labels)} rules, which are shown next"
 
 
 def _seconds_until(request: ari.PermissionRequest) -> float | None:

@@ -13,6 +13,7 @@ from typing import Any, cast
 import claude_agent_sdk as sdk
 from claude_agent_sdk._errors import MessageParseError
 
+from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.claude_messages import MessageReader, kind_of, summary_of
 from arp.runtime.claude_process import ClaudeProcess, ProcessStart
@@ -145,7 +146,8 @@ class ClaudeSession:
             return
         update = asked.updates.get(response.rule_id)
         updates = [cast("sdk.PermissionUpdate", update)] if update is not None else None
-        asked.answer.set_result(sdk.PermissionResultAllow("allow", response.updated_input, updates))
+        changed = _with_answers(response.updated_input)
+        asked.answer.set_result(sdk.PermissionResultAllow("allow", changed, updates))
 
     async def cancel(self, open_requests: Sequence[PendingPermission]) -> None:
         """Interrupt the turn; what is still asked is taken back by Claude Code itself."""
@@ -314,6 +316,18 @@ class ClaudeSession:
 
 async def _only(line: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     yield line
+
+
+def _with_answers(changed: JsonObject | None) -> JsonObject | None:
+    """Return a changed input as Claude Code takes it: several answers are one text."""
+    answers = None if changed is None else changed.get("answers")
+    if changed is None or not isinstance(answers, dict):
+        return changed
+    texts = {
+        question: ", ".join(map(str, answer)) if isinstance(answer, list) else answer
+        for question, answer in answers.items()
+    }
+    return {**changed, "answers": texts}
 
 
 def content_of(message: ari.RuntimeMessage) -> str | list[dict[str, Any]]:

@@ -52,6 +52,8 @@ class Uses(NamedTuple):
     kind: ari.PermissionKind = ari.PermissionKind.COMMAND
     rules: tuple[ari.PermissionRule, ...] = ()
     fails: bool = False
+    takes_message: bool = True
+    """Whether the agent is told the message of a denial."""
 
 
 class Tells(NamedTuple):
@@ -165,7 +167,11 @@ class FakeRuntime(FunctionRuntime):
         with turn.tool(step.tool, step.input, summary=_summary(step.input), kind=step.kind) as call:
             tool_input = step.input
             if step.asks:
-                answer = await call.allowed(summary=_summary(step.input), rules=step.rules)
+                answer = await call.allowed(
+                    summary=_summary(step.input),
+                    rules=step.rules,
+                    takes_message=step.takes_message,
+                )
                 if answer.decision == "deny":
                     return
                 tool_input = step.input if answer.updated_input is None else answer.updated_input

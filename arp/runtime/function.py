@@ -129,6 +129,7 @@ class FunctionToolCall:
         summary: str = "",
         message: str = "",
         rules: Sequence[ari.PermissionRule] = (),
+        takes_message: bool = True,
     ) -> ari.PermissionResponse:
         """Ask whether the tool may run, and return the answer.
 
@@ -146,7 +147,7 @@ class FunctionToolCall:
             tool_input_raw=self.input,
             message=message,
             takes_updated_input=True,
-            takes_message=True,
+            takes_message=takes_message,
             rules=tuple(rules),
         )
         if self._feed.ask(answer, about) is None:

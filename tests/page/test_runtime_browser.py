@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,4 +97,29 @@ def test_claude_code_runs_what_was_approved_and_is_told_why_it_was_denied(
         becomes(later.exists, True)
         told = str(model_server.requests[turns].body)
         assert f"run: touch {denied}" in told, "the session was not found again"
+    becomes(lambda: len(clis.processes_of(claude_cli)), 0)
+
+
+def test_claude_code_asks_its_user_and_is_told_the_answer(
+    page: Page, claude_cli: Cli, model_server: ModelServer, tmp_path: Path
+) -> None:
+    options = [
+        {"label": "Red", "description": "as a rose"},
+        {"label": "Blue", "description": "as the sea"},
+    ]
+    asked = {"question": "Which color?", "header": "Color", "options": options}
+    with served(claude_cli, tmp_path) as url:
+        page.goto(f"{url}/?session=s")
+        questions = json.dumps({"questions": [{**asked, "multiSelect": False}]})
+        ask(page, f"tool: AskUserQuestion {questions}")
+        card = page.locator("arp-choices")
+        expect(card).to_contain_text("as the sea")
+        expect(page.locator(".arp-permission")).to_have_count(0)
+        card.get_by_role("button", name="Something else…").click()
+        page.locator("arp-text-input input").fill("a dark green")
+        page.keyboard.press("Enter")
+        becomes(
+            lambda: '"Which color?"="a dark green"' in (model_server.last_tool_result() or ""), True
+        )
+        expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     becomes(lambda: len(clis.processes_of(claude_cli)), 0)

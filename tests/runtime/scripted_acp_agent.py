@@ -302,7 +302,10 @@ def main() -> None:
             open_session(message["id"], method, params)
         elif method == "session/prompt":
             is_cancelled = False
-            reason = SCENARIOS[params["prompt"][0]["text"]]()
+            text = params["prompt"][0]["text"]
+            if text not in SCENARIOS:
+                log({"prompt": text})
+            reason = SCENARIOS.get(text, echo)()
             send(id=message["id"], result={"stopReason": reason})
         else:
             result = answered(method, params)

@@ -15,6 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
+from arp import App, connect
+from arp.client.client import ArpClient
+from arp.protocol.messages import Permission
 from arp.runtime import types as ari
 from arp.runtime.acp import AcpRuntime
 from arp.runtime.errors import (
@@ -31,6 +34,7 @@ from tests.runtime.caller import Caller, asks, kinds, merged, only, text_of
 from tests.runtime.clis import Cli, processes_of
 from tests.runtime.model_server import ModelServer
 from tests.runtime.test_clis import PIXEL
+from tests.serving import serving
 from tests.waiting import becomes
 
 ALLOW = ari.PermissionResponse("allow")
@@ -608,3 +612,52 @@ async def test_the_errors_are_of_ari(scripted: Scripted) -> None:
     runtime = scripted(capabilities={"sessionCapabilities": {"list": {}}}, stored=[7])
     with pytest.raises(AriError, match="does not answer as ACP says"):
         await runtime.list_sessions(ari.ListSessionsRequest())
+
+
+@asynccontextmanager
+async def on_a_screen(runtime: AcpRuntime, tmp_path: Path) -> AsyncIterator[ArpClient]:
+    """Serve a runtime, and connect a renderer to it."""
+    app = App(ledger=f"sqlite:{tmp_path}/ledger.db")
+    app.runtime(runtime)
+    with serving(app) as server:
+        async with asyncio.timeout(30), connect(server.http, session_id="s") as client:
+            yield client
+
+
+async def permission(client: ArpClient) -> Permission:
+    """Return what is asked first."""
+    events = client.events()
+    while not (found := [p for t in client.screen.turns.values() for p in t.permissions.values()]):
+        await anext(events)
+    return found[0]
+
+
+async def test_reason_of_a_denial_is_the_next_message(
+    scripted: Callable[..., AcpRuntime], tmp_path: Path
+) -> None:
+    """ACP has no place for it in the answer to a permission."""
+    runtime = scripted()
+    async with on_a_screen(runtime, tmp_path) as client:
+        await client.send_text("unannounced")
+        await client.send_permission(await permission(client), False, reason="push it later")
+        turn = await client.turn_done()
+        told = [line["prompt"] for line in logged(runtime) if "prompt" in line]
+        assert told == ["I have denied 'execute: git push': push it later"]
+        assert client.screen.text(turn.id) == "donehello"
+
+
+async def test_permission_that_the_agent_does_not_offer_is_a_denial_that_is_shown(
+    scripted: Callable[..., AcpRuntime], tmp_path: Path
+) -> None:
+    runtime = scripted()
+    async with on_a_screen(runtime, tmp_path) as client:
+        await client.send_text("only_always")
+        await client.send_permission(await permission(client), True)
+        turn = await client.turn_done()
+        assert turn.status == "completed"
+        shown = [
+            one.props["content"] for one in client.screen.output(turn.id) if one.type == "text"
+        ]
+        assert len(shown) == 1
+        assert shown[0].startswith("Nothing ran: response.rule_id: the agent offers no permission")
+        assert {"outcome": {"outcome": "cancelled"}} in logged(runtime)

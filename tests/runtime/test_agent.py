@@ -13,6 +13,7 @@ from websockets.asyncio.client import connect as websocket
 
 from arp import App, connect
 from arp.client.client import ArpClient
+from arp.protocol.components import Component
 from arp.runtime import types as ari
 from arp.runtime.agent import RuntimeLimits, RuntimeOffers
 from arp.runtime.errors import Unavailable
@@ -98,6 +99,37 @@ async def test_what_runs_is_what_was_approved(tmp_path: Path) -> None:
         assert answers[-1].response == ari.PermissionResponse("allow", rule_id="git")
 
 
+async def test_of_several_rules_the_person_chooses_one(tmp_path: Path) -> None:
+    rules = (RULE, ari.PermissionRule("all", "every command", "always"))
+    steps: list[Step] = [Uses("shell", {"command": "rm a"}, "removed", asks=True, rules=rules)]
+    async with shown({"go": steps}, tmp_path) as (client, fake, _):
+        for taken in ("every command", "Nothing more than this call"):
+            await client.send_text("go")
+            (component,) = await until(client, lambda: asked(client))
+            permission = asked(client)[component]
+            assert permission.session_rule == (
+                "One of these, which you choose next: git commands; every command"
+            )
+            await client.send_permission(permission, True, scope="session")
+            (choices,) = await until(client, lambda: open_choices(client))
+            labels = ["git commands", "every command", "Nothing more than this call"]
+            assert choices.props["options"] == labels
+            assert len(fake.ran) == (taken != "every command"), "it runs when the rule is chosen"
+            await client.send_selection([taken], source=choices.id)
+            await client.turn_done()
+        answers = [one for name, one in fake.called if name == "respond_permission"]
+        assert [one.response.rule_id for one in answers if hasattr(one, "response")] == ["all", ""]
+
+
+def open_choices(client: ArpClient) -> list[Component]:
+    return [
+        one
+        for turn in client.screen.turns
+        for one in client.screen.output(turn)
+        if one.type == "choices" and one.props["state"] == "open"
+    ]
+
+
 async def test_denial_reaches_the_agent_with_its_reason(tmp_path: Path) -> None:
     steps: list[Step] = [Uses("shell", {"command": "rm a"}, asks=True), Says("Then not.")]
     async with shown({"go": steps}, tmp_path) as (client, fake, _):
@@ -108,6 +140,134 @@ async def test_denial_reaches_the_agent_with_its_reason(tmp_path: Path) -> None:
         assert turn.tools[0].ok is False
         assert turn.tools[0].error == "keep it"
         assert fake.ran == []
+
+
+async def test_reason_of_a_denial_follows_where_a_denial_carries_none(tmp_path: Path) -> None:
+    denied = Uses("shell", {"command": "rm a"}, asks=True, takes_message=False)
+    async with shown({"go": [denied]}, tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        (component,) = await until(client, lambda: asked(client))
+        await client.send_action("deny", {"reason": "keep it"}, source=component)
+        turn = await client.turn_done()
+        assert turn.status == "completed"
+        sent = [one for name, one in fake.called if name == "send_message"]
+        assert [one.message.content for one in sent if isinstance(one, ari.SendMessageRequest)] == [
+            "go",
+            "I have denied 'shell: rm a': keep it",
+        ]
+        assert fake.ran == []
+        assert "You said: I have denied" in client.screen.text(turn.id)
+        assert texts(client, turn.id) == ["fake was told: keep it"]
+        denials = [one for name, one in fake.called if name == "respond_permission"]
+        assert isinstance(denials[0], ari.RespondPermissionRequest)
+        assert denials[0].response == ari.PermissionResponse("deny")
+
+
+async def test_denied_again_is_told_again(tmp_path: Path) -> None:
+    denied = Uses("shell", {"command": "rm a"}, asks=True, takes_message=False)
+    follows = "I have denied 'shell: rm a': keep it"
+    script: dict[str, list[Step]] = {"go": [denied], follows: [denied]}
+    async with shown(script, tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        for reason in ("keep it", "I said no"):
+            (component,) = await until(client, lambda: asked(client))
+            await client.send_action("deny", {"reason": reason}, source=component)
+            await until(client, lambda: not asked(client))
+        turn = await client.turn_done()
+        assert texts(client, turn.id) == ["fake was told: keep it", "fake was told: I said no"]
+        assert fake.calls("send_message") == 3
+
+
+async def test_reason_that_cannot_follow_is_shown_as_not_told(tmp_path: Path) -> None:
+    denied = Uses("shell", {"command": "rm a"}, asks=True, takes_message=False)
+    script: dict[str, list[Step]] = {"go": [denied, Fails(Unavailable("no model"))]}
+    async with shown(script, tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        (component,) = await until(client, lambda: asked(client))
+        await client.send_action("deny", {"reason": "keep it"}, source=component)
+        turn = await client.turn_done()
+        assert turn.status == "failed"
+        assert texts(client, turn.id) == ["fake was not told: keep it"]
+        assert fake.calls("send_message") == 1
+
+
+async def test_retry_is_a_card_until_the_model_answers_and_then_a_line(tmp_path: Path) -> None:
+    again = Tells(ari.Lifecycle.RETRYING, details={"attempt": 1, "delay_ms": 2000})
+    other = Tells(ari.Lifecycle.RETRYING, "busy", {"attempt": 2, "http_status": 529})
+    steps: list[Step] = [again, other, Waits(), Says("Here I am.")]
+    async with shown({"go": steps}, tmp_path) as (client, fake, server):
+        await client.send_text("go")
+        (card,) = await until(client, lambda: cards(client, "Retry 2"))
+        assert card.type == "status-card"
+        told = "The model answered 529; it is asked again.\nbusy"
+        assert (card.props["status"], card.props["message"]) == ("warning", told)
+        server.call(fake.proceed)
+        turn = await client.turn_done()
+        (line,) = client.screen.output(turn.id)
+        assert (line.id, line.type) == (card.id, "text")
+        assert line.props["content"] == "The model answered after 2 retries."
+        async with connect(server.http, session_id="s") as other_screen:
+            await until(other_screen, lambda: other_screen.screen.turns)
+            assert texts(other_screen, turn.id) == ["The model answered after 2 retries."]
+
+
+async def test_retries_that_fail_end_as_a_line_too(tmp_path: Path) -> None:
+    again = Tells(ari.Lifecycle.RETRYING)
+    script: dict[str, list[Step]] = {"go": [again, Fails(Unavailable("overloaded"))]}
+    async with shown(script, tmp_path) as (client, _, _):
+        turn = await client.ask("go")
+        assert texts(client, turn.id) == ["No answer after 1 retry."]
+        assert [error.error for error in turn.errors] == ["fake: overloaded"]
+
+
+async def test_file_that_the_runtime_does_not_take_is_named(tmp_path: Path) -> None:
+    async with shown({}, tmp_path) as (client, fake, _):
+        fake.part_types = frozenset({"text", "image"})  # type: ignore[misc]  # of this one alone
+        sent = await client.send_files([("a.png", b"\x89PNG"), ("b.pdf", b"%PDF-1.7")], "look")
+        turn = await client.turn_done(await client.turn_of(sent))
+        (error,) = turn.errors
+        assert error.error == (
+            "fake: the file 'b.pdf' (application/pdf) was not sent: "
+            "file parts cannot be taken, only image, text"
+        )
+        sent = await client.send_files([("a.png", b"\x89PNG")], "look")
+        assert (await client.turn_done(await client.turn_of(sent))).status == "completed"
+        message = [one for name, one in fake.called if name == "send_message"][-1]
+        assert isinstance(message, ari.SendMessageRequest)
+        (part,) = message.message.parts
+        assert (part.type, part.name, part.data) == ("image", "a.png", b"\x89PNG")
+
+
+async def test_switches_survive_a_restart(tmp_path: Path) -> None:
+    offers = RuntimeOffers(models=("fake-1", "fake-2"), providers=("here", "there"))
+    async with shown({}, tmp_path, offers=offers) as (client, _, _):
+        await client.ask("one")
+        await client.ask("/model fake-2")
+        await client.ask("/provider there")
+    async with shown({}, tmp_path, offers=offers) as (client, fake, _):
+        await client.ask("two")
+        (session_id,) = kept(fake)
+        native = fake.native_session(session_id)
+        assert (native.model, native.provider) == ("fake-2", "there")
+    async with shown({}, tmp_path, offers=RuntimeOffers(models=("fake-1",))) as (client, fake, _):
+        await client.ask("three")
+        native = fake.native_session(session_id)
+        assert (native.model, native.provider) == ("", ""), "what is not offered is not taken"
+
+
+def cards(client: ArpClient, title: str) -> list[Component]:
+    """Return the components with a title."""
+    return [
+        one
+        for turn in client.screen.turns
+        for one in client.screen.output(turn)
+        if one.props.get("title") == title
+    ]
+
+
+def texts(client: ArpClient, turn_id: str) -> list[str]:
+    """Return the contents of the text components."""
+    return [one.props["content"] for one in client.screen.output(turn_id) if one.type == "text"]
 
 
 async def test_two_permissions_at_once(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
+from arp import App, connect
 from arp.runtime import types as ari
 from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime, usual_environment
 from arp.runtime.claude_messages import MessageReader
@@ -45,6 +46,7 @@ from tests.runtime.caller import Caller, asks, kinds, merged, only, text_of
 from tests.runtime.clis import Cli
 from tests.runtime.model_script import Text
 from tests.runtime.model_server import ModelServer
+from tests.serving import serving
 
 ALLOW = ari.PermissionResponse("allow")
 PNG = base64.b64decode(
@@ -309,6 +311,24 @@ async def test_question_of_the_agent_is_answered_by_changed_input(
     )
     await caller.until(lambda event: event.done)
     assert "Blue" in (model_server.last_tool_result() or "")
+
+
+async def test_files_of_a_screen(claude_cli: Cli, tmp_path: Path) -> None:
+    app = App(ledger=f"sqlite:{tmp_path}/ledger.db")
+    app.runtime(runtime_of(claude_cli), session=ari.CreateSessionRequest(model="fake-1"))
+    with serving(app) as server:
+        async with connect(server.http, session_id="s") as client:
+            files = [("dot.png", PNG), ("notes.txt", b"Remember the milk.")]
+            turn = await client.turn_done(
+                await client.turn_of(await client.send_files(files, "hello"))
+            )
+            said = client.screen.text(turn.id)
+            assert f"I received image/png, {len(PNG)} bytes." in said
+            assert "I received text/plain" in said
+            sent = await client.send_files([("a.zip", b"PK\x03\x04")], "hello")
+            turn = await client.turn_done(await client.turn_of(sent))
+            (error,) = turn.errors
+            assert error.error.startswith("claude-code: the file 'a.zip' (application/zip) was not")
 
 
 async def test_todo_list_is_a_plan(claude_cli: Cli) -> None:

@@ -15,7 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
+from arp import App, connect
+from arp.client.client import ArpClient
 from arp.runtime import types as ari
+from arp.runtime.agent import RuntimeOffers
 from arp.runtime.codex import CodexRuntime
 from arp.runtime.errors import (
     AriCode,
@@ -31,6 +34,7 @@ from tests.runtime import mcp_server
 from tests.runtime.clis import Cli
 from tests.runtime.model_script import HELLO, INPUT_TOKENS, THINKING, THOUGHT, WORKED, WRITTEN
 from tests.runtime.model_server import ModelServer
+from tests.serving import serving
 
 WITHIN_S = 30.0
 
@@ -603,6 +607,76 @@ async def test_provider_is_switched(codex_cli: Cli, model_server: ModelServer) -
         assert answer.provider == "second"
         other = await created(runtime, provider="second")
         assert other.about.provider == "second"
+
+
+async def test_provider_is_switched_from_a_screen(
+    codex_cli: Cli, model_server: ModelServer, tmp_path: Path
+) -> None:
+    config = config_of(codex_cli)
+    first = config.read_text()
+    second = first[first.index("[model_providers.fake]") :].replace(".fake]", ".second]")
+    config.write_text(f'{first}\n{second}http_headers = {{ x-provider = "second" }}\n')
+
+    def provider() -> str | None:
+        return model_server.requests[-1].headers.get("x-provider")
+
+    def app() -> App:
+        made = App(ledger=f"sqlite:{tmp_path}/ledger.db")
+        runtime = CodexRuntime(
+            environment=codex_cli.environment, cwd=codex_cli.cwd, program=codex_cli.program
+        )
+        made.runtime(runtime, offers=RuntimeOffers(providers=("fake", "second")))
+        return made
+
+    async def ask(client: ArpClient, text: str) -> str:
+        turn = await client.ask(text)
+        assert [error.error for error in turn.errors] == []
+        return client.screen.text(turn.id)
+
+    with serving(app()) as server:
+        async with asyncio.timeout(WITHIN_S), connect(server.http, session_id="s") as client:
+            # Before anything was said: Codex has stored nothing of the thread yet.
+            assert await ask(client, "/provider second") == "The provider is now second."
+            assert await ask(client, "hello") == HELLO
+            assert provider() == "second"
+            assert await ask(client, "/provider fake") == "The provider is now fake."
+            assert await ask(client, "hello") == HELLO
+            assert provider() is None
+            assert await ask(client, "/provider second") == "The provider is now second."
+            (command,) = [one for one in client.commands if one.name == "provider"]
+            assert [(one.value, one.current) for one in command.choices] == [
+                ("fake", False),
+                ("second", True),
+            ]
+            refused = await ask(client, "/provider openai")
+            assert refused == "There is no provider 'openai' here; choose one of: fake, second."
+    with serving(app()) as server:
+        async with asyncio.timeout(WITHIN_S), connect(server.http, session_id="s") as client:
+            assert await ask(client, "hello") == HELLO
+            assert provider() == "second", "the restart has lost what was chosen"
+            told = model_server.what_the_model_was_told()
+            assert told == ["hello", "hello", "hello"]
+
+
+async def test_files_of_a_screen(codex_cli: Cli, model_server: ModelServer, tmp_path: Path) -> None:
+    app = App(ledger=f"sqlite:{tmp_path}/ledger.db")
+    app.runtime(
+        CodexRuntime(
+            environment=codex_cli.environment, cwd=codex_cli.cwd, program=codex_cli.program
+        )
+    )
+    with serving(app) as server:
+        async with asyncio.timeout(WITHIN_S), connect(server.http, session_id="s") as client:
+            sent = await client.send_files([("dot.png", PNG)], "hello")
+            turn = await client.turn_done(await client.turn_of(sent))
+            assert "I received image/png" in client.screen.text(turn.id)
+            sent = await client.send_files([("a.pdf", b"%PDF-1.7")], "hello")
+            turn = await client.turn_done(await client.turn_of(sent))
+            (error,) = turn.errors
+            assert error.error == (
+                "codex: the file 'a.pdf' (application/pdf) was not sent: "
+                "file parts cannot be taken, only image, text"
+            )
 
 
 async def test_switched_provider_keeps_tools_instructions_and_mode(
