@@ -63,6 +63,8 @@ BUSY_TRIES = 3
 """Turns of the runtime's own that a message waits for."""
 OWN_TURN = "Goes on by itself."
 """The input of a turn that the runtime begins, as the screens show it beside the runtime's name."""
+SWITCHES = ("model", "mode", "provider")
+"""What users may switch, and the names of the commands for it."""
 RULE = "runtime-permission"
 """The rule by which a person is asked, in facts."""
 WHICH_RULE = "What may run without asking again?"
@@ -169,7 +171,7 @@ class RuntimeAgent:
         if turn.origin is not None and turn.origin == self.name:
             await self._play_own(turn, link)
             return
-        if turn.command in ("model", "mode", "provider") and await self._switched(turn, link):
+        if turn.command in SWITCHES and await self._switched(turn, link):
             return
         message = await self._message(turn, link)
         if message is None:
@@ -374,7 +376,7 @@ class RuntimeAgent:
             text = _answered_late(turn)
         if not text and not parts:
             return None
-        past = [] if link.turn_ids else turn.history(MAX_TOLD)
+        past = [] if link.turn_ids else _without_switches(turn.history(MAX_TOLD))
         if past:
             before = "\n\n".join(f"{role}: {said}" for role, said in past)
             text = f"The conversation so far:\n\n{before}\n\nNow the user says:\n\n{text}"
@@ -847,6 +849,18 @@ def _answered_late(turn: Turn) -> str:
     reason = payload.get("reason") if isinstance(payload, dict) else None
     because = f": {reason}" if isinstance(reason, str) and reason else "."
     return f"Your work was interrupted. The user denies what you asked for last{because}"
+
+
+def _without_switches(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return what was said without what was for us: `/model x`, and what we answered."""
+    kept: list[tuple[str, str]] = []
+    is_ours = False
+    for role, said in history:
+        if role == "user":
+            is_ours = said.split(maxsplit=1)[:1] in [[f"/{name}"] for name in SWITCHES]
+        if not is_ours:
+            kept.append((role, said))
+    return kept
 
 
 def _about_file(turn: Turn, name: str, refused: InvalidArgument) -> AriError:

@@ -118,7 +118,9 @@ async def test_of_several_rules_the_person_chooses_one(tmp_path: Path) -> None:
             await client.send_selection([taken], source=choices.id)
             await client.turn_done()
         answers = [one for name, one in fake.called if name == "respond_permission"]
-        assert [one.response.rule_id for one in answers if hasattr(one, "response")] == ["all", ""]
+        assert [
+            one.response.rule_id for one in answers if isinstance(one, ari.RespondPermissionRequest)
+        ] == ["all", ""]
 
 
 def open_choices(client: ArpClient) -> list[Component]:
@@ -156,8 +158,10 @@ async def test_reason_of_a_denial_follows_where_a_denial_carries_none(tmp_path: 
             "I have denied 'shell: rm a': keep it",
         ]
         assert fake.ran == []
-        assert "You said: I have denied" in client.screen.text(turn.id)
-        assert texts(client, turn.id) == ["fake was told: keep it"]
+        assert texts(client, turn.id) == [
+            "fake was told: keep it",
+            "You said: I have denied 'shell: rm a': keep it",
+        ]
         denials = [one for name, one in fake.called if name == "respond_permission"]
         assert isinstance(denials[0], ari.RespondPermissionRequest)
         assert denials[0].response == ari.PermissionResponse("deny")
@@ -174,7 +178,7 @@ async def test_denied_again_is_told_again(tmp_path: Path) -> None:
             await client.send_action("deny", {"reason": reason}, source=component)
             await until(client, lambda: not asked(client))
         turn = await client.turn_done()
-        assert texts(client, turn.id) == ["fake was told: keep it", "fake was told: I said no"]
+        assert texts(client, turn.id)[:2] == ["fake was told: keep it", "fake was told: I said no"]
         assert fake.calls("send_message") == 3
 
 
@@ -203,12 +207,12 @@ async def test_retry_is_a_card_until_the_model_answers_and_then_a_line(tmp_path:
         assert (card.props["status"], card.props["message"]) == ("warning", told)
         server.call(fake.proceed)
         turn = await client.turn_done()
-        (line,) = client.screen.output(turn.id)
+        line, _ = client.screen.output(turn.id)
         assert (line.id, line.type) == (card.id, "text")
         assert line.props["content"] == "The model answered after 2 retries."
         async with connect(server.http, session_id="s") as other_screen:
             await until(other_screen, lambda: other_screen.screen.turns)
-            assert texts(other_screen, turn.id) == ["The model answered after 2 retries."]
+            assert texts(other_screen, turn.id) == [line.props["content"], "Here I am."]
 
 
 async def test_retries_that_fail_end_as_a_line_too(tmp_path: Path) -> None:

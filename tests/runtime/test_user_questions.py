@@ -12,6 +12,7 @@ from arp import App, connect
 from arp.client.client import ArpClient
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import RendererCapabilities
 from arp.runtime import types as ari
 from arp.runtime.claude_code import ClaudeCodeRuntime
 from arp.runtime.codex import CodexRuntime
@@ -71,6 +72,11 @@ async def question(client: ArpClient, component_type: str) -> Component:
     return found[0]
 
 
+def words(client: ArpClient, turn_id: str) -> str:
+    """Return all that a turn shows in a renderer of text."""
+    return "\n".join(str(one.props.get("content")) for one in client.screen.output(turn_id))
+
+
 def asking(tool_input: JsonObject) -> dict[str, list[Step]]:
     return {"go": [Uses("ask", tool_input, "heard", asks=True, kind=QUESTION), Says("Done.")]}
 
@@ -100,14 +106,23 @@ async def test_question_is_shown_with_its_options_and_answered(tmp_path: Path) -
         assert client.screen.text(turn.id) == "Done."
 
 
-async def test_question_is_answered_by_typed_text(tmp_path: Path) -> None:
-    """As in a renderer that shows it as text alone."""
-    async with shown(asking({"questions": [COLOR]}), tmp_path) as (client, fake, _):
-        await client.send_text("go")
-        await question(client, "choices")
-        await client.send_text("2")
-        await client.turn_done()
-        assert fake.ran[0][1]["answers"] == {"Which color?": "Blue"}
+async def test_question_is_answered_in_plain_text(tmp_path: Path) -> None:
+    plain = RendererCapabilities(["text"])
+    async with shown(asking({"questions": [COLOR]}), tmp_path) as (client, fake, server):
+        async with connect(server.http, session_id="s", capabilities=plain) as reader:
+            await client.send_text("go")
+            await until(reader, lambda: [t for t in reader.screen.turns if words(reader, t)])
+            (turn_id,) = reader.screen.turns
+            asked_as = words(reader, turn_id)
+            assert asked_as.startswith(
+                "Which color?\n1. Red: as a rose\n2. Blue: as the sea\n3. Something else…\n"
+                "4. Do not answer\n"
+            )
+            await reader.send_text("3")
+            await until(reader, lambda: words(reader, turn_id).count("Which color?") == 2)
+            await reader.send_text("a dark green")
+            await client.turn_done()
+        assert fake.ran[0][1]["answers"] == {"Which color?": "a dark green"}
 
 
 async def test_question_that_is_declined_is_a_denial(tmp_path: Path) -> None:
