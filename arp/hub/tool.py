@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -38,6 +38,9 @@ MAX_RULE: Final = 1_000
 
 MAX_TIMEOUT_S: Final = 30 * 24 * 3600
 """A month: longer than any turn runs, and every clock can hold it."""
+
+RECHECK: Final = "second-look"
+"""The policy by which a yes does not count, in facts."""
 
 SALT_BYTES: Final = 16
 """Before an input with a secret, in its digest: as many as no one can try."""
@@ -92,6 +95,15 @@ class Approval(Struct, frozen=True):
         return self.allowed and _as_json(value) == encoded(self.args).decode()
 
 
+class SecondLook(Struct, frozen=True):
+    """What was found when somebody had said yes, before that counts."""
+
+    refusal: str = ""
+    """Why the answer does not count: what was shown is not what is there now."""
+    files: list[JsonObject] | None = None
+    """The files of it, for the ledger, where they are not those that were shown."""
+
+
 class PermissionOptions(TypedDict, total=False):
     """How a tool asks for permission; `None` is as if it were absent."""
 
@@ -108,6 +120,11 @@ class PermissionOptions(TypedDict, total=False):
     approve what they do not see."""
     timeout_s: float | None
     """After so many seconds the question is over, on all renderers; absent: when the turn ends."""
+    files: list[JsonObject] | None
+    """The files that the input names, for the ledger: `path`, `bytes`, `sha256`."""
+    recheck: Callable[[Approval], Awaitable[SecondLook]] | None
+    """Called with a yes before it counts: what the input refers to may have changed since. With
+    `session_rule` only where `keeps_grant` is `False`, as a grant would not be looked at again."""
     message: str | None
     """As in `turn.confirm`, like all that follow."""
     confirm_label: str | None
@@ -115,7 +132,9 @@ class PermissionOptions(TypedDict, total=False):
     destructive: bool | None
 
 
-_NO_PROPS: Final = frozenset(("reason", "session_rule", "keeps_grant", "editable", "timeout_s"))
+_NO_PROPS: Final = frozenset(
+    ("reason", "session_rule", "keeps_grant", "editable", "timeout_s", "files", "recheck")
+)
 """Of the options, what is not for the `confirm` that asks."""
 
 
@@ -288,6 +307,7 @@ class ToolCall:
             sessionRule=about.session_rule,
             editable=about.editable or None,
             expiresAt=about.expires_at,
+            files=options.get("files") or None,
         )
         ids = {**self._ids, "request_id": permission.request_id or ""}
         about = msgspec.structs.replace(about, ids=ids)
@@ -299,11 +319,20 @@ class ToolCall:
         question = Component("", "confirm", {"title": title, **props})
         try:
             answer = await self._host.ask(question, about, expires_at=expires_at)
+            approval = self._meant(shown, answer)
+            recheck = options.get("recheck")
+            found = SecondLook()
+            if recheck is not None and approval.allowed:
+                found = await recheck(approval)
         except BaseException:
             with suppress(SurfaceDestroyed):
                 permission.unanswered("cancelled", digest=shown.digest)
             raise
-        return self._answered(permission, shown, answer)
+        return self._answered(permission, approval, found)
+
+    def hides(self, text: str) -> bool:
+        """Return whether a text has a secret, of which facts and screens have a mark only."""
+        return bool(self._session.log.redactor.clean(text)[1])
 
     def _as_shown(self, text: str) -> Approval:
         """Return what becomes of an input that nobody has approved yet."""
@@ -318,6 +347,9 @@ class ToolCall:
         if editable and not isinstance(shown.args, dict):
             raise ValueError("editable: only an input that is an object can be edited")
         session_rule, timeout_s = options.get("session_rule"), options.get("timeout_s")
+        keeps_grant = session_rule is not None and options.get("keeps_grant", True)
+        if keeps_grant and options.get("recheck") is not None:
+            raise ValueError("recheck: a session_rule with it needs keeps_grant=False")
         expires_at = None if timeout_s is None else time.time() + _seconds(timeout_s)
         about = ToolUse(
             self.name,
@@ -331,34 +363,45 @@ class ToolCall:
         )
         return about, expires_at
 
-    def _answered(
-        self, permission: RecordedPermission, shown: Approval, answer: JsonObject | None
-    ) -> Approval:
-        """Record an answer to a question about an input, and return what it means."""
+    def _meant(self, shown: Approval, answer: JsonObject | None) -> Approval:
+        """Return what an answer to a question about an input means."""
         said: JsonObject = (answer or {}).get("payload", {})
         if answer is None:
-            self.denial = "nobody answered in time"
-            permission.unanswered("expired", digest=shown.digest)
-            return msgspec.structs.replace(shown, reason=self.denial)
+            return msgspec.structs.replace(shown, reason="nobody answered in time")
         if answer["action"] != "confirm":
-            self.denial = said.get("reason", "")
-            reason = self.denial or None
-            permission.denied("person", "user", digest=shown.digest, reason=reason)
-            return msgspec.structs.replace(shown, decision="deny", reason=self.denial)
+            return msgspec.structs.replace(shown, decision="deny", reason=said.get("reason", ""))
         approval, edited = shown, said.get("updated_input")
         if edited is not None and encoded(edited) != encoded(shown.args):
             approval = self._as_shown(encoded(edited).decode())
         is_edited, scope = approval is not shown, said.get("scope", "once")
-        permission.allowed(scope=scope, digest=approval.digest, edited=is_edited)
-        self.approval = msgspec.structs.replace(
-            approval, decision="allow", scope=scope, edited=is_edited
-        )
-        return self.approval
+        return msgspec.structs.replace(approval, decision="allow", scope=scope, edited=is_edited)
+
+    def _answered(
+        self, permission: RecordedPermission, approval: Approval, found: SecondLook
+    ) -> Approval:
+        """Record what an answer means, and return it."""
+        digest = approval.digest
+        if found.refusal:
+            approval = msgspec.structs.replace(
+                approval, decision="deny", scope=None, reason=found.refusal
+            )
+        self.denial = approval.reason
+        if approval.decision == "expired":
+            permission.unanswered("expired", digest=digest)
+        elif found.refusal:
+            permission.refused(RECHECK, found.refusal, digest=digest, files=found.files)
+        elif approval.decision == "deny":
+            reason = approval.reason or None
+            permission.denied("person", "user", digest=digest, reason=reason)
+        else:
+            self.approval = approval
+            more = {"edited": True} if approval.edited else {}
+            permission.allowed(scope=approval.scope, digest=digest, files=found.files, **more)
+        return approval
 
     def _salt(self, text: str) -> bytes:
         """Return what goes before an input in its digest: random bytes if it holds a secret."""
-        _, found = self._session.log.redactor.clean(text)
-        return secrets.token_bytes(SALT_BYTES) if found else b""
+        return secrets.token_bytes(SALT_BYTES) if self.hides(text) else b""
 
     async def _settle(self) -> None:
         """Keep a large result beside the ledger. Safe to cancel: the result is lost then."""

@@ -87,9 +87,11 @@ ROWS: Final[dict[str, str]] = {
     ),
     "action.resolved": "decision resumes answer? input? grant?",
     "permission.evaluated": "tool decision:verdict decidedBy scope? digest? @requestId",
-    "permission.requested": "tool reason? digest? sessionRule? editable? expiresAt? @requestId",
+    "permission.requested": (
+        "tool reason? digest? files? sessionRule? editable? expiresAt? @requestId"
+    ),
     "permission.resolved": (
-        "tool decision:resolution deniedBy? scope? digest? edited? reason? @requestId"
+        "tool decision:resolution deniedBy? scope? digest? files? edited? reason? @requestId"
     ),
     "sandbox.applied": "sandbox mode? network? readable? writable?",
     "sandbox.violation": "sandbox operation target?",

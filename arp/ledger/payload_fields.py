@@ -64,6 +64,16 @@ class Finding(Struct, frozen=True):
     count: Ordinal
 
 
+class ApprovedFile(Struct, frozen=True, omit_defaults=True):
+    """A file that the input of a permission names."""
+
+    path: Name
+    """Behind all links."""
+    bytes: Count
+    sha256: Sha256 | None = None
+    """Of its content; absent: it is too large, cannot be read, or holds a secret."""
+
+
 class Verification(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What a check of an export found."""
 
@@ -195,6 +205,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "failedModel": (Name, "The model that could not be used."),
     "features": (list[str], "Features of a renderer."),
     "file": (JsonObject, "A file that the agent saved: `id`, `name`, `size`, `mime`, `sha256`."),
+    "files": (
+        list[ApprovedFile],
+        "Files that the input of a permission names: `path`, `bytes`, `sha256`.",
+    ),
     "findings": (list[Finding], "Secrets that were removed: the rules and how often each matched."),
     "finishReason": (str, "Why a model stopped, in the provider's words."),
     "fraction": (Share, "Progress from 0 to 1."),

@@ -382,7 +382,12 @@ class RecordedPermission(Entity):
         self._record("requested", reason=reason, **asked)
 
     def allowed(
-        self, *, scope: Scope | None = None, digest: str | None = None, edited: bool = False
+        self,
+        *,
+        scope: Scope | None = None,
+        digest: str | None = None,
+        edited: bool = False,
+        files: list[JsonObject] | None = None,
     ) -> None:
         """Record that it was given.
 
@@ -390,9 +395,25 @@ class RecordedPermission(Entity):
             scope: How far it goes.
             digest: Of the input that was approved.
             edited: It is another input than the one that was shown.
+            files: That it names, where they are not those that were shown.
         """
         more = {"edited": True} if edited else {}
-        self._record("resolved", decision="allow", scope=scope, digest=digest, **more)
+        self._record("resolved", decision="allow", scope=scope, digest=digest, files=files, **more)
+
+    def refused(
+        self, policy: str, reason: str, *, digest: str, files: list[JsonObject] | None
+    ) -> None:
+        """Record that a person gave it, and that a policy of the host did not let it count.
+
+        Args:
+            policy: Its name.
+            reason: Why.
+            digest: Of the input that was approved.
+            files: That it names, as they are now.
+        """
+        by = Authority("hostPolicy", policy)
+        told = {"digest": digest, "reason": reason, "files": files}
+        self._record("resolved", decision="deny", deniedBy=by, **told)
 
     def denied(
         self,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from arp.hub.tool import MAX_RULE, ToolCall, ToolFailed
+from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, ToolFailed
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
@@ -33,6 +33,8 @@ from arp.runtime.errors import (
     NotFound,
     Unavailable,
 )
+from arp.runtime.named_files import FileBinding
+from arp.runtime.remote import RemoteRuntime
 from arp.runtime.services import (
     CommandManager,
     EventSubscription,
@@ -108,6 +110,8 @@ class LinkedSession:
         self.session_id = session_id
         self.cursor = cursor
         """The last event that was shown."""
+        self.cwd = ""
+        """Where its agent works; empty: on another machine, or nobody knows."""
         self.turn_ids: list[str] = []
         """The turns of ARP that the runtime knows."""
         self.watcher: asyncio.Task[None] | None = None
@@ -276,6 +280,7 @@ class RuntimeAgent:
 
     async def _keep(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
         turn.cache[STATE_KEY] = link
+        link.cwd = "" if isinstance(self.runtime, RemoteRuntime) else session.cwd
         known = turn.state.get(STATE_KEY)
         switched = known.get("switched") if isinstance(known, dict) else None
         turn.state[STATE_KEY] = {
@@ -513,6 +518,10 @@ class RuntimeTurn:
         self.calls: dict[str, ToolCall] = {}
         self.inputs: dict[str, ari.Event] = {}
         self.asking: dict[str, asyncio.Task[None]] = {}
+        self.looking = asyncio.Lock()
+        """Held while files are looked at: questions come in the order of their requests."""
+        self.refused: dict[str, str] = {}
+        """Why a call was not run although it was allowed, by its id."""
         self.plan = ""
         self.retry = ""
         self.retries = 0
@@ -582,8 +591,9 @@ class RuntimeTurn:
         if call is None or begun is None:
             return
         self._record_process(call, begun, event)
+        refused = self.refused.pop(event.tool_call_id, "")
         if event.is_error:
-            call.failed(event.content or "failed")
+            call.failed(refused or event.content or "failed")
         else:
             await call.done(event.content)
         self._show_output(begun, event)
@@ -645,7 +655,19 @@ class RuntimeTurn:
         """Ask a person whether a tool may run: what it runs is what was approved."""
         rules = {one.label: one for one in request.rules if len(one.label) <= MAX_RULE}
         title = f"{request.tool_name}: {request.tool_input_summary}".rstrip(": ")
-        approval = await self.calls[request.tool_call_id].ask_permission(
+        call = self.calls[request.tool_call_id]
+        binding = FileBinding(request, self.link.cwd, call.hides)
+        rule: ari.PermissionRule | None = None
+
+        async def still_fits(approval: Approval) -> SecondLook:
+            nonlocal rule
+            if approval.scope == "session":
+                rule = await self._rule(rules)
+            return await binding.again(approval)
+
+        async with self.looking:
+            files = await binding.look()
+        approval = await call.ask_permission(
             title,
             rule=RULE,
             reason=request.message or None,
@@ -654,10 +676,13 @@ class RuntimeTurn:
             keeps_grant=False,
             editable=request.takes_updated_input,
             timeout_s=_seconds_until(request),
+            files=files,
+            recheck=still_fits,
             message=request.message or None,
         )
+        if binding.refusal:
+            self.refused[request.tool_call_id] = binding.refusal
         if approval.allowed:
-            rule = await self._rule(rules) if approval.scope == "session" else None
             return ari.PermissionResponse(
                 "allow",
                 updated_input=approval.updated_input,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from arp import Turn, ui
-from arp.hub.tool import Approval, ToolCall
+from arp.hub.tool import Approval, SecondLook, ToolCall
 from arp.ledger.fact import Fact
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Permission
@@ -711,3 +711,95 @@ async def test_a_component_in_place_of_the_question_answers_nothing_else() -> No
         await answer(one, "t1-1", "deny", digest=shown.digest)
         await one.ended("t1")
     assert told == [False]
+
+
+# -- a second look before a yes counts -------------------------------------------------------------
+
+FILES: list[JsonObject] = [{"path": "/a", "bytes": 1, "sha256": "0" * 64}]
+
+
+def rechecking(told: list[Approval], seen: list[Approval], found: SecondLook) -> Any:
+    """Return an agent that looks again when somebody has said yes."""
+
+    async def again(approval: Approval) -> SecondLook:
+        seen.append(approval)
+        return found
+
+    return asking(told, files=FILES, recheck=again)
+
+
+async def test_a_yes_that_a_second_look_refuses_is_no_approval() -> None:
+    """Its fact names the policy, the reason and the files as they are now."""
+    store, told, seen = HeldStore(), list[Approval](), list[Approval]()
+    found = SecondLook("it changed", [{"path": "/a", "bytes": 2}])
+    async with running(rechecking(told, seen, found), store=store) as hub:
+        one = await Renderer(hub).join()
+        await one.say("go")
+        permission = await asked(one, "t1")
+        await answer(one, permission["component"], "confirm")
+        await one.ended("t1")
+        facts = await store.facts()
+    assert [approval.allowed for approval in seen] == [True]
+    assert [(one.decision, one.scope, one.reason) for one in told] == [("deny", None, "it changed")]
+    assert not told[0].covers(COMMAND)
+    (requested,) = [fact.payload for fact in facts if fact.type == "permission.requested"]
+    (resolved,) = [fact.payload for fact in facts if fact.type == "permission.resolved"]
+    assert requested["files"] == FILES
+    assert resolved == {
+        "tool": "shell",
+        "decision": "deny",
+        "deniedBy": {"kind": "hostPolicy", "name": "second-look"},
+        "digest": permission["digest"],
+        "reason": "it changed",
+        "files": [{"path": "/a", "bytes": 2}],
+    }
+
+
+async def test_only_a_yes_gets_a_second_look() -> None:
+    told, seen = list[Approval](), list[Approval]()
+    async with running(rechecking(told, seen, SecondLook())) as hub:
+        one = await Renderer(hub).join()
+        for number, action in enumerate(("deny", "confirm"), 1):
+            await one.say("go")
+            permission = await asked(one, f"t{number}")
+            await answer(one, permission["component"], action)
+            await one.ended(f"t{number}")
+    assert [one.decision for one in told] == ["deny", "allow"]
+    assert len(seen) == 1
+
+
+async def test_a_cancel_during_the_second_look_is_no_approval() -> None:
+    store, looking = HeldStore(), asyncio.Event()
+    told: list[Approval] = []
+
+    async def again(_: Approval) -> SecondLook:
+        looking.set()
+        await asyncio.Event().wait()
+        return SecondLook()
+
+    async with running(asking(told, recheck=again), store=store) as hub:
+        one = await Renderer(hub).join()
+        await one.say("go")
+        permission = await asked(one, "t1")
+        await answer(one, permission["component"], "confirm")
+        await looking.wait()
+        await one.cancel()
+        await one.ended("t1")
+        facts = await store.facts()
+    assert told == []
+    (resolved,) = [fact.payload for fact in facts if fact.type == "permission.resolved"]
+    assert resolved["decision"] == "cancelled"
+
+
+async def test_a_grant_that_is_kept_cannot_have_a_second_look() -> None:
+    """It would allow the next use without one."""
+    told: list[Approval] = []
+
+    async def again(_: Approval) -> SecondLook:
+        return SecondLook()
+
+    async with running(asking(told, recheck=again, session_rule="any ls")) as hub:
+        one = await Renderer(hub).join()
+        await one.say("go")
+        assert await one.ended("t1") == "failed"
+    assert told == []

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ from websockets.asyncio.client import connect as websocket
 
 from arp import App, connect
 from arp.client.client import ArpClient
+from arp.ledger.fact import decode
 from arp.protocol.components import Component
 from arp.runtime import types as ari
 from arp.runtime.agent import RuntimeLimits, RuntimeOffers
 from arp.runtime.errors import Unavailable
+from arp.runtime.http_runtime import HttpRuntime
+from arp.store.sqlite import SqliteStore
 from arp.testing import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
+from tests.runtime.test_http import served
 from tests.serving import Serving, serving
 from tests.waiting import becomes
 
@@ -30,7 +35,7 @@ async def shown(
     script: dict[str, list[Step]], tmp_path: Path, **options: Any
 ) -> AsyncIterator[tuple[ArpClient, FakeRuntime, Serving]]:
     """Serve a fake runtime, and connect a renderer to it."""
-    fake = FakeRuntime(script, directory=tmp_path / "runtime")
+    fake = FakeRuntime(script, cwd=tmp_path, directory=tmp_path / "runtime")
     app = App(ledger=f"sqlite:{tmp_path}/ledger.db")
     app.runtime(fake, **options)
     with serving(app) as server:
@@ -130,6 +135,131 @@ def open_choices(client: ArpClient) -> list[Component]:
         for one in client.screen.output(turn)
         if one.type == "choices" and one.props["state"] == "open"
     ]
+
+
+async def facts_of(tmp_path: Path, fact_type: str) -> list[dict[str, Any]]:
+    """Return the payloads of the facts of a type."""
+    store = SqliteStore(tmp_path / "ledger.db", read_only=True)
+    await store.open()
+    try:
+        found = [decode(body) for _, body in await store.read("s", 0, 10_000)]
+    finally:
+        await store.aclose()
+    return [dict(fact.payload) for fact in found if fact.type == fact_type]
+
+
+async def test_approval_is_bound_to_the_files_that_the_input_names(tmp_path: Path) -> None:
+    """A script that was swapped while the question was open does not run, nor does its rule."""
+    script = tmp_path / "run.sh"
+    script.write_text("echo A\n")
+    shown_digest = sha256(b"echo A\n").hexdigest()
+    steps: list[Step] = [Uses("shell", {"command": "sh run.sh"}, asks=True, rules=(RULE,))]
+    async with shown({"go": steps}, tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        (component,) = await until(client, lambda: asked(client))
+        script.write_text("echo B\n")
+        await client.send_action("confirm", {"scope": "session"}, source=component)
+        turn = await client.turn_done()
+        why = "run.sh changed after it was shown, so it was not run; ask again"
+        assert [(tool.ok, tool.error) for tool in turn.tools] == [(False, why)]
+        assert fake.ran == []
+        (answer,) = (one for name, one in fake.called if name == "respond_permission")
+        assert isinstance(answer, ari.RespondPermissionRequest)
+        assert answer.response == ari.PermissionResponse("deny", message=why)
+        (requested,) = await facts_of(tmp_path, "permission.requested")
+        file = {"path": str(script), "bytes": 7, "sha256": shown_digest}
+        assert requested["files"] == [file]
+        (resolved,) = await facts_of(tmp_path, "permission.resolved")
+        assert resolved["decision"] == "deny"
+        assert resolved["deniedBy"] == {"kind": "hostPolicy", "name": "second-look"}
+        assert resolved["reason"] == why
+        assert resolved["files"] == [{**file, "sha256": sha256(b"echo B\n").hexdigest()}]
+        assert resolved.get("scope") is None
+
+
+async def test_file_that_changes_while_the_rule_is_chosen_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("echo A\n")
+    rules = (RULE, ari.PermissionRule("all", "every command"))
+    steps: list[Step] = [Uses("shell", {"command": "sh run.sh"}, asks=True, rules=rules)]
+    async with shown({"go": steps}, tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        (component,) = await until(client, lambda: asked(client))
+        await client.send_action("confirm", {"scope": "session"}, source=component)
+        (choices,) = await until(client, lambda: open_choices(client))
+        (tmp_path / "run.sh").write_text("echo B\n")
+        await client.send_selection(["every command"], source=choices.id)
+        turn = await client.turn_done()
+        assert str(turn.tools[0].error).startswith("run.sh changed after it was shown")
+        assert fake.ran == []
+
+
+async def test_files_that_are_as_they_were_shown_change_nothing(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("echo A\n")
+    steps: list[Step] = [Uses("shell", {"command": "sh run.sh"}, "A", asks=True)]
+    async with shown({"go": steps}, tmp_path) as (client, _, _):
+        await client.send_text("go")
+        (component,) = await until(client, lambda: asked(client))
+        await client.send_action("confirm", source=component)
+        turn = await client.turn_done()
+        assert turn.tools[0].ok
+        (resolved,) = await facts_of(tmp_path, "permission.resolved")
+        assert (resolved["decision"], resolved.get("files")) == ("allow", None)
+
+
+async def test_edited_input_has_its_own_files(tmp_path: Path) -> None:
+    """One that both name must be as it was shown; the others are recorded as they are then."""
+    (tmp_path / "run.sh").write_text("echo A\n")
+    (tmp_path / "other.sh").write_text("echo C\n")
+    steps: list[Step] = [Uses("shell", {"command": "sh run.sh"}, asks=True)]
+    async with shown({"go": steps}, tmp_path) as (client, fake, _):
+        for command in ("sh other.sh", "sh -x run.sh"):
+            await client.send_text("go")
+            (component,) = await until(client, lambda: asked(client))
+            (tmp_path / "run.sh").write_text("echo B\n")
+            edited = {"updated_input": {"command": command}}
+            await client.send_action("confirm", edited, source=component)
+            await client.turn_done()
+            (tmp_path / "run.sh").write_text("echo A\n")
+        assert fake.ran == [("shell", {"command": "sh other.sh"})]
+        allowed, denied = await facts_of(tmp_path, "permission.resolved")
+        digest = sha256(b"echo C\n").hexdigest()
+        file = {"path": str(tmp_path / "other.sh"), "bytes": 7, "sha256": digest}
+        assert (allowed["edited"], allowed["files"]) == (True, [file])
+        assert denied["reason"].startswith("run.sh changed after it was shown")
+
+
+async def test_input_that_changes_in_the_runtime_is_not_approved(tmp_path: Path) -> None:
+    """A runtime in this process may change the object that it has asked about."""
+    tool_input = {"command": "ls"}
+    steps: list[Step] = [Uses("shell", tool_input, asks=True)]
+    async with shown({"go": steps}, tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        (component,) = await until(client, lambda: asked(client))
+        tool_input["command"] = "rm -r ."
+        await client.send_action("confirm", source=component)
+        turn = await client.turn_done()
+        assert fake.ran == []
+        assert str(turn.tools[0].error).startswith("the input changed after it was shown")
+
+
+async def test_files_of_another_machine_are_not_looked_at(tmp_path: Path) -> None:
+    """The same path is another file there."""
+    (tmp_path / "run.sh").write_text("echo A\n")
+    steps: list[Step] = [Uses("shell", {"command": "sh run.sh"}, asks=True)]
+    behind = FakeRuntime({"go": steps}, cwd=tmp_path)
+    async with served(behind) as address:
+        app = App(ledger=f"sqlite:{tmp_path}/ledger.db")
+        app.runtime(HttpRuntime(address))
+        with serving(app) as server:
+            async with asyncio.timeout(30), connect(server.http, session_id="s") as client:
+                await client.send_text("go")
+                (component,) = await until(client, lambda: asked(client))
+                (tmp_path / "run.sh").write_text("echo B\n")
+                await client.send_action("confirm", source=component)
+                await client.turn_done()
+                assert behind.ran == [("shell", {"command": "sh run.sh"})]
+                (requested,) = await facts_of(tmp_path, "permission.requested")
+                assert "files" not in requested
 
 
 async def test_denial_reaches_the_agent_with_its_reason(tmp_path: Path) -> None:
