@@ -78,6 +78,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kill-seed", type=int, help="the seed that a kill test printed, to repeat its schedule"
     )
 
+    parser.addoption(
+        "--trials", type=int, default=60, help="how many permissions of real CLIs are tried (60)"
+    )
+    parser.addoption(
+        "--trial-seed", type=int, help="the seed that such a test printed, to repeat its trials"
+    )
+
 
 def pytest_configure() -> None:
     """Programs that tests start can be interrupted, also where a shell began all this with `&`."""
@@ -133,6 +140,20 @@ def kill_rounds(pytestconfig: pytest.Config) -> int:
 def kill_seed(pytestconfig: pytest.Config) -> int:
     """What the moments of a kill test come from: `--kill-seed`, or a new one."""
     seed: int | None = pytestconfig.getoption("--kill-seed")
+    return randrange(2**32) if seed is None else seed
+
+
+@pytest.fixture(scope="session")
+def cli_trials(pytestconfig: pytest.Config) -> int:
+    """How many permissions of real CLIs are tried, over all of them."""
+    number: int = pytestconfig.getoption("--trials")
+    return number
+
+
+@pytest.fixture(scope="session")
+def trial_seed(pytestconfig: pytest.Config) -> int:
+    """What the stories of such trials come from: `--trial-seed`, or a new one."""
+    seed: int | None = pytestconfig.getoption("--trial-seed")
     return randrange(2**32) if seed is None else seed
 
 
