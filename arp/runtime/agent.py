@@ -612,6 +612,8 @@ class RuntimeTurn:
                 process.completed(0)
 
     def _show_output(self, begun: ari.Event, event: ari.Event) -> None:
+        if event.details.get("denied") or event.details.get("no_output"):
+            return
         diffs = event.details.get("diffs") or begun.details.get("diffs")
         if isinstance(diffs, list) and not event.is_error:
             for diff in diffs:

@@ -282,6 +282,11 @@ class MessageReader:
             code = exit_code(content, is_error, returned)
             if code is not None:
                 details["exit_code"] = code
+            if (
+                isinstance(returned, dict)
+                and returned.get("stdout") == returned.get("stderr") == ""
+            ):
+                details["no_output"] = True  # and the content says so in words
         if isinstance(returned, dict) and (diffs := list(made_diffs(returned))):
             details["diffs"] = diffs
         if _is_denied(call_id, line.get("tool_result_meta") or ()):

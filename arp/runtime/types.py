@@ -267,7 +267,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     """Made by the adapter because the runtime leaves it out."""
     details: JsonObject = msgspec.field(default_factory=dict)
     """What the runtime says besides. `tool_call`: `kind` (a `PermissionKind`). `tool_result`:
-    `exit_code`, `diffs` (`[{path, before, after}]`), `denied`, `duration_ms` where known."""
+    `exit_code`, `diffs` (`[{path, before, after}]`), `denied`, `duration_ms` where known, and
+    `no_output` of a command that wrote nothing, where `content` is the runtime's word for it."""
 
 
 class Capability(msgspec.Struct, frozen=True, omit_defaults=True):

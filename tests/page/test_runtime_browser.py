@@ -23,6 +23,12 @@ __all__ = ["claude_cli", "model_server"]
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
+OUTSIDE = """scroller => [...scroller.querySelectorAll("*")]
+    .filter(one => getComputedStyle(one).position === "absolute" && one.offsetParent)
+    .filter(one => !scroller.contains(one.offsetParent)).map(one => one.className)"""
+"""What is in the conversation, and placed by something around it."""
+
+
 @contextmanager
 def served(cli: Cli, place: Path) -> Iterator[str]:
     """Run `arp serve --runtime claude-code` in the environment of the CLI, and give its address."""
@@ -115,6 +121,7 @@ def test_claude_code_asks_its_user_and_is_told_the_answer(
         card = page.locator("arp-choices")
         expect(card).to_contain_text("as the sea")
         expect(page.locator(".arp-permission")).to_have_count(0)
+        page.set_viewport_size({"width": 390, "height": 500})
         card.get_by_role("button", name="Something else…").click()
         page.locator("arp-text-input input").fill("a dark green")
         page.keyboard.press("Enter")
@@ -122,4 +129,9 @@ def test_claude_code_asks_its_user_and_is_told_the_answer(
             lambda: '"Which color?"="a dark green"' in (model_server.last_tool_result() or ""), True
         )
         expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+        page.reload()
+        expect(page.locator(".arp-scroller h2")).to_have_count(2)
+        # Headings for screen readers must not make more scroll than the conversation: a field that
+        # took the focus moved the whole chat out of sight.
+        assert page.locator(".arp-scroller").evaluate(OUTSIDE) == []
     becomes(lambda: len(clis.processes_of(claude_cli)), 0)

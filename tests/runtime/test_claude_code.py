@@ -283,6 +283,12 @@ async def test_edits_have_diffs(runtime: ClaudeCodeRuntime, claude_cli: Cli) -> 
     assert (claude_cli.cwd / "x.txt").read_text() == "written by the robot\n"
 
 
+async def test_command_without_output_is_told_as_such(runtime: ClaudeCodeRuntime) -> None:
+    caller = await created(runtime)
+    events = await caller.turn("run: touch f", respond=ALLOW)
+    assert only(events, "tool_result").details == {"exit_code": 0, "no_output": True}
+
+
 async def test_exit_code_of_a_failed_command(runtime: ClaudeCodeRuntime) -> None:
     caller = await created(runtime)
     events = await caller.turn("run: touch f; exit 3", respond=ALLOW)
