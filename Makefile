@@ -44,8 +44,8 @@ check: lint types  ## run all checks that a commit must pass, except the tests
 	$(VENV)/python -m tools.gen_proto --check
 	$(VENV)/python -m tools.check_page
 
-matrix: install  ## run the contract suite against each runtime, and write what it saw
-	for name in fake function claude_code codex; do \
+matrix: install opencode  ## run the contract suite against each runtime, and write what it saw
+	for name in $(or $(RUNTIMES),fake function grpc http claude_code codex acp); do \
 	  $(VENV)/arp conformance runtime tests.runtime.runtimes_under_test:$$name --matrix tests/runtime/matrix.json || exit 1; \
 	done
 	$(VENV)/python -m tools.gen_docs

@@ -103,7 +103,9 @@ PARTS: dict[str, Callable[[str, str], str]] = {
     "errors": lambda _, __: doc_tables.error_codes(),
     "flags": lambda command, _: doc_tables.flags(command),
     "methods": lambda _, __: method_tables.methods(),
+    "runtime-capabilities": lambda _, __: runtime_tables.capabilities(),
     "runtime-matrix": lambda _, __: runtime_tables.matrix(),
+    "runtime-reasons": lambda _, __: runtime_tables.reasons(),
     "include": include,
     "degraded": degraded,
 }

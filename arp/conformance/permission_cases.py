@@ -172,11 +172,12 @@ async def two_permissions(run: CaseRun) -> None:
         await session.answer(second, ALLOW)
         await session.answer(first, DENY)
     else:
-        await session.answer(first, DENY)
-        await session.answer(await session.asked(), ALLOW)
+        # In this order: some agents take the denial of a call for one of all calls behind it.
+        await session.answer(first, ALLOW)
+        await session.answer(await session.asked(), DENY)
     await session.until_done()
     ran = [name for name in names if run.under_test.has_run(name)]
-    expect_same(ran, names[1:], "what ran")
+    expect_same(ran, names[1:] if at_once else names[:1], "what ran")
     if not at_once:
         raise NotShown("it asks about one call after the other")
 

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 Outcomes = dict[str, str]
-"""Outcome by the name of the case."""
+"""Outcome by the name of the case: `native`, or `Unimplemented: requests take no message`."""
+
+
+def split_outcome(told: str) -> tuple[str, str]:
+    """Return an outcome and its reason, which is empty where there is none."""
+    outcome, _, reason = told.partition(": ")
+    return outcome, reason
 
 
 def read_matrix(file: Path) -> dict[str, Outcomes]:

@@ -13,9 +13,6 @@ from arp.conformance.runtime_cases import CASES
 from arp.conformance.runtime_under_test import NotShown, RuntimeFactory, RuntimeUnderTest
 from arp.runtime.errors import Unimplemented
 
-CASE_S = 50.0
-"""So long a case may take."""
-
 Outcome: TypeAlias = Literal["native", "synthetic", "Unimplemented", "failed"]
 
 
@@ -28,12 +25,19 @@ class CaseResult(NamedTuple):
     """Why it is `Unimplemented`, or what failed."""
     error: Exception | None = None
 
+    @property
+    def told(self) -> str:
+        """The outcome as a matrix has it: of what is `Unimplemented`, with the reason."""
+        return f"{self.outcome}: {self.note}" if self.outcome == "Unimplemented" else self.outcome
+
 
 async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResult:
     """Run one case, close all that it has made, and return how it came out."""
+    if why := under_test.not_shown.get(case.name):
+        return CaseResult(case, "Unimplemented", why)
     run = CaseRun(under_test)
     try:
-        async with asyncio.timeout(CASE_S):
+        async with asyncio.timeout(under_test.case_s):
             try:
                 await case.check(run)
             finally:
@@ -45,7 +49,8 @@ async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResu
             return CaseResult(case, "failed", f"level 1 is not optional: {missing}", missing)
         return CaseResult(case, "Unimplemented", missing.message)
     except TimeoutError as late:
-        return CaseResult(case, "failed", f"Timeout: it took longer than {CASE_S:g} s", late)
+        note = f"Timeout: it took longer than {under_test.case_s:g} s"
+        return CaseResult(case, "failed", note, late)
     except Exception as failed:  # noqa: BLE001 - whatever a runtime raises is its failure
         return CaseResult(case, "failed", f"{type(failed).__name__}: {failed}", failed)
     made_up = any(event.synthetic and event.type in case.needs for event in run.seen)

@@ -59,6 +59,10 @@ class RuntimeUnderTest(Protocol):
     """Whether the agent asks about the calls of one answer together, not one after the other."""
     other_model: str = ""
     """Another model that sessions can take; empty: there is none."""
+    case_s: float = 50.0
+    """How long a case may take; more for an agent that is slow to start."""
+    not_shown: Mapping[str, str] = {}
+    """Why a case cannot be shown with the agent, by the name of the case: it is not run."""
 
     def make(self) -> RuntimeService:
         """Return a new runtime object; all share one storage, as processes of a machine do."""

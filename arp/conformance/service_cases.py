@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from arp.conformance.case import CaseRun, Cases, expect, expect_same, refused
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from arp.conformance.case import (
+    DENY,
+    CallerSession,
+    CaseFailed,
+    CaseRun,
+    Cases,
+    expect,
+    expect_same,
+    refused,
+)
 from arp.conformance.runtime_under_test import NotShown
 from arp.runtime import types as ari
-from arp.runtime.errors import FailedPrecondition, InvalidArgument
+from arp.runtime.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from arp.runtime.services import (
+    CAPABILITIES,
     CommandManager,
-    HistoryManager,
     MemoryManager,
     ModelManager,
     ModeManager,
     ProviderManager,
     SessionUtilityManager,
     SkillManager,
+    is_capability_name,
 )
 
 CASES = Cases()
 
 SERVICES: dict[str, type] = {
-    "history": HistoryManager,
-    "model": ModelManager,
-    "mode": ModeManager,
-    "provider": ProviderManager,
-    "memory": MemoryManager,
-    "skills": SkillManager,
-    "commands": CommandManager,
-    "compaction": SessionUtilityManager,
+    known.name: known.service for known in CAPABILITIES if known.service is not None
 }
 """The optional services, by the capability that tells of them."""
+
+FIELDS: dict[str, object] = {
+    "session_id": "0b0f9d1c-6c0e-4d54-9a55-3f1f6d1f5c11",
+    "instructions": "Answer briefly.",
+    "mcp_servers": (ari.McpServer("none", "/bin/false"),),
+}
+"""A value for each field of a new session that is a capability."""
 
 
 @CASES.add(1)
@@ -65,6 +78,128 @@ async def capabilities_and_methods(run: CaseRun) -> None:
     told = {one.name for one in response.capabilities} & SERVICES.keys()
     has = {name for name, service in SERVICES.items() if isinstance(run.runtime, service)}
     expect_same(sorted(told), sorted(has), "capabilities of optional services")
+
+
+@CASES.add(1)
+async def capability_names(run: CaseRun) -> None:
+    """A capability has a name that all runtimes share, or one with the prefix of its vendor."""
+    response = await run.runtime.status(ari.StatusRequest())
+    names = [one.name for one in response.capabilities]
+    strange = [name for name in names if not is_capability_name(name)]
+    expect_same(strange, [], "names that are neither shared nor VENDOR/NAME")
+
+
+async def _enabled(run: CaseRun) -> set[str]:
+    capabilities = (await run.runtime.status(ari.StatusRequest())).capabilities
+    return {one.name for one in capabilities if one.enabled}
+
+
+@CASES.add(1)
+async def fields_and_capabilities(run: CaseRun) -> None:
+    """A field of a new session is taken if a capability tells of it, and refused if none does."""
+    session = await run.session()
+    enabled = await _enabled(run)
+    await session.close()
+    taken = {name: value for name, value in FIELDS.items() if name in enabled}
+    try:
+        session = await run.session(**taken)
+    except Unimplemented as missing:
+        raise CaseFailed(f"one of {sorted(taken)} is enabled: {missing.message}") from missing
+    await session.says("with them")
+    for name in FIELDS.keys() - taken.keys():
+        with refused(Unimplemented, names=name):
+            await run.session(**{name: FIELDS[name]})
+
+
+@CASES.add(1)
+async def methods_and_capabilities(run: CaseRun) -> None:
+    """A method whose capability is enabled is never answered with `Unimplemented`."""
+    session = await run.session()
+    await session.says("first")
+    enabled = await _enabled(run)
+    for name, use in USES.items():
+        if name in enabled:
+            try:
+                await use(run.runtime, session)
+            except Unimplemented as missing:
+                raise CaseFailed(f"{name} is enabled: {missing.message}") from missing
+    if "delete_session" not in enabled:
+        with refused(Unimplemented, names="delete_session"):
+            await session.delete()
+
+
+async def _switch_model(runtime: Any, session: CallerSession) -> None:
+    await runtime.list_models(ari.ListModelsRequest(session.id))
+    model = (await runtime.get_model(ari.GetModelRequest(session.id))).model
+    if model:
+        await runtime.set_model(ari.SetModelRequest(session.id, model))
+
+
+async def _switch_mode(runtime: Any, session: CallerSession) -> None:
+    await runtime.list_modes(ari.ListModesRequest(session.id))
+    mode = (await runtime.get_mode(ari.GetModeRequest(session.id))).mode
+    if mode:
+        await runtime.set_mode(ari.SetModeRequest(session.id, mode))
+
+
+async def _switch_provider(runtime: Any, session: CallerSession) -> None:
+    listed = await runtime.list_providers(ari.ListProvidersRequest(session.id))
+    await runtime.get_active_provider(ari.GetActiveProviderRequest(session.id))
+    for choice in listed.providers[:1]:
+        await runtime.set_active_provider(ari.SetActiveProviderRequest(session.id, choice.id))
+
+
+async def _compact(runtime: Any, session: CallerSession) -> None:
+    await runtime.compact_session(ari.CompactSessionRequest(session.id))
+    await session.until_done()
+
+
+async def _cancel(runtime: Any, session: CallerSession) -> None:
+    await session.send(session.run.text_of("slow"))
+    await session.cancel()
+    await session.until_done()
+
+
+async def _resume(runtime: Any, session: CallerSession) -> None:
+    await session.close()
+    await session.run.resumed(session.id)
+
+
+USES: dict[str, Callable[[Any, CallerSession], Awaitable[object]]] = {
+    "list_sessions": lambda runtime, _: runtime.list_sessions(ari.ListSessionsRequest()),
+    "history": lambda runtime, session: runtime.get_session_history(
+        ari.GetSessionHistoryRequest(session.id)
+    ),
+    "model": _switch_model,
+    "mode": _switch_mode,
+    "provider": _switch_provider,
+    "memory": lambda runtime, session: runtime.list_memory_files(ari.ListItemsRequest(session.id)),
+    "skills": lambda runtime, session: runtime.list_skills(ari.ListItemsRequest(session.id)),
+    "commands": lambda runtime, session: runtime.list_commands(ari.ListItemsRequest(session.id)),
+    "compaction": _compact,
+    "cancel_turn": _cancel,
+    "resume_session": _resume,
+    "delete_session": lambda _, session: session.delete(),
+}
+"""What calls the methods of a capability, in an order in which each can be called."""
+
+
+@CASES.add(1)
+async def requests_and_capabilities(run: CaseRun) -> None:
+    """A permission request takes in its answer only what a capability tells of."""
+    session = await run.session()
+    enabled = await _enabled(run)
+    await session.send(run.run_text("touch asked"))
+    request = await session.asked()
+    await session.answer(request, DENY)
+    await session.until_done()
+    takes = {
+        "permission_rules": bool(request.rules),
+        "updated_input": request.takes_updated_input,
+        "deny_message": request.takes_message,
+    }
+    untold = {name for name, taken in takes.items() if taken} - enabled
+    expect_same(untold, set(), "what the request takes and no capability tells of")
 
 
 @CASES.add(1)

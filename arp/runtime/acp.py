@@ -40,6 +40,7 @@ from arp.runtime.feed import SessionFeed
 MAX_PAGES = 100
 """Of a list of sessions."""
 MAX_LISTED = 1_000
+ENDED = (ari.SessionState.CLOSED, ari.SessionState.FAILED)
 
 
 class AcpRuntime(DrivenRuntime):
@@ -122,29 +123,34 @@ class AcpRuntime(DrivenRuntime):
 
     def _capabilities(self) -> Sequence[ari.Capability]:
         can = self._abilities()
-        asking = {
-            "updated_input": "no",
-            "deny_message": "no",
-            "deny_continues": "unknown",
-            "interrupt": "yes",
-            "rules": "those that the agent offers; it does not say what they cover",
-        }
+        rules = {"rules": "those that the agent offers; it does not say what they cover"}
         modes = {"asks": " ".join(acp.ASKING_MODES)}
         transports = "stdio, http" if can.mcp_capabilities.get("http") else "stdio"
         embeds = can.prompt_capabilities.embedded_context
         files = {"file": "data, or a link" if embeds else "a link"}
         return (
-            ari.Capability("permissions", details=asking),
+            ari.Capability("permission_rules", details=rules),
+            ari.Capability("updated_input", enabled=False),
+            ari.Capability("deny_message", enabled=False),
+            ari.Capability("deny_interrupt", details={"deny_continues": "unknown"}),
             ari.Capability("resume_session", enabled=self._can_resume(can)),
             ari.Capability("list_sessions", enabled=can.has("list")),
             ari.Capability("delete_session", enabled=can.has("delete")),
             ari.Capability("cancel_turn"),
-            ari.Capability("model", applies_to="next_turn"),
-            ari.Capability("mode", applies_to="next_turn", details=modes),
+            ari.Capability("history", enabled=bool(can.load_session)),
+            ari.Capability("model", enabled=self._offers("models"), applies_to="next_turn"),
+            ari.Capability(
+                "mode", enabled=self._offers("modes"), applies_to="next_turn", details=modes
+            ),
             ari.Capability("commands"),
             ari.Capability("mcp_servers", details={"transports": transports}),
             ari.Capability("parts", details={"types": ", ".join(sorted(can.part_types)), **files}),
         )
+
+    def _offers(self, choices: str) -> bool:
+        """Return whether there are models or modes, as far as a session has told."""
+        natives = [session.native for session in self._sessions.values()]
+        return not natives or any(getattr(one, choices, None) is not None for one in natives)
 
     def _abilities(self) -> acp.AgentAbilities:
         return acp.AgentAbilities() if self._connection is None else self._connection.abilities
@@ -216,11 +222,14 @@ class AcpRuntime(DrivenRuntime):
             raise
         except AriError as refused:
             connection.drop(session)
-            raise NotFound(
-                f"{self.name} does not open the session {request.session_id!r:.80}: "
-                f"{refused.message}"
-            ) from refused
+            raise self._not_opened(request.session_id, refused) from refused
         return await self._chosen(session, request)
+
+    def _not_opened(self, session_id: str, refused: AriError) -> NotFound:
+        """Return the error for a session that the agent refuses; there is no code of its own."""
+        return NotFound(
+            f"{self.name} does not open the session {session_id!r:.80}: {refused.message}"
+        )
 
     async def _opened_again(self, session: AcpSession, params: JsonObject) -> JsonObject:
         """Resume a session, which repeats nothing, or load it, which repeats its history."""
@@ -332,6 +341,52 @@ class AcpRuntime(DrivenRuntime):
             if await self._find(session_id) is not None:
                 raise
 
+    async def get_session_history(
+        self, request: ari.GetSessionHistoryRequest
+    ) -> ari.GetSessionHistoryResponse:
+        """Return the messages of a session, oldest first, as the agent repeats them.
+
+        Raises:
+            Unimplemented: The agent cannot load sessions.
+            NotFound: There is no such session.
+            FailedPrecondition: A turn of it is active.
+        """
+        self._check_open()
+        if not 1 <= request.limit <= 10_000:
+            raise InvalidArgument(f"limit: expected 1 to 10000, got {request.limit}")
+        connection = await self.connection()
+        if not connection.abilities.load_session:
+            raise Unimplemented(f"history: {self.name} cannot load sessions")
+        async with self._lock(request.session_id):
+            messages = await self._repeated(connection, request.session_id)
+        return ari.GetSessionHistoryResponse(messages[-request.limit :])
+
+    async def _repeated(
+        self, connection: AcpConnection, session_id: str
+    ) -> tuple[ari.RuntimeMessage, ...]:
+        """Return what was said in a session, which is opened for it if it is not open."""
+        known = self._sessions.get(session_id)
+        if known is not None and known.feed.state not in ENDED:
+            assert isinstance(known.native, AcpSession)
+            return await known.native.read_history()
+        cwd = known.request.cwd if known is not None else str(self.cwd)
+        if connection.abilities.has("list"):
+            stored = await self._find(session_id)
+            if stored is None:
+                raise no_session(session_id)
+            cwd = stored.cwd if self._is_usable(stored.cwd) else cwd
+        aside = OpenSession(self, ari.CreateSessionRequest(session_id=session_id, cwd=cwd))
+        place = self._place(connection, aside.request)
+        session = AcpSession(connection, aside.feed, session_id, place)
+        connection.left.pop(session_id, None)
+        connection.add(session)
+        try:
+            return await session.read_history()
+        except (InvalidArgument, RuntimeInternal) as refused:
+            raise self._not_opened(session_id, refused) from refused
+        finally:
+            await session.aclose()
+
     def _check_message(self, message: ari.RuntimeMessage) -> None:
         can = self._abilities()
         check_message(message, can.part_types)
@@ -378,7 +433,7 @@ class AcpRuntime(DrivenRuntime):
 
     async def list_commands(self, request: ari.ListItemsRequest) -> ari.ListItemsResponse:
         """Return the commands that a message may begin with, after a slash."""
-        return ari.ListItemsResponse(self._session(request.session_id).commands)
+        return ari.ListItemsResponse(await self._session(request.session_id).listed_commands())
 
     def _session(self, session_id: str) -> AcpSession:
         session = self.native_session(session_id)

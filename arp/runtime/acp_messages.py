@@ -304,6 +304,15 @@ class AcpToolCall:
         return next((str(self.input[name]) for name in _SUMMARY_FIELDS if name in self.input), "")
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it failed; some agents call a command completed whatever its exit code is."""
+        return self.status == "failed" or self._code not in (None, 0)
+
+    @property
+    def _code(self) -> int | None:
+        return self.exit_code if self.exit_code is not None else exit_code_of(self.raw_output)
+
+    @property
     def result(self) -> str:
         """What it returned."""
         if self.output or self.streamed or self.raw_output is None:
@@ -315,9 +324,8 @@ class AcpToolCall:
     def result_details(self) -> JsonObject:
         """Return what else is known of its end."""
         details: JsonObject = {}
-        code = self.exit_code if self.exit_code is not None else exit_code_of(self.raw_output)
-        if code is not None:
-            details["exit_code"] = code
+        if self._code is not None:
+            details["exit_code"] = self._code
         if self.diffs:
             details["diffs"] = list(self.diffs.values())
         if self.is_denied:

@@ -21,9 +21,11 @@ import msgspec
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import acp_messages as acp
 from arp.runtime import types as ari
+from arp.runtime.acp_history import AcpHistory
 from arp.runtime.errors import (
     AriError,
     Canceled,
+    FailedPrecondition,
     InvalidArgument,
     OperationDenied,
     Unavailable,
@@ -52,6 +54,8 @@ QUIET_S = 0.5
 """After a load, its history has ended if nothing came for so long."""
 MAX_QUIET_S = 10.0
 """When a session is taken as loaded in any case."""
+COMMANDS_S = 2.0
+"""How long after a session was opened an agent may tell its commands."""
 MAX_EARLY_UPDATES = 100
 """That are kept for a session whose id is not known yet."""
 
@@ -96,10 +100,14 @@ class AcpSession:
         self.modes: acp.SessionChoices | None = None
         self.models: acp.SessionChoices | None = None
         self.commands: tuple[ari.ListedItem, ...] = ()
+        self._commands_came = asyncio.Event()
         self.warnings: list[str] = []
         """To be told when it is open."""
         self.turn: AcpTurn | None = None
         self.is_replaying = False
+        self.history: AcpHistory | None = None
+        """Takes what the agent repeats, while it is read."""
+        self._reading = asyncio.Lock()
         self._last_replayed_s = 0.0
         self._is_open = False
         self._asked: dict[RequestId, acp.AcpQuestion] = {}
@@ -147,8 +155,43 @@ class AcpSession:
 
     # -- what the caller wants -------------------------------------------------------------------
 
+    async def read_history(self) -> tuple[ari.RuntimeMessage, ...]:
+        """Return what was said, oldest first; the agent loads the session once more for it.
+
+        Raises:
+            FailedPrecondition: A turn is active, whose updates could not be told apart.
+            AriError: The agent does not load it.
+        """
+        async with self._reading:
+            if self.turn is not None:
+                raise FailedPrecondition("the history can be read when the turn has ended")
+            model, mode, was_open = self.model, self.mode, self._is_open
+            self.history, self.is_replaying, self._is_open = AcpHistory(), True, False
+            try:
+                params = self.place | {"sessionId": self.session_id}
+                answer = await self.connection.call("session/load", params)
+                await self.replayed()
+                setup = answer if isinstance(answer, dict) else {}
+                modes, models = acp.mode_choices(setup), acp.model_choices(setup)
+                self.take_choices(modes or self.modes, models or self.models)
+                # The agent has forgotten what was switched since the last turn.
+                if model and model != self.model:
+                    await self.set_model(model)
+                if mode and mode != self.mode:
+                    await self.set_mode(mode)
+                return self.history.messages()
+            finally:
+                self.history, self.is_replaying, self._is_open = None, False, was_open
+
     async def send(self, request: ari.SendMessageRequest) -> None:
         """Begin a turn; return when the agent has the message."""
+        async with self._reading:
+            feed_turn = self.feed.turn
+            if feed_turn is None or feed_turn.stopped_by is not None:
+                raise Canceled("the turn was cancelled while the history was read")
+            await self._send(request)
+
+    async def _send(self, request: ari.SendMessageRequest) -> None:
         params: JsonObject = {
             "sessionId": self.session_id,
             "prompt": acp.prompt_of(request.message, self.connection.abilities),
@@ -315,6 +358,8 @@ class AcpSession:
         kind = update.get("sessionUpdate")
         if self.is_replaying and kind not in _OF_THE_STATE:
             self._last_replayed_s = asyncio.get_running_loop().time()
+            if self.history is not None:
+                self.history.take(update)
             return
         handler = _UPDATES.get(str(kind))
         if handler is not None:
@@ -421,9 +466,8 @@ class AcpSession:
 
     def _tell_result(self, call: acp.AcpToolCall) -> None:
         details = call.result_details()
-        is_error = call.status == "failed"
         self.feed.tool_result(
-            call.id, call.result, name=call.shown_name, is_error=is_error, **details
+            call.id, call.result, name=call.shown_name, is_error=call.has_failed, **details
         )
 
     def _plan(self, update: JsonObject) -> None:
@@ -436,7 +480,15 @@ class AcpSession:
             self._cost = float(cost["amount"])
             self._currency = str(cost["currency"])
 
+    async def listed_commands(self) -> tuple[ari.ListedItem, ...]:
+        """Return the commands; agents tell them a moment after a session was opened."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._commands_came.wait(), COMMANDS_S)
+        self._commands_came.set()  # One that has not told any by now is not waited for again.
+        return self.commands
+
     def _available_commands(self, update: JsonObject) -> None:
+        self._commands_came.set()
         commands = acp.commands_of(update.get("availableCommands"))
         if commands != self.commands:
             self.commands = commands

@@ -200,15 +200,13 @@ class ClaudeCodeRuntime(DrivenRuntime):
         return {"program": self.program(), "version": await self._runtime_version()}
 
     def _capabilities(self) -> Sequence[ari.Capability]:
-        asking = {
-            "updated_input": "yes",
-            "deny_message": "yes",
-            "deny_continues": "yes",
-            "interrupt": "yes",
-            "rules": "those that Claude Code suggests",
-        }
         return (
-            ari.Capability("permissions", details=asking),
+            ari.Capability(
+                "permission_rules", details={"rules": "those that Claude Code suggests"}
+            ),
+            ari.Capability("updated_input"),
+            ari.Capability("deny_message"),
+            ari.Capability("deny_interrupt", details={"deny_continues": "yes"}),
             ari.Capability("session_id", details={"form": "uuid"}),
             ari.Capability("resume_session"),
             ari.Capability("list_sessions"),

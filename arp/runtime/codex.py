@@ -393,15 +393,18 @@ class CodexRuntime(DrivenRuntime):
         )
 
     def _capabilities(self) -> Sequence[ari.Capability]:
-        names = ("cancel", "history", "list", "delete", "memory", "skills", "compaction", "image")
+        names = (
+            *("instructions", "mcp_servers", "resume_session", "list_sessions", "delete_session"),
+            *("cancel_turn", "history", "memory", "skills", "compaction"),
+        )
         asks = [mode_id for mode_id, mode in codex.MODES.items() if mode.choice.asks]
         return (
             *map(ari.Capability, names),
-            ari.Capability("mcp_servers"),
-            ari.Capability("instructions"),
-            ari.Capability("permission_rules"),
-            ari.Capability("deny_message", details={"deny_continues": "yes"}),
+            ari.Capability("parts", details={"types": ", ".join(sorted(self.part_types))}),
+            ari.Capability("permission_rules", details={"rules": "those that Codex offers"}),
             ari.Capability("updated_input", details={"kinds": "question"}),
+            ari.Capability("deny_message"),
+            ari.Capability("deny_interrupt", details={"deny_continues": "yes"}),
             ari.Capability("model", applies_to="next_turn"),
             ari.Capability("mode", applies_to="next_turn", details={"asks": " ".join(asks)}),
             ari.Capability("provider", applies_to="next_turn"),

@@ -29,11 +29,13 @@ from arp.runtime.errors import (
     FailedPrecondition,
     InvalidArgument,
     NotFound,
+    RuntimeInternal,
     Unimplemented,
     status_of,
 )
 from arp.runtime.event_log import EventLog, LogSubscription
 from arp.runtime.feed import PendingPermission, SessionFeed
+from arp.runtime.services import is_capability_name
 from arp.runtime.threads import ThreadsafeRuntime
 
 Args = TypeVarTuple("Args")
@@ -246,7 +248,7 @@ class DrivenRuntime(ABC):
         return ""
 
     def _capabilities(self) -> Sequence[ari.Capability]:
-        """Return what the adapter does beyond level 1."""
+        """Return what the adapter does beyond level 1, by the names of `services.CAPABILITIES`."""
         return ()
 
     async def _info(self) -> Mapping[str, str]:
@@ -282,7 +284,7 @@ class DrivenRuntime(ABC):
             healthy=not problem and not shortcoming,
             ready=not problem,
             message=problem or shortcoming,
-            capabilities=tuple(self._capabilities()),
+            capabilities=checked_capabilities(self._capabilities()),
             permission=self.permission,
             info=dict(await self._info()) if request.verbose else {},
         )
@@ -570,6 +572,22 @@ class DrivenRuntime(ABC):
 def no_session(session_id: str) -> NotFound:
     """Return the error for a session that does not exist, or is not open here."""
     return NotFound(f"there is no session {session_id!r:.80}; one that was stored must be resumed")
+
+
+def checked_capabilities(listed: Sequence[ari.Capability]) -> tuple[ari.Capability, ...]:
+    """Return what an adapter lists.
+
+    Raises:
+        RuntimeInternal: A name is neither known nor has the prefix of a vendor; a caller could not
+            know what it means.
+    """
+    for one in listed:
+        if not is_capability_name(one.name):
+            raise RuntimeInternal(
+                f"capability {one.name!r:.80}: not one of arp.runtime.services.CAPABILITIES; "
+                "call one of your own VENDOR/NAME"
+            )
+    return tuple(listed)
 
 
 def check_api_version(request: ari.VersionRequest) -> None:

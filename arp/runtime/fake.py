@@ -285,8 +285,9 @@ class FakeRuntime(FunctionRuntime):
         switches = [
             ari.Capability(name, applies_to="now") for name in ("model", "mode", "provider")
         ]
-        lists = [ari.Capability(name) for name in ("memory", "skills", "commands", "compaction")]
-        return (*super()._capabilities(), *switches, *lists)
+        lists = ("memory", "skills", "commands", "compaction")
+        others = [ari.Capability(name) for name in ("instructions", "mcp_servers", *lists)]
+        return (*super()._capabilities(), *switches, *others)
 
     def _feed(self, session_id: str) -> SessionFeed:
         return self.session(session_id).feed

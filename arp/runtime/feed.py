@@ -133,7 +133,9 @@ class SessionFeed:
         self.tell(Lifecycle.CLOSED)
 
     def tell(self, lifecycle: Lifecycle, content: str = "", **details: Json) -> None:
-        """Emit a lifecycle event; of the active turn, if there is one."""
+        """Emit a lifecycle event, of the active turn if there is one; nothing follows `closed`."""
+        if self.state is SessionState.CLOSED and lifecycle is not Lifecycle.CLOSED:
+            return
         self._event(EventType.LIFECYCLE, content=content, lifecycle=lifecycle, details=details)
 
     # -- what the caller does --------------------------------------------------------------------

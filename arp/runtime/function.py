@@ -339,12 +339,17 @@ class FunctionRuntime(DrivenRuntime):
 
     def _capabilities(self) -> Sequence[ari.Capability]:
         return (
-            ari.Capability("cancel"),
+            ari.Capability("session_id"),
+            ari.Capability("parts", details={"types": ", ".join(sorted(self.part_types))}),
+            ari.Capability("resume_session"),
+            ari.Capability("list_sessions"),
+            ari.Capability("delete_session"),
+            ari.Capability("cancel_turn"),
             ari.Capability("history"),
-            ari.Capability("list"),
-            ari.Capability("delete"),
+            ari.Capability("permission_rules", details={"rules": "those of the function"}),
             ari.Capability("updated_input"),
-            ari.Capability("deny_message", details={"deny_continues": "yes"}),
+            ari.Capability("deny_message"),
+            ari.Capability("deny_interrupt", details={"deny_continues": "yes"}),
         )
 
     def _stored_session(self, session_id: str) -> ari.RuntimeSession:

@@ -18,12 +18,15 @@ The contract, for every runtime:
   answer after a cancel or the deadline, is `FailedPrecondition`. What the answer carries and the
   runtime cannot take is refused with `InvalidArgument`, and the request stays open.
 - **What a runtime cannot do** is `Unimplemented`, never dropped in silence. `status` lists as
-  capabilities what the adapter does. In the same process `isinstance(runtime, ModelManager)` says
-  whether a runtime has the methods of an optional service.
+  capabilities what the adapter does, by the names in `CAPABILITIES`; a name of an adapter's own is
+  `VENDOR/NAME`. What is listed and enabled is never answered with `Unimplemented`. In the same
+  process `isinstance(runtime, ModelManager)` says whether a runtime has the methods of an optional
+  service.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -369,3 +372,47 @@ METHODS: tuple[AriMethod, ...] = (
     AriMethod("close", ari.CloseRequest, ari.CloseResponse, 1, RuntimeService),
 )
 """All methods of the interface; `close` of a remote runtime closes the connection alone."""
+
+
+class KnownCapability(NamedTuple):
+    """A capability that has the same name in every runtime."""
+
+    name: str
+    meaning: str
+    """What it tells, and in which `details`."""
+    service: type | None = None
+    """The optional service that belongs to it: a runtime lists it if, and only if, it has that."""
+
+
+CAPABILITIES = (
+    KnownCapability("session_id", "the caller may choose the id of a new session (`form`)"),
+    KnownCapability("instructions", "a session takes additions to the system prompt"),
+    KnownCapability("mcp_servers", "a session takes servers of tools (`transports`)"),
+    KnownCapability("parts", "what a message takes besides text (`types`)"),
+    KnownCapability("resume_session", "sessions that are closed, or of earlier processes, go on"),
+    KnownCapability("list_sessions", "sessions of earlier processes are listed"),
+    KnownCapability("delete_session", "what is stored of a session can be removed"),
+    KnownCapability("cancel_turn", "a turn can be cancelled"),
+    KnownCapability("own_turns", "the agent begins turns by itself (`after`)"),
+    KnownCapability("permission_rules", "an answer may allow more than one call (`rules`)"),
+    KnownCapability("updated_input", "an answer may change what runs (`kinds`)"),
+    KnownCapability("deny_message", "the model is told why something is denied"),
+    KnownCapability("deny_interrupt", "a denial may end the turn (`deny_continues`: without it)"),
+    KnownCapability("history", "what was said in a session can be read", HistoryManager),
+    KnownCapability("model", "the model can be switched", ModelManager),
+    KnownCapability("mode", "the mode can be switched (`asks`: in which it asks)", ModeManager),
+    KnownCapability("provider", "the provider can be switched", ProviderManager),
+    KnownCapability("memory", "the memory files are listed", MemoryManager),
+    KnownCapability("skills", "the skills are listed", SkillManager),
+    KnownCapability("commands", "the commands are listed", CommandManager),
+    KnownCapability("compaction", "a conversation can be made shorter", SessionUtilityManager),
+)
+"""All capabilities that adapters share."""
+
+CAPABILITY_NAMES = frozenset(known.name for known in CAPABILITIES)
+_OF_A_VENDOR = re.compile(r"[a-z0-9][a-z0-9.-]*/[A-Za-z0-9_.-]+")
+
+
+def is_capability_name(name: str) -> bool:
+    """Return whether a capability may have a name: one of ours, or `VENDOR/NAME`."""
+    return name in CAPABILITY_NAMES or _OF_A_VENDOR.fullmatch(name) is not None

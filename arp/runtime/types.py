@@ -275,6 +275,7 @@ class Capability(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the adapter does, not what the runtime behind it advertises."""
 
     name: str
+    """One of `arp.runtime.services.CAPABILITIES`, or `VENDOR/NAME` for an adapter's own."""
     version: str = API_VERSION
     enabled: bool = True
     experimental: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -38,8 +39,8 @@ class Without(FakeUnderTest):
         super().__init__(place)
         self.method, self.instead = method, instead
 
-    def make(self) -> FakeRuntime:
-        fake = super().make()
+    def new_fake(self) -> FakeRuntime:
+        fake = super().new_fake()
         setattr(fake, self.method, self.instead)
         return fake
 
@@ -96,6 +97,68 @@ async def test_answer_that_is_ignored_is_found(
     assert (await outcome("deny", FakeUnderTest(tmp_path))).outcome == "failed"
 
 
+def telling(*capabilities: ari.Capability) -> Any:
+    """Return a `status` that lists these capabilities."""
+
+    async def status(_: object) -> ari.StatusResponse:
+        return ari.StatusResponse(True, True, capabilities=capabilities, permission="enforced")
+
+    return status
+
+
+async def test_name_of_a_capability_that_nobody_knows_is_found(tmp_path: Path) -> None:
+    status = telling(ari.Capability("cancel"), ari.Capability("acme.example/voice"))
+    result = await outcome("capability_names", Without(tmp_path, "status", status))
+    assert result.outcome == "failed"
+    assert "got ['cancel']" in result.note
+
+
+async def test_capability_that_is_answered_with_unimplemented_is_found(tmp_path: Path) -> None:
+    result = await outcome(
+        "methods_and_capabilities", Without(tmp_path, "get_session_history", refuse)
+    )
+    assert (result.outcome, result.note) == (
+        "failed",
+        "CaseFailed: history is enabled: not here",
+    )
+
+
+async def test_method_without_its_capability_is_found(tmp_path: Path) -> None:
+    result = await outcome("methods_and_capabilities", Without(tmp_path, "status", telling()))
+    assert result.outcome == "failed"
+    assert "expected Unimplemented, but it was taken" in result.note
+
+
+async def test_field_without_its_capability_is_found(tmp_path: Path) -> None:
+    only = telling(ari.Capability("session_id"), ari.Capability("instructions"))
+    result = await outcome("fields_and_capabilities", Without(tmp_path, "status", only))
+    assert result.outcome == "failed"
+    assert "expected Unimplemented, but it was taken" in result.note
+
+
+async def test_answer_that_a_request_takes_without_a_capability_is_found(tmp_path: Path) -> None:
+    only = telling(ari.Capability("deny_message"))
+    result = await outcome("requests_and_capabilities", Without(tmp_path, "status", only))
+    assert result.outcome == "failed"
+    assert "expected set(), got {'updated_input'}" in result.note
+
+
+async def test_case_that_cannot_be_shown_is_not_run_and_says_why(tmp_path: Path) -> None:
+    under_test = FakeUnderTest(tmp_path)
+    under_test.not_shown = {"text": "it is mute"}
+    result = await outcome("text", under_test)
+    assert result.told == "Unimplemented: it is mute"
+    assert under_test.made == []
+
+
+async def test_limit_of_a_case_is_that_of_its_runtime(tmp_path: Path) -> None:
+    under_test = FakeUnderTest(tmp_path)
+    under_test.case_s = 0.05
+    under_test.prompts = msgspec.structs.replace(under_test.prompts, hello="slow")
+    result = await outcome("text", under_test)
+    assert (result.outcome, result.note) == ("failed", "Timeout: it took longer than 0.05 s")
+
+
 def run(*arguments: str) -> Result:
     target = "tests.runtime.runtimes_under_test:fake"
     return CliRunner().invoke(main, ["conformance", "runtime", target, *arguments])
@@ -107,7 +170,12 @@ def test_command_prints_outcomes_and_writes_the_matrix(tmp_path: Path) -> None:
         done = run("--case", name, "--matrix", str(matrix))
         assert done.exit_code == 0, done.output
     assert "no program that could be killed" in done.output
-    assert read_matrix(matrix) == {"fake": {"kill_and_resume": "Unimplemented", "text": "native"}}
+    assert read_matrix(matrix) == {
+        "fake": {
+            "kill_and_resume": "Unimplemented: no program that could be killed",
+            "text": "native",
+        }
+    }
 
 
 def test_command_ends_with_1_if_a_case_failed(monkeypatch: pytest.MonkeyPatch) -> None:

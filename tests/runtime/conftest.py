@@ -17,7 +17,9 @@ OPENCODE_S = 180
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "opencode_cli" in getattr(item, "fixturenames", ()):
+        needs_it = "opencode_cli" in getattr(item, "fixturenames", ())
+        needs_it = needs_it or item.get_closest_marker("opencode") is not None
+        if needs_it and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(OPENCODE_S))
 
 

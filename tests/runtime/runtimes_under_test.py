@@ -8,14 +8,19 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import functools
 import os
+import shutil
 import signal
 import stat
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import psutil
 
 from arp.conformance.runtime_under_test import (
     OutputFault,
@@ -24,6 +29,8 @@ from arp.conformance.runtime_under_test import (
     RuntimeUnderTest,
 )
 from arp.runtime import types as ari
+from arp.runtime.acp import AcpRuntime
+from arp.runtime.acp_session import AcpConnection
 from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
 from arp.runtime.codex import CodexRuntime
 from arp.runtime.errors import AriError, InvalidArgument, OperationDenied, Unavailable
@@ -34,6 +41,10 @@ from tests.runtime import clis
 from tests.runtime.clis import Cli
 from tests.runtime.model_script import HELLO, THINKING, THOUGHT, WORKED
 from tests.runtime.model_server import ModelServer
+from tests.runtime.served import ServedByGrpc, ServedByHttp
+
+UNTOLD = "ACP has no update for a retry"
+NO_STATUS = "OpenCode does not tell the status of a failing model; the turn ends as Internal"
 
 MODEL_ERRORS: dict[str, type[AriError]] = {
     "400": InvalidArgument,
@@ -102,7 +113,11 @@ class FakeUnderTest(InThisProcess):
         super().__init__(place)
         self.made: list[FakeRuntime] = []
 
-    def make(self) -> FakeRuntime:
+    def make(self) -> RuntimeService:
+        return self.new_fake()
+
+    def new_fake(self) -> FakeRuntime:
+        """Return a fake over the storage of the case."""
         fake = FakeRuntime(cwd=self.cwd, directory=self.stored)
         fake.script = Words()
         self.made.append(fake)
@@ -169,6 +184,24 @@ class FunctionUnderTest(InThisProcess):
             )
             output, _ = await process.communicate()
             call.result(output.decode()) if not process.returncode else call.fail(output.decode())
+
+
+class GrpcUnderTest(FakeUnderTest):
+    """The fake behind a server of gRPC; each of its clients has a server of its own."""
+
+    name = "grpc"
+
+    def make(self) -> RuntimeService:
+        return ServedByGrpc(self.new_fake())
+
+
+class HttpUnderTest(FakeUnderTest):
+    """The fake behind an HTTP gateway; each of its clients has a gateway of its own."""
+
+    name = "http"
+
+    def make(self) -> RuntimeService:
+        return ServedByHttp(self.new_fake())
 
 
 class CliUnderTest(RuntimeUnderTest):
@@ -253,6 +286,131 @@ class CodexUnderTest(CliUnderTest):
         os.kill((await runtime.server()).process_id, signal.SIGKILL)
 
 
+class KeptOpenCode:
+    """OpenCode, started once for many cases: a start takes ten times as long as a case."""
+
+    def __init__(self, place: Path) -> None:
+        self.server = ModelServer().__enter__()
+        self.cli = clis.opencode(self.server, place)
+        self.connections: dict[str, AcpConnection] = {}
+        self._stopping: AsyncIterator[None] | None = None
+
+    async def started(self) -> None:
+        """Let its processes end with the loop: a loop closes the generators that run in it."""
+        if self._stopping is None:
+            self._stopping = self._stops()
+            await anext(self._stopping)
+
+    async def _stops(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await self.stop()
+
+    async def stop(self) -> None:
+        """Stop its processes."""
+        while self.connections:
+            _, connection = self.connections.popitem()
+            await connection.stop()
+
+    def end(self) -> None:
+        """End its model, and what is left of its processes."""
+        clis.end_processes_of(self.cli)
+        self.server.__exit__(None, None, None)
+
+
+class KeptAcpRuntime(AcpRuntime):
+    """One whose process is left running when it is closed, for the next one with the same key."""
+
+    def __init__(self, opencode: KeptOpenCode, key: str) -> None:
+        cli = opencode.cli
+        super().__init__(cli.command, cwd=cli.cwd, environment=cli.environment, name="opencode")
+        self.opencode, self.key = opencode, key
+
+    async def connection(self) -> AcpConnection:
+        kept = self.opencode.connections
+        self._connection = kept.get(self.key)
+        kept[self.key] = await super().connection()
+        await self.opencode.started()
+        return kept[self.key]
+
+    async def _end(self) -> None:
+        return
+
+
+class AcpUnderTest(CliUnderTest):
+    """OpenCode behind `AcpRuntime`.
+
+    Cases share a process of it, and those that go on in another process share a second one over the
+    same storage. Cases in `ALONE`, which look at processes or have a fault in the output, get a
+    process of their own.
+    """
+
+    name = "acp:opencode"
+    asks_at_once = False
+    other_model = "fake/fake-2"
+    case_s = 150.0
+    text_in_output = "agent_message_chunk"
+    not_shown: Mapping[str, str] = {
+        "model_error_400": NO_STATUS,
+        "model_error_401": NO_STATUS,
+        "model_error_500": f"OpenCode asks a failing model again without an end; {UNTOLD}",
+        "retry_is_visible": UNTOLD,
+    }
+    ALONE = frozenset(
+        {
+            "garbage_in_the_output",
+            "output_cut_in_a_line",
+            "environment_is_not_inherited",
+            "close_ends_processes",
+        }
+    )
+
+    def __init__(self, place: Path, kept: KeptOpenCode | None) -> None:
+        self.place, self.kept, self.made = place, kept, 0
+        if kept is None:
+            self._be_alone()
+        else:
+            super().__init__(kept.cli, kept.server)
+            shutil.rmtree(self.cwd)
+            self.cwd.mkdir()
+
+    def _be_alone(self) -> None:
+        server = ModelServer().__enter__()
+        super().__init__(clis.opencode(server, self.place), server)
+        self.kept = None
+
+    def make(self) -> AcpRuntime:
+        self.made += 1
+        if self.kept is not None:
+            return KeptAcpRuntime(self.kept, "first" if self.made == 1 else "second")
+        return self._made(self.cli.program)
+
+    def make_behind(self, fault: OutputFault) -> RuntimeService:
+        if self.kept is not None:
+            self._be_alone()
+        return self._made(self.program_with(fault))
+
+    def _made(self, program: str) -> AcpRuntime:
+        command = [program, *self.cli.arguments]
+        return AcpRuntime(command, cwd=self.cwd, environment=self.cli.environment, name="opencode")
+
+    def processes(self) -> Sequence[int]:
+        if self.kept is not None:
+            self._be_alone()
+        return super().processes()
+
+    async def kill(self, runtime: RuntimeService, session_id: str) -> None:
+        assert isinstance(runtime, AcpRuntime)
+        # The child of the process that watches over it.
+        [agent] = psutil.Process((await runtime.connection()).process_id).children()
+        agent.kill()
+
+    def end(self) -> None:
+        if self.kept is None:
+            super().end()
+
+
 def fake(place: Path) -> RuntimeUnderTest:
     """Return `FakeRuntime`."""
     return FakeUnderTest(place)
@@ -261,6 +419,16 @@ def fake(place: Path) -> RuntimeUnderTest:
 def function(place: Path) -> RuntimeUnderTest:
     """Return `FunctionRuntime`."""
     return FunctionUnderTest(place)
+
+
+def grpc(place: Path) -> RuntimeUnderTest:
+    """Return `FakeRuntime` behind a server of gRPC."""
+    return GrpcUnderTest(place)
+
+
+def http(place: Path) -> RuntimeUnderTest:
+    """Return `FakeRuntime` behind an HTTP gateway."""
+    return HttpUnderTest(place)
 
 
 def claude_code(place: Path) -> RuntimeUnderTest:
@@ -275,11 +443,34 @@ def codex(place: Path) -> RuntimeUnderTest:
     return CodexUnderTest(clis.codex(server, place), server)
 
 
+def acp(place: Path) -> RuntimeUnderTest:
+    """Return OpenCode; one process serves most cases of a run of `arp conformance runtime`."""
+    return AcpUnderTest(place, kept_opencode())
+
+
+def acp_alone(place: Path) -> RuntimeUnderTest:
+    """Return OpenCode with a process of its own."""
+    return AcpUnderTest(place, None)
+
+
+@functools.cache
+def kept_opencode() -> KeptOpenCode:
+    """Return what ends with this process."""
+    place = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    kept = KeptOpenCode(Path(place.name))
+    atexit.register(place.cleanup)
+    atexit.register(kept.end)
+    return kept
+
+
 RUNTIMES: dict[str, RuntimeFactory] = {
     "fake": fake,
     "function": function,
     "claude-code": claude_code,
     "codex": codex,
+    "acp:opencode": acp_alone,
+    "grpc": grpc,
+    "http": http,
 }
-NEEDS = {"claude-code": "claude", "codex": "codex"}
+NEEDS = {"claude-code": "claude", "codex": "codex", "acp:opencode": "opencode"}
 """What must be installed for a runtime, as `requires` names it."""

@@ -10,6 +10,7 @@ program: `scripted_acp_agent.py '{JSON}'`, where the JSON says how this agent is
     log_in          no session is opened without a login
     cwd             of those
     late_replay     a load is answered before its history is sent
+    commands_after  the method with whose answer the commands are told
     takes           the mode that it takes, whatever is wanted
 
 What it is answered and told goes to the file `log` in its directory, one JSON value a line.
@@ -192,6 +193,13 @@ def terminal() -> str:
     return "end_turn"
 
 
+def exits() -> str:
+    """Complete a command that has failed, as OpenCode does."""
+    output = {"output": "", "metadata": {"exit": 3}}
+    update("tool_call", toolCallId="c1", kind="execute", status="completed", rawOutput=output)
+    return "end_turn"
+
+
 def held() -> str:
     """Announce a call without its input, and say something before it comes to more."""
     update("tool_call", toolCallId="c1", title="fetch", kind="fetch", status="pending")
@@ -221,6 +229,7 @@ SCENARIOS: dict[str, Callable[[], str]] = {
         dies,
         garbage,
         terminal,
+        exits,
         held,
         refuses,
         echo,
@@ -236,6 +245,11 @@ def replay() -> None:
     update("user_message_chunk", content={"type": "text", "text": "before"})
     say("what was said before")
     update("tool_call", toolCallId="old", title="old", kind="execute", status="completed")
+    announce_commands()
+
+
+def announce_commands() -> None:
+    """Tell the commands of the session."""
     update("available_commands_update", availableCommands=[{"name": "init", "description": "x"}])
 
 
@@ -309,6 +323,8 @@ def main() -> None:
             send(id=message["id"], result={"stopReason": reason})
         else:
             result = answered(method, params)
+            if method == HOW.get("commands_after"):
+                announce_commands()
             known = {"result": result} if result is not None else {"error": {"code": -32601}}
             send(id=message["id"], **known)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import signal
 import sys
@@ -33,7 +32,6 @@ from tests.runtime import mcp_server, scripted_acp_agent
 from tests.runtime.caller import Caller, asks, kinds, merged, only, text_of
 from tests.runtime.clis import Cli, processes_of
 from tests.runtime.model_server import ModelServer
-from tests.runtime.test_clis import PIXEL
 from tests.serving import serving
 from tests.waiting import becomes
 
@@ -98,9 +96,15 @@ async def capability(runtime: AcpRuntime, name: str) -> ari.Capability:
 # -- OpenCode ------------------------------------------------------------------------------------
 
 
-async def test_opencode_thinks_asks_writes_and_is_denied(opencode_cli: Cli) -> None:
+async def test_what_opencode_does_beyond_the_contract(
+    opencode_cli: Cli, model_server: ModelServer
+) -> None:
+    """In one process: it needs seconds to start. The rest is in `test_contract`."""
+    sums = ari.McpServer("sums", sys.executable, (mcp_server.__file__,))
     async with opencode(opencode_cli) as runtime:
-        caller = await Caller.create(runtime)
+        caller = await Caller.create(runtime, model="fake/fake-2", mcp_servers=(sums,))
+        session = await caller.session()
+        assert (session.model, session.mode) == ("fake/fake-2", "build")
         agent = await agent_of(runtime)
         assert agent.environ() == opencode_cli.environment
 
@@ -144,76 +148,37 @@ async def test_opencode_thinks_asks_writes_and_is_denied(opencode_cli: Cli) -> N
         plan = only(events, Lifecycle.PLAN)
         assert plan.details == {"todos": [{"text": "a", "status": "active"}]}
 
+        events = await caller.turn('mcp: sums add {"a": 2, "b": 3}')
+        assert only(events, "tool_call").tool_name == "sums_add"
+        assert only(events, "tool_result").content == "5"
+
         events = await caller.turn("fail 400")
         assert events[-1].error is not None
+        assert events[-1].error.code is AriCode.INTERNAL
         assert "the script says: fail 400" in events[-1].error.message
 
+        await caller.send("slow")
+        await caller.until(lambda event: event.type is ari.EventType.TEXT)
+        await caller.cancel()
+        await caller.until(lambda event: event.done)
+        await model_server.reaches(lambda: model_server.requests[-1].client_left)
 
-async def test_opencode_switches_and_resumes_in_another_process(
-    opencode_cli: Cli, model_server: ModelServer
-) -> None:
-    async with opencode(opencode_cli) as runtime:
-        caller = await Caller.create(runtime, model="fake/fake-2")
-        session = await caller.session()
-        assert (session.model, session.mode) == ("fake/fake-2", "build")
-        await caller.turn("hello")
-        models = await runtime.list_models(ari.ListModelsRequest(caller.session_id))
-        assert "fake/fake-1" in [choice.id for choice in models.models]
         with pytest.raises(InvalidArgument, match="mode: expected one of build, plan"):
             await runtime.set_mode(ari.SetModeRequest(caller.session_id, "yolo"))
         await runtime.set_mode(ari.SetModeRequest(caller.session_id, "plan"))
         events = await caller.until(lambda event: event.lifecycle is Lifecycle.MODE)
         assert events[-1].content == "plan"
-        commands = await runtime.list_commands(ari.ListItemsRequest(caller.session_id))
-        assert "init" in [item.name for item in commands.items]
-        with pytest.raises(Unimplemented, match="delete_session"):
-            await runtime.delete_session(ari.DeleteSessionRequest(caller.session_id))
 
-        unused = await Caller.create(runtime)
-        await runtime.close_session(ari.CloseSessionRequest(unused.session_id))
-        unused = await Caller.resume(runtime, unused.session_id)
-        assert (await unused.turn("hello"))[-1].content == "Hello from the model."
-
-    async with opencode(opencode_cli) as runtime:
-        stored = await runtime.list_sessions(ari.ListSessionsRequest())
-        assert caller.session_id in [one.session_id for one in stored.sessions]
-        with pytest.raises(NotFound):
-            await Caller.resume(runtime, "ses_unknown")
-        caller = await Caller.resume(runtime, caller.session_id)
-        events = await caller.turn("echo: again")
-        assert text_of(events) == "again"
-    assert model_server.what_the_model_was_told() == ["hello", "echo: again"]
-
-
-async def test_opencode_takes_an_image_and_an_mcp_server_and_stops(
-    opencode_cli: Cli, model_server: ModelServer
-) -> None:
-    sums = ari.McpServer("sums", sys.executable, (mcp_server.__file__,))
-    async with opencode(opencode_cli) as runtime:
-        caller = await Caller.create(runtime, mcp_servers=(sums,))
-        pixel = ari.ContentPart("image", mime_type="image/png", data=base64.b64decode(PIXEL))
-        events = await caller.turn("hello", [pixel])
-        assert text_of(events).startswith("I received image/png, 70 bytes.")
-        events = await caller.turn('mcp: sums add {"a": 2, "b": 3}')
-        assert only(events, "tool_call").tool_name == "sums_add"
-        assert only(events, "tool_result").content == "5"
-
-        await caller.send("slow")
-        await caller.until(lambda event: event.type is ari.EventType.TEXT)
-        await caller.cancel()
-        events = await caller.until(lambda event: event.done)
-        assert events[-1].error is not None
-        assert events[-1].error.code is AriCode.CANCELED
-        await model_server.reaches(lambda: model_server.requests[-1].client_left)
-
-        await caller.send("run: touch f")
-        question = (await caller.until(asks))[-1]
-        await caller.cancel()
-        events = await caller.until(lambda event: event.done)
-        assert merged(events) == ["permission_resolved", "tool_result", "error"]
-        with pytest.raises(FailedPrecondition):
-            await caller.answer(question, ALLOW)
-        assert not (opencode_cli.cwd / "f").exists()
+        history = await runtime.get_session_history(ari.GetSessionHistoryRequest(caller.session_id))
+        asked = [message.content for message in history.messages if message.role == "user"]
+        assert asked[:2] == ["think", "run: touch f; echo out"]
+        calls = [call for message in history.messages for call in message.tool_calls]
+        told = [(call.name, call.result, call.is_error) for call in calls]
+        # Of what it repeats, it names a command by its kind.
+        assert told[0] == ("execute", "out\n", False)
+        assert ("sums_add", "5", False) in told
+        session = await caller.session()
+        assert (session.model, session.mode) == ("fake/fake-2", "plan")
 
 
 async def test_commands_of_opencode_end_when_it_is_killed(opencode_cli: Cli) -> None:
@@ -428,6 +393,33 @@ async def test_output_diffs_plan_and_cost(scripted: Scripted) -> None:
     assert again[-1].usage.cost == 0
 
 
+async def test_command_with_an_exit_code_failed_although_the_agent_calls_it_completed(
+    scripted: Scripted,
+) -> None:
+    events = await (await Caller.create(scripted())).turn("exits")
+    result = only(events, "tool_result")
+    assert (result.is_error, result.details) == (True, {"exit_code": 3})
+
+
+async def test_commands_that_come_late_are_listed_and_are_no_event_of_a_closed_session(
+    scripted: Scripted,
+) -> None:
+    runtime = scripted(
+        commands_after="session/list", capabilities={"sessionCapabilities": {"list": {}}}
+    )
+    caller = await Caller.create(runtime)
+    listing = asyncio.ensure_future(runtime.list_commands(ari.ListItemsRequest("s1")))
+    await runtime.list_sessions(ari.ListSessionsRequest())
+    assert [item.name for item in (await listing).items] == ["init"]
+
+    await runtime.close_session(ari.CloseSessionRequest("s1"))
+    await runtime.list_sessions(ari.ListSessionsRequest())
+    events = await caller.until(lambda event: event.lifecycle is Lifecycle.CLOSED)
+    assert only(events, Lifecycle.COMMANDS).details["commands"][0]["name"] == "init"
+    with pytest.raises(StopAsyncIteration):
+        await anext(caller.events)
+
+
 async def test_a_call_without_input_is_told_before_what_follows(scripted: Scripted) -> None:
     caller = await Caller.create(scripted())
     events = await caller.turn("held")
@@ -456,6 +448,71 @@ async def test_the_history_that_a_load_repeats_is_no_event(
     assert merged(events) == ["turn_started", "text", "result"]
     commands = await runtime.list_commands(ari.ListItemsRequest("s1"))
     assert [item.name for item in commands.items] == ["init"]
+
+
+async def test_history_is_what_the_agent_repeats(scripted: Scripted) -> None:
+    can = {"loadSession": True, "sessionCapabilities": {"list": {}, "resume": {}, "close": {}}}
+    runtime = scripted(capabilities=can, stored=["s1"])
+    assert (await capability(runtime, "history")).enabled
+    past = ari.PastToolCall("old", "old")
+    said = ari.RuntimeMessage("assistant", "what was said before", tool_calls=(past,))
+    request = ari.GetSessionHistoryRequest("s1")
+    history = await runtime.get_session_history(request)
+    assert history.messages == (ari.RuntimeMessage("user", "before"), said)
+    assert (await runtime.get_session(ari.GetSessionRequest("s1"))).session.state == "closed"
+
+    caller = await Caller.resume(runtime, "s1")
+    only_one = await runtime.get_session_history(ari.GetSessionHistoryRequest("s1", limit=1))
+    assert only_one.messages == (said,)
+    assert merged(await caller.turn("echo")) == ["turn_started", "text", "result"]
+    with pytest.raises(NotFound):
+        await runtime.get_session_history(ari.GetSessionHistoryRequest("unknown"))
+
+
+async def test_history_waits_for_the_end_of_a_turn(scripted: Scripted) -> None:
+    runtime = scripted(capabilities={"loadSession": True})
+    caller = await Caller.create(runtime)
+    await caller.send("unannounced")
+    question = (await caller.until(asks))[-1]
+    with pytest.raises(FailedPrecondition, match="when the turn has ended"):
+        await runtime.get_session_history(ari.GetSessionHistoryRequest("s1"))
+    await caller.answer(question, DENY)
+    assert text_of(await caller.until(lambda event: event.done)) == "done"
+
+
+async def test_message_waits_until_the_history_is_read(scripted: Scripted) -> None:
+    """What the agent says in the turn is no history, and what it repeats is no event."""
+    runtime = scripted(capabilities={"loadSession": True}, late_replay=True)
+    caller = await Caller.create(runtime)
+    reading = asyncio.ensure_future(runtime.get_session_history(ari.GetSessionHistoryRequest("s1")))
+    await becomes(lambda: any("session/load" in one for one in logged(runtime)))
+    assert text_of(await caller.turn("echo")) == "hello"
+    assert len((await reading).messages) == 2
+
+
+async def test_reading_the_history_keeps_the_mode(scripted: Scripted) -> None:
+    """A load sets the session up again, as it was at its last turn."""
+    runtime = scripted(capabilities={"loadSession": True}, setup=MODES)
+    caller = await Caller.create(runtime, mode="plan")
+    await runtime.get_session_history(ari.GetSessionHistoryRequest("s1"))
+    assert (await caller.session()).mode == "plan"
+    assert logged(runtime)[-1] == {"session/set_mode": {"sessionId": "s1", "modeId": "plan"}}
+    events = await caller.turn("echo")
+    assert Lifecycle.MODE not in [event.lifecycle for event in events]
+
+
+async def test_agent_that_cannot_load_has_no_history(scripted: Scripted) -> None:
+    runtime = scripted()
+    assert not (await capability(runtime, "history")).enabled
+    with pytest.raises(Unimplemented, match="history"):
+        await runtime.get_session_history(ari.GetSessionHistoryRequest("s1"))
+
+
+async def test_capabilities_follow_what_sessions_have(scripted: Scripted) -> None:
+    runtime = scripted(setup=MODES)
+    await Caller.create(runtime)
+    assert (await capability(runtime, "mode")).enabled
+    assert not (await capability(runtime, "model")).enabled
 
 
 async def test_an_unknown_session_is_not_found_even_where_the_agent_opens_it(

@@ -878,7 +878,7 @@ async def test_status_says_what_is_there_and_what_is_missing(
     assert status.info["version"] == version
     assert version.count(".") == 2
     named = {one.name for one in status.capabilities if one.enabled}
-    assert {"permissions", "history", "model", "mode", "mcp_servers"} <= named
+    assert {"deny_message", "history", "model", "mode", "mcp_servers"} <= named
     assert "provider" not in named
     for service in (
         HistoryManager,

@@ -272,38 +272,7 @@ def prompt(session: str, text: str, *before: Message) -> Message:
     return {"sessionId": session, "prompt": [*before, {"type": "text", "text": text}]}
 
 
-async def test_opencode_answers_hello(opencode_cli: Cli, model_server: ModelServer) -> None:
-    async with running(opencode_cli) as peer:
-        rpc, session = await opencode_session(peer, opencode_cli)
-        ended = await rpc.call("session/prompt", prompt(session, "hello"))
-        updates = [update["update"] for update in rpc.sent("session/update")]
-    text = [
-        update["content"]["text"]
-        for update in updates
-        if update["sessionUpdate"] == "agent_message_chunk"
-    ]
-    assert ended["stopReason"] == "end_turn"
-    assert "".join(text) == "Hello from the model."
-    assert model_server.what_the_model_was_told() == ["hello"]
-
-
-async def test_opencode_asks_before_it_runs_a_command(
-    opencode_cli: Cli, model_server: ModelServer
-) -> None:
-    async with running(opencode_cli) as peer:
-        rpc, session = await opencode_session(peer, opencode_cli)
-        for kind, is_run in (("reject_once", False), ("allow_once", True)):
-            turn = await rpc.begin("session/prompt", prompt(session, "run: touch f"))
-            question = await rpc.message("session/request_permission")
-            options = {option["kind"]: option for option in question["params"]["options"]}
-            chosen = {"outcome": "selected", "optionId": options[kind]["optionId"]}
-            await rpc.answer(question, {"outcome": chosen})
-            await rpc.result(turn)
-            assert (opencode_cli.cwd / "f").exists() is is_run
-    assert model_server.last_tool_result() is not None
-
-
-async def test_opencode_retries_shows_an_image_uses_an_mcp_server_and_can_be_cancelled(
+async def test_opencode_speaks_asks_retries_shows_an_image_uses_a_server_and_is_cancelled(
     opencode_cli: Cli, model_server: ModelServer
 ) -> None:
     """In one process: it needs seconds to start."""
@@ -318,6 +287,16 @@ async def test_opencode_retries_shows_an_image_uses_an_mcp_server_and_can_be_can
             chunks = [u for u in updates if u["sessionUpdate"] == "agent_message_chunk"]
             return "".join(chunk["content"]["text"] for chunk in chunks)
 
+        assert await said("hello") == "Hello from the model."
+        assert model_server.what_the_model_was_told() == ["hello"]
+        for kind, is_run in (("reject_once", False), ("allow_once", True)):
+            turn = await rpc.begin("session/prompt", prompt(session, "run: touch f"))
+            question = await rpc.message("session/request_permission")
+            options = {option["kind"]: option for option in question["params"]["options"]}
+            chosen = {"outcome": "selected", "optionId": options[kind]["optionId"]}
+            await rpc.answer(question, {"outcome": chosen})
+            await rpc.result(turn)
+            assert (opencode_cli.cwd / "f").exists() is is_run
         assert await said("retry") == "It worked the second time."
         image = {"type": "image", "mimeType": "image/png", "data": PIXEL}
         assert (await said("hello", image)).startswith("I received image/png, 70 bytes.")

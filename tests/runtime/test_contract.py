@@ -6,7 +6,6 @@ The outcomes are held in `matrix.json`, which `make matrix` writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,14 @@ import pytest
 from arp.conformance.case import ContractCase
 from arp.conformance.runtime_cases import CASES
 from arp.conformance.runtime_matrix import read_matrix
-from arp.conformance.runtime_suite import run_case
-from arp.conformance.runtime_under_test import RuntimeUnderTest
-from arp.runtime.grpc_runtime import GrpcRuntime
-from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.services import RuntimeService
-from tests.runtime import test_grpc, test_http
-from tests.runtime.runtimes_under_test import NEEDS, RUNTIMES, FakeUnderTest
+from arp.conformance.runtime_suite import CaseResult, run_case
+from tests.runtime import clis
+from tests.runtime.runtimes_under_test import NEEDS, RUNTIMES, AcpUnderTest, KeptOpenCode
 
 MATRIX = Path(__file__).parent / "matrix.json"
 
-REMOTELY = (
-    "create", "text", "thinking", "allow", "deny", "allow_with_changed_input", "answered_twice",
-    "cancel", "idempotency_key", "history", "list_filter", "behind_a_cursor", "model_switch",
-    "unknown_session",
-)  # fmt: skip
+KEPT_S = 400
+"""So long all cases over one process of OpenCode may take; alone they take half a minute."""
 
 
 def of_runtimes() -> list[Any]:
@@ -41,7 +33,15 @@ def of_runtimes() -> list[Any]:
         pytest.param(name, case, id=f"{name}-{case.name}", marks=marks.get(name, ()))
         for name in RUNTIMES
         for case in CASES
+        if name != AcpUnderTest.name or case.name in AcpUnderTest.ALONE
     ]
+
+
+def check_outcome(name: str, result: CaseResult) -> None:
+    """Fail if a case did, or came out in another way than the matrix says."""
+    assert result.outcome != "failed", f"{result.case.name}: {result.note}"
+    held = read_matrix(MATRIX).get(name, {}).get(result.case.name)
+    assert result.told == held, f"{result.case.name}: matrix.json is out of date; run make matrix"
 
 
 @pytest.mark.parametrize(("name", "case"), of_runtimes())
@@ -55,9 +55,27 @@ async def test_contract(
         result = await run_case(case, under_test)
     finally:
         under_test.end()
-    assert result.outcome != "failed", result.note
-    held = read_matrix(MATRIX).get(name, {}).get(case.name)
-    assert result.outcome == held, f"matrix.json is out of date; run make matrix ({result.note})"
+    check_outcome(name, result)
+
+
+@pytest.mark.opencode
+@pytest.mark.timeout(KEPT_S)
+async def test_contract_over_one_process_of_opencode(tmp_path: Path) -> None:
+    kept = KeptOpenCode(tmp_path)
+    wrong = []
+    try:
+        for case in CASES:
+            if case.name not in AcpUnderTest.ALONE:
+                under_test = AcpUnderTest(tmp_path, kept)
+                try:
+                    check_outcome(under_test.name, await run_case(case, under_test))
+                except AssertionError as failed:
+                    wrong.append(str(failed))
+        await kept.stop()
+        assert clis.processes_of(kept.cli) == []
+    finally:
+        kept.end()
+    assert not wrong, "\n".join(wrong)
 
 
 def test_matrix_has_every_case_of_every_runtime_and_no_other() -> None:
@@ -65,44 +83,3 @@ def test_matrix_has_every_case_of_every_runtime_and_no_other() -> None:
     matrix = read_matrix(MATRIX)
     assert matrix.keys() == RUNTIMES.keys()
     assert all(outcomes.keys() == cases for outcomes in matrix.values())
-
-
-class Remotely(RuntimeUnderTest):
-    """A fake behind a server: its runtimes are clients of the one there."""
-
-    name = "remote"
-
-    def __init__(
-        self, at_the_server: FakeUnderTest, client: Callable[[str], RuntimeService], address: str
-    ) -> None:
-        self.at_the_server, self.client, self.address = at_the_server, client, address
-        self.cwd = at_the_server.cwd
-        self.prompts = at_the_server.prompts
-        self.other_model = at_the_server.other_model
-
-    def make(self) -> RuntimeService:
-        return self.client(self.address)
-
-    def has_run(self, name: str) -> bool:
-        return self.at_the_server.has_run(name)
-
-
-@pytest.mark.parametrize("name", REMOTELY)
-@pytest.mark.parametrize(
-    ("served", "client"),
-    [
-        pytest.param(test_http.served, HttpRuntime, id="http"),
-        pytest.param(test_grpc.served, GrpcRuntime, id="grpc"),
-    ],
-)
-async def test_contract_of_remote_runtimes(
-    name: str,
-    served: Callable[[RuntimeService], AbstractAsyncContextManager[str]],
-    client: Callable[[str], RuntimeService],
-    tmp_path: Path,
-) -> None:
-    (case,) = [case for case in CASES if case.name == name]
-    at_the_server = FakeUnderTest(tmp_path)
-    async with served(at_the_server.make()) as address:
-        result = await run_case(case, Remotely(at_the_server, client, address))
-    assert result.outcome == "native", result.note

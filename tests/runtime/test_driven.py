@@ -17,6 +17,7 @@ from arp.runtime.errors import (
     FailedPrecondition,
     InvalidArgument,
     NotFound,
+    RuntimeInternal,
     Unimplemented,
 )
 from arp.runtime.event_log import LogSubscription
@@ -328,3 +329,40 @@ async def test_other_threads_have_a_handle(tmp_path: Path) -> None:
     assert kinds(seen) == ["turn_started", "result", "closed"]
     with pytest.raises(RuntimeError, match="in the thread of its loop"):
         handle.call(lambda one: one.close(ari.CloseRequest()))
+
+
+class NamesItsOwn(ScriptedRuntime):
+    """Lists one capability, by any name."""
+
+    listed = ""
+
+    def _capabilities(self) -> list[ari.Capability]:
+        return [ari.Capability(self.listed)]
+
+
+@pytest.mark.parametrize("name", ["cancel_turn", "history", "acme.example/voice", "acme/Voice-2"])
+async def test_capability_has_a_shared_name_or_one_with_the_prefix_of_its_vendor(
+    name: str, tmp_path: Path
+) -> None:
+    runtime = NamesItsOwn(nothing, tmp_path)
+    runtime.listed = name
+    status = await runtime.status(ari.StatusRequest())
+    assert [one.name for one in status.capabilities] == [name]
+
+
+@pytest.mark.parametrize("name", ["cancel", "list", "", "voice", "/voice", "acme/", "Acme/voice"])
+async def test_unknown_capability_is_refused(name: str, tmp_path: Path) -> None:
+    runtime = NamesItsOwn(nothing, tmp_path)
+    runtime.listed = name
+    with pytest.raises(RuntimeInternal, match="call one of your own VENDOR/NAME"):
+        await runtime.status(ari.StatusRequest())
+
+
+async def test_nothing_is_told_of_a_session_behind_its_end(tmp_path: Path) -> None:
+    """An agent that is slow to end still tells something."""
+    runtime = ScriptedRuntime(nothing, tmp_path)
+    session_id = await created(runtime)
+    events = await runtime.session_events(ari.SessionEventsRequest(session_id, 0))
+    await runtime.close_session(ari.CloseSessionRequest(session_id))
+    runtime.natives[session_id].feed.tell(Lifecycle.COMMANDS, commands=[])
+    assert kinds([event async for event in events]) == ["created", "closed"]
