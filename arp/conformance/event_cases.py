@@ -164,9 +164,10 @@ async def threadsafe(run: CaseRun) -> None:
 async def calls_at_once(run: CaseRun) -> None:
     """Of two messages at the same time one begins a turn."""
     session = await run.session()
-    text = run.text_of("hello")
+    text = run.text_of("slow")  # Still active when the second one comes, however long that takes.
     both = await asyncio.gather(session.send(text), session.send(text), return_exceptions=True)
     begun = [one for one in both if isinstance(one, str)]
     refusals = [getattr(one, "code", one) for one in both if not isinstance(one, str)]
     expect_same((len(begun), refusals), (1, ["FailedPrecondition"]), "turns and refusals")
+    await session.cancel()
     await session.until_done()
