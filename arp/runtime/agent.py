@@ -21,6 +21,7 @@ import msgspec
 
 from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, ToolFailed
 from arp.protocol.components import Component
+from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
 from arp.runtime import types as ari
@@ -720,6 +721,8 @@ class RuntimeTurn:
             await self._deny(request)
         except AriError as failed:  # the runtime has withdrawn it: nothing runs
             logger.debug("permission %s: %s", request.request_id, failed.message)
+        except SurfaceDestroyed:  # the turn was over before the answer counted
+            await self._deny(request)
         except Exception:
             # Nobody can be asked: the runtime must not wait for ever, and nothing may run.
             logger.exception("permission %s cannot be asked", request.request_id)

@@ -132,15 +132,16 @@ def words_of(tool_input: Json, *, is_command: bool) -> InputWords:
 
 
 def _texts(value: Json, is_command: bool) -> Iterator[tuple[str, bool]]:
-    """Return each text in a value in order, and whether it is a command."""
+    """Return each text in a value in order, names of fields too, and whether it is a command."""
     stack: list[tuple[Json, bool]] = [(value, is_command)]
     while stack:
         one, splits = stack.pop()
         if isinstance(one, str):
             yield one, splits
         elif isinstance(one, dict):
-            fields = [(item, splits or name in COMMAND_NAMES) for name, item in one.items()]
-            stack.extend(reversed(fields))
+            for name, item in reversed(one.items()):
+                stack.append((item, splits or name in COMMAND_NAMES))
+                stack.append((name, False))
         elif isinstance(one, list):
             stack.extend((item, splits) for item in reversed(one))
 

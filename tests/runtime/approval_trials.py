@@ -33,6 +33,8 @@ from tests.waiting import becomes
 STORIES = ("plain", "arguments", "swapped", "swapped", "replayed", "screens", "cancelled")
 SWAPS = ("written", "replaced", "quiet", "linked", "parent", "appeared", "restored", "edited")
 WITHIN_S = 60.0
+MOST_SILENT = 5
+"""Turns, one after the other, in which an agent may ask nothing."""
 
 
 @dataclass
@@ -51,6 +53,8 @@ class Trial:
     """The lines that may be written: none, or one."""
     must_run: bool = True
     """Whether they must: not if the turn was cancelled meanwhile."""
+    ended: str = ""
+    """What the screens said of the tool when its turn was over."""
     shown: Permission | None = None
     asked_for: JsonObject = field(default_factory=dict)
     """The input that the screens showed."""
@@ -143,12 +147,15 @@ class Trials:
 
     def mismatches(self) -> list[str]:
         """Return each line too many or missing: what ran and was not approved, or the opposite."""
+        told = {
+            one.arg: f"{one.story} {one.swap} form {one.form}: {one.ended}" for one in self.done
+        }
         ran = Counter(self.effects.read_text().splitlines())
         may = Counter(line for trial in self.done for line in trial.may_run)
         must = Counter(line for trial in self.done if trial.must_run for line in trial.may_run)
-        return [f"ran: {line}" for line in (ran - may).elements()] + [
-            f"did not run: {line}" for line in (must - ran).elements()
-        ]
+        found = [f"ran: {line}" for line in (ran - may).elements()]
+        found += [f"did not run: {line}" for line in (must - ran).elements()]
+        return [f"{line} ({told.get(line.split()[-1].lstrip('x'))})" for line in found]
 
     def stories(self) -> Counter[str]:
         """Return how often each story was played."""
@@ -159,7 +166,7 @@ class Trials:
         until = len(self.done) + number
         async with running(RuntimeAgent(runtime)) as hub:
             screens = [await Renderer(hub).join(), await Renderer(hub).join()]
-            turn = 0
+            turn = silent = 0
             while len(self.done) < until:
                 turn += 1
                 count = min(self.rng.randint(1, most_in_turn), until - len(self.done))
@@ -167,7 +174,15 @@ class Trials:
                 for trial in trials:
                     if trial.story == "cancelled" and trial is not trials[-1]:
                         trial.story = "plain"
-                await _PlayedTurn(self, screens, f"t{turn}", trials).play()
+                played = _PlayedTurn(self, screens, f"t{turn}", trials)
+                await played.play()
+                # One that is still busy with a cancel refuses the message.
+                silent = 0 if played.played else silent + 1
+                assert silent < MOST_SILENT, f"nothing is asked any more: {self.mismatches()}"
+            turns = list(screens[0].screen.turns)
+            assert turns == [f"t{number}" for number in range(1, turn + 1)], (
+                "an answer began a turn"
+            )
 
     def _made(self) -> Trial:
         self.made += 1
@@ -199,6 +214,7 @@ class _PlayedTurn:
         self.word = self.rng.choice(["two", "steps"])
         self.waiting = list(planned)
         self.played: list[Trial] = []
+        self.is_cancelled = False
         self.commands = [trial.command(trial.arg) for trial in planned]
         self.sent: list[tuple[JsonObject, str]] = []
         """Every answer: a later story may send it again."""
@@ -220,6 +236,10 @@ class _PlayedTurn:
                 await self._question(permission["component"])
             for screen in self.screens:
                 await screen.ended(self.turn_id)
+        tools = self.screens[0].screen.turns[self.turn_id].tools
+        for trial in self.played:
+            (tool,) = (one for one in tools if trial.shown and one.call_id == trial.shown.call_id)
+            trial.ended = f"{self.word} {self.turn_id} {tool.ok} {tool.error or tool.result}"
 
     def _new(self) -> list[JsonObject]:
         """Return the questions that no story was played for yet."""
@@ -249,6 +269,8 @@ class _PlayedTurn:
         self.waiting.remove(trial)
         self.played.append(trial)
         trial.shown, trial.asked_for = shown, msgspec.json.decode(text)
+        if self.is_cancelled:
+            trial.story, trial.swap = "cancelled", ""
         self.trials.done.append(trial)
         await getattr(self, f"_{trial.story}")(trial, shown)
 
@@ -338,7 +360,7 @@ class _PlayedTurn:
             ]
 
         def goes_on() -> bool:
-            return bool(choices() or self._new()) or self._is_over() or self._has_failed()
+            return bool(choices()) or self._is_over() or self._has_failed()
 
         await one.box.until(goes_on)
         for shown in choices():
@@ -395,10 +417,12 @@ class _PlayedTurn:
 
     async def _cancelled(self, trial: Trial, shown: Permission) -> None:
         """The turn is cancelled; an answer after it allows nothing, before its end or behind it."""
-        if self.word == "two":
+        if not self.is_cancelled:
+            self.is_cancelled = True
             for other in self.played:
-                other.must_run = False
-        await self.rng.choice(self.screens).cancel()
+                # Several run at once with "two": the cancel may be faster than what was allowed.
+                other.must_run = self.word != "two"
+            await self.rng.choice(self.screens).cancel()
         await self._allow(shown)
         if self.rng.random() < 0.7:
             for screen in self.screens:

@@ -84,6 +84,9 @@ async def test_words_are_found_wherever_the_input_has_them(place: Path) -> None:
     assert [Path(path).name for path in argv.files] == ["run.sh"]
     below = await seen(place, {"command": "./inner.sh", "cwd": str(place / "sub")})
     assert [Path(file.path).name for file in below.files.values()] == ["inner.sh"]
+    by_name = {"changes": {"x.py": {"type": "update"}}}
+    changes = await seen(place, by_name, is_command=False)
+    assert [Path(path).name for path in changes.files] == ["x.py"]
     edits = {"edits": [{"file_path": str(place / "x.py"), "new": "see run.sh"}]}
     edit = await seen(place, edits, is_command=False)
     assert [Path(path).name for path in edit.files] == ["x.py"]
