@@ -546,14 +546,19 @@ class RuntimeTurn:
                     return
             raise ToolFailed(f"{self.agent.name}: the session was closed")
         except BaseException:
-            # Nobody watches it any more, so nobody could answer what it asks.
+            # Nobody watches it any more, so nobody could answer what it asks. First the questions
+            # end: the runtime may need some time to stop, and no answer may come before that.
+            self._stop_asking()
             await asyncio.shield(self.agent.cancel(self.link, turn_id))
             raise
         finally:
-            for task in list(self.asking.values()):
-                task.cancel()
+            self._stop_asking()
             await events.aclose()
             self._remember()
+
+    def _stop_asking(self) -> None:
+        for task in list(self.asking.values()):
+            task.cancel()
 
     def _remember(self) -> None:
         state = self.turn.state.get(STATE_KEY)

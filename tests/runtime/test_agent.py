@@ -148,6 +148,15 @@ async def facts_of(tmp_path: Path, fact_type: str) -> list[dict[str, Any]]:
     return [dict(fact.payload) for fact in found if fact.type == fact_type]
 
 
+async def fact_of(tmp_path: Path, fact_type: str) -> dict[str, Any]:
+    """Wait for the first fact of a type, and return its payload."""
+    for _ in range(3_000):
+        if found := await facts_of(tmp_path, fact_type):
+            return found[0]
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"it did not come to a fact of the type {fact_type}")
+
+
 async def test_approval_is_bound_to_the_files_that_the_input_names(tmp_path: Path) -> None:
     """A script that was swapped while the question was open does not run, nor does its rule."""
     script = tmp_path / "run.sh"
@@ -436,6 +445,34 @@ async def test_cancel_reaches_the_runtime_and_closes_the_question(tmp_path: Path
         assert fake.calls("cancel_turn") == 1
         assert fake.ran == []
         assert asked(client) == {}
+
+
+async def test_answer_after_a_cancel_does_not_reach_a_runtime_that_stops_slowly(
+    tmp_path: Path,
+) -> None:
+    steps: list[Step] = [Uses("shell", {"command": "rm a"}, asks=True)]
+    async with shown({"go": steps}, tmp_path) as (client, fake, server):
+        cancelling, begun, go_on = fake.cancel_turn, asyncio.Event(), asyncio.Event()
+
+        async def slowly(request: ari.CancelTurnRequest) -> ari.CancelTurnResponse:
+            begun.set()
+            await go_on.wait()
+            return await cancelling(request)
+
+        fake.cancel_turn = slowly  # type: ignore[method-assign]  # a runtime far away
+        await client.send_text("go")
+        (component,) = await until(client, lambda: asked(client))
+        await client.cancel()
+        await becomes(begun.is_set)
+        await client.send_action("confirm", source=component)
+        await until(client, lambda: not asked(client))
+        resolved = await fact_of(tmp_path, "permission.resolved")
+        assert resolved["decision"] == "cancelled"
+        server.call(go_on.set)
+        turn = await client.turn_done()
+        assert turn.status == "cancelled"
+        assert fake.calls("respond_permission") == 0
+        assert fake.ran == []
 
 
 async def test_failure_of_the_runtime_is_shown(tmp_path: Path) -> None:
