@@ -11,12 +11,14 @@ MOST_S = 30.0
 EVERY_S = 0.002
 
 
-async def becomes(ready: Callable[[], bool], *, within_s: float = MOST_S) -> None:
+async def becomes(
+    ready: Callable[[], bool], *, within_s: float = MOST_S, every_s: float = EVERY_S
+) -> None:
     """Waits until something holds."""
-    for _ in range(int(within_s / EVERY_S)):
+    for _ in range(int(within_s / every_s)):
         if ready():
             return
-        await asyncio.sleep(EVERY_S)
+        await asyncio.sleep(every_s)
     raise AssertionError(f"it did not come to hold within {within_s} s")
 
 

@@ -22,6 +22,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import acp_messages as acp
 from arp.runtime import types as ari
 from arp.runtime.acp_history import AcpHistory
+from arp.runtime.agent_process import ProcessStart
 from arp.runtime.errors import (
     AriError,
     Canceled,
@@ -40,7 +41,6 @@ from arp.runtime.json_rpc_peer import (
     PeerClosed,
     RequestId,
 )
-from arp.runtime.supervise import supervised
 
 logger = logging.getLogger(__name__)
 
@@ -548,16 +548,6 @@ def shown_input(call: acp.AcpToolCall) -> JsonObject:
     return shown or {"title": call.title}
 
 
-class SupervisedChild(JsonRpcChild):
-    """A child under `supervise`, which ends all that the agent has started when it gets SIGTERM."""
-
-    def kill(self) -> None:
-        """End the process and all that it has started."""
-        if self.process.returncode is None:
-            with suppress(ProcessLookupError):
-                self.process.terminate()
-
-
 class AcpConnection:
     """The process of an agent, and the sessions in it."""
 
@@ -581,15 +571,11 @@ class AcpConnection:
             Unavailable: It does not start; the message says what it wrote.
         """
         connection = cls(name)
-        started = supervised(command)
-        child_type = JsonRpcChild if started == list(command) else SupervisedChild
+        start = ProcessStart(command, environment, str(cwd), name)
         try:
-            child = connection._child = await child_type.start(
-                started, environment, connection, cwd=str(cwd)
-            )
+            child = connection._child = await JsonRpcChild.start(start, connection)
         except OSError as failed:
             raise Unavailable(f"{name} cannot be started: {failed}") from failed
-        child.name = name
         try:
             async with asyncio.timeout(START_S):
                 await connection._introduce()
@@ -639,8 +625,8 @@ class AcpConnection:
 
     @property
     def process_id(self) -> int:
-        """The id of the process that runs the agent."""
-        return self._open_child().process.pid
+        """The id of the process of the agent; 0 if it has ended."""
+        return self._open_child().process.program_id
 
     def _open_child(self) -> JsonRpcChild:
         assert self._child is not None
@@ -699,10 +685,8 @@ class AcpConnection:
 
     async def drain(self) -> None:
         """Wait until the agent has read what it was sent."""
-        pipe = self._open_child().process.stdin
-        assert pipe is not None
         with suppress(OSError):
-            await pipe.drain()
+            await self._open_child().process.input.drain()
 
     def error_of(self, refused: JsonRpcError) -> AriError:
         """Return why the agent refused a call."""

@@ -18,7 +18,6 @@ import os
 import shutil
 import tempfile
 import uuid
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 
 from arp.runtime import types as ari
+from arp.runtime.agent_process import ProcessStart, run_program
 from arp.runtime.claude_transcripts import Transcripts, is_uuid
 from arp.runtime.driven import DrivenRuntime, OpenSession, check_message
 from arp.runtime.errors import (
@@ -40,7 +40,6 @@ from arp.runtime.errors import (
 from arp.runtime.feed import SessionFeed
 
 if TYPE_CHECKING:
-    from arp.runtime.claude_process import ProcessStart
     from arp.runtime.claude_session import ClaudeSession
 
 EXTRA_MISSING = (
@@ -180,21 +179,14 @@ class ClaudeCodeRuntime(DrivenRuntime):
 
     async def _runtime_version(self) -> str:
         if not self._version and (program := self.program()):
-            with suppress(OSError, TimeoutError):
+            with suppress(OSError):
                 self._version = await self._asked_version(program)
         return self._version
 
     async def _asked_version(self, program: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            program, "--version", stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=self.environment
-        )
-        try:
-            async with asyncio.timeout(VERSION_S):
-                output, _ = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-        return output.decode(errors="replace").split(" ")[0].strip()
+        start = ProcessStart([program, "--version"], self.environment, str(self.cwd))
+        result = await run_program(start, VERSION_S)
+        return result.output.decode(errors="replace").split(" ")[0].strip()
 
     async def _info(self) -> Mapping[str, str]:
         return {"program": self.program(), "version": await self._runtime_version()}
@@ -256,7 +248,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         self._check_choices(request.model, request.mode, request.provider)
         if problem := await self._problem():
             raise Unavailable(problem)
-        session_type, process_start = await asyncio.to_thread(_types_with_sdk)
+        session_type = await asyncio.to_thread(_type_with_sdk)
         session = session_type(
             session_id,
             feed,
@@ -269,7 +261,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         if servers:
             command += ["--mcp-config", servers]
         environment = {**self.environment, **self.options.providers.get(request.provider, {})}
-        start = process_start(command, environment, request.cwd or str(self.cwd))
+        start = ProcessStart(command, environment, request.cwd or str(self.cwd), "Claude Code")
         try:
             await session.start(start, request.model)
         except Unavailable as failed:
@@ -453,11 +445,8 @@ class ClaudeCodeRuntime(DrivenRuntime):
 
     def process_id(self, session_id: str) -> int:
         """Return the id of the process of an open session, for diagnosis; 0 if it has none."""
-        session = self._claude(session_id)
-        told = session.info.get("pid")
-        if isinstance(told, int):
-            return told
-        return session.process.pid if session.process is not None else 0
+        process = self._claude(session_id).process
+        return process.program_id if process is not None else 0
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -472,12 +461,11 @@ class ClaudeCodeRuntime(DrivenRuntime):
         session.request = msgspec.structs.replace(session.request, **chosen)
 
 
-def _types_with_sdk() -> tuple[type[ClaudeSession], type[ProcessStart]]:
-    """Return the classes that need the SDK; in a thread, because the import takes a second."""
-    from arp.runtime.claude_process import ProcessStart
+def _type_with_sdk() -> type[ClaudeSession]:
+    """Return the class that needs the SDK; in a thread, because the import takes a second."""
     from arp.runtime.claude_session import ClaudeSession
 
-    return ClaudeSession, ProcessStart
+    return ClaudeSession
 
 
 def _why_it_does_not_start(failed: Unavailable, session_id: str) -> AriError:

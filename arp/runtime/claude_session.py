@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import signal
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -15,8 +14,9 @@ from claude_agent_sdk._errors import MessageParseError
 
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
+from arp.runtime.agent_process import ProcessStart
 from arp.runtime.claude_messages import MessageReader, kind_of, summary_of
-from arp.runtime.claude_process import ClaudeProcess, ProcessStart
+from arp.runtime.claude_process import ClaudeProcess
 from arp.runtime.errors import (
     AriError,
     Canceled,
@@ -269,7 +269,7 @@ class ClaudeSession:
         if not self._is_closing:
             self._feed.lost(reason)
             if self.process is not None:
-                self.process.signal(signal.SIGTERM)
+                self.process.terminate()
 
     def _turn_ended(self) -> None:
         """Ask again what sub-agents still want to know: they go on when the turn has ended."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import ClassVar, Literal
 from arp.protocol.json_value import JsonObject
 from arp.runtime import codex_messages as codex
 from arp.runtime import types as ari
+from arp.runtime.agent_process import ProcessStart, run_program
 from arp.runtime.codex_server import UNNAMED, CodexServer, CodexThread
 from arp.runtime.driven import DrivenRuntime, no_session
 from arp.runtime.errors import (
@@ -96,17 +96,11 @@ class CodexRuntime(DrivenRuntime):
         stored = await self._read(request.session_id)
         if stored is None:
             raise no_session(request.session_id)
-        if request.cwd == str(self.cwd) and self._is_usable(stored.cwd):
-            # Nobody said another one.
-            params["cwd"] = stored.cwd
         which = {"threadId": request.session_id, "excludeTurns": True}
         opened = await server.open("thread/resume", params | which)
         thread = self._thread_of(CodexThread(server, feed, opened, params), request.mode)
         thread.needs_name = stored.name == UNNAMED
         return thread
-
-    def _is_usable(self, cwd: str) -> bool:
-        return Path(cwd).is_relative_to(self.cwd) and Path(cwd).is_dir()
 
     def _params(self, request: ari.CreateSessionRequest | ari.ResumeSessionRequest) -> JsonObject:
         """Return what a thread is started or resumed with.
@@ -367,25 +361,12 @@ class CodexRuntime(DrivenRuntime):
 
     async def _check_sandbox(self) -> str:
         """Return what is wrong with the sandbox of Codex, and what to do; empty if it works."""
-        process = await asyncio.create_subprocess_exec(
-            self._path(),
-            *("sandbox", "--", "/bin/sh", "-c", "exit 0"),
-            stdin=DEVNULL,
-            stdout=DEVNULL,
-            stderr=PIPE,
-            env=self.environment,
-            cwd=self.cwd,
-        )
-        try:
-            async with asyncio.timeout(SANDBOX_S):
-                _, errors = await process.communicate()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            errors = b"it did not end"
-        if process.returncode == 0:
+        command = [self._path(), "sandbox", "--", "/bin/sh", "-c", "exit 0"]
+        start = ProcessStart(command, self.environment, str(self.cwd))
+        result = await run_program(start, SANDBOX_S)
+        if result.exit_code == 0:
             return ""
-        said = one_line(errors.decode(errors="replace"))
+        said = one_line(result.errors.decode(errors="replace"))
         return (
             "the sandbox of Codex does not work here, so commands in it fail and Codex asks for "
             "each: allow user namespaces; or, where the machine is a sandbox itself, take the "

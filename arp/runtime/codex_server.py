@@ -19,6 +19,7 @@ import msgspec
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import codex_messages as codex
 from arp.runtime import types as ari
+from arp.runtime.agent_process import ProcessStart
 from arp.runtime.codex_questions import CodexQuestion, question_of
 from arp.runtime.errors import (
     AriError,
@@ -573,13 +574,8 @@ class CodexServer:
         """
         server = cls()
         try:
-            child = server._child = await JsonRpcChild.start(
-                [program, "app-server"],
-                environment,
-                server,
-                cwd=str(cwd),
-                has_version=False,
-            )
+            start = ProcessStart([program, "app-server"], environment, str(cwd), "codex")
+            child = server._child = await JsonRpcChild.start(start, server, has_version=False)
         except OSError as failed:
             raise Unavailable(f"codex cannot be started: {failed}") from failed
         try:
@@ -606,9 +602,9 @@ class CodexServer:
 
     @property
     def process_id(self) -> int:
-        """The id of the process."""
+        """The id of the process; 0 if it has ended."""
         assert self._child is not None
-        return self._child.process.pid
+        return self._child.process.program_id
 
     async def call(self, method: str, params: JsonObject) -> Json:
         """Return the answer of Codex.

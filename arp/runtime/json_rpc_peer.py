@@ -1,8 +1,8 @@
 """JSON-RPC over the pipes of a child process: one JSON object a line, both sides may ask.
 
 `JsonRpcPeer` is the protocol without a process: bytes in, bytes out. What the child sends can never
-make it raise: what is no JSON-RPC is logged and skipped. `JsonRpcChild` starts a process and runs a
-peer over its pipes until it ends.
+make it raise: what is no JSON-RPC is logged and skipped. `JsonRpcChild` starts a program as all
+adapters do (`agent_process`), and runs a peer over its pipes until it ends.
 
 A child that ends, or closes its output, closes the peer: every call that waits fails with
 `PeerClosed`, and `closed` is called once, behind the last message.
@@ -12,36 +12,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import re
-import signal
-from asyncio.subprocess import PIPE, Process
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.agent_process import MAX_LINE_BYTES, READ_BYTES, AgentProcess, ProcessStart
 
 logger = logging.getLogger(__name__)
 
-MAX_LINE_BYTES = 64 * 2**20
-"""A file or an image in a tool's result is one line."""
-MAX_ERROR_LINES = 20
-"""Lines of standard error that are kept, to say why a child ended."""
-READ_BYTES = 2**16
 EXIT_S = 1.0
-"""How long to wait for the end of a process whose output has ended."""
+"""How long to wait for the end of a program whose output has ended."""
 
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 """Codes of JSON-RPC 2.0."""
 
 RequestId = int | str
-
-_TERMINAL_CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 class JsonRpcError(Exception):
@@ -238,46 +227,25 @@ class JsonRpcPeer:
 
 
 class JsonRpcChild:
-    """A child process, and the peer over its pipes; made by `start`."""
+    """The program of an agent, and the peer over its pipes; made by `start`."""
 
-    def __init__(self, process: Process, name: str) -> None:
+    def __init__(self, process: AgentProcess, peer: JsonRpcPeer) -> None:
         self.process = process
-        self.name = name
-        self.errors: deque[str] = deque(maxlen=MAX_ERROR_LINES)
-        """The newest lines of its standard error."""
-        self.peer: JsonRpcPeer
-        self._tasks: list[asyncio.Task[None]] = []
+        self.peer = peer
+        self._is_stopping = False
+        self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
     async def start(
-        cls,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        handler: JsonRpcHandler,
-        *,
-        cwd: str | None = None,
-        has_version: bool = True,
+        cls, start: ProcessStart, handler: JsonRpcHandler, *, has_version: bool = True
     ) -> JsonRpcChild:
-        """Start a process with exactly this environment, in a process group of its own.
+        """Start a program, and tell the handler what it says.
 
         Raises:
             OSError: It cannot be started.
         """
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env=dict(environment),
-            cwd=cwd,
-            start_new_session=True,
-        )
-        assert process.stdin is not None
-        child = cls(process, os.path.basename(command[0]))
-        child.peer = JsonRpcPeer(process.stdin.write, handler, has_version=has_version)
-        loop = asyncio.get_running_loop()
-        child._tasks = [loop.create_task(child._read()), loop.create_task(child._read_errors())]
-        return child
+        process = await AgentProcess.start(start)
+        return cls(process, JsonRpcPeer(process.input.write, handler, has_version=has_version))
 
     @property
     def is_running(self) -> bool:
@@ -285,58 +253,31 @@ class JsonRpcChild:
         return not self.peer.closed_because
 
     async def stop(self, grace_s: float) -> None:
-        """End the process: close its input, and kill its group if it does not end in time."""
-        self.peer.close(f"{self.name} was ended")
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        if await self._exit_code(grace_s) is None:
-            logger.warning("%s does not end, so it is killed", self.name)
-        self.kill()
+        """End the program, by force if it does not end in time, and all that it has started."""
+        self._is_stopping = True
+        self.peer.close(f"{self.process.name} was ended")
+        await self.process.stop(grace_s)
         # What a grandchild keeps open is not read to its end.
-        _, reading = await asyncio.wait(self._tasks, timeout=EXIT_S)
-        for task in reading:
-            task.cancel()
-
-    def kill(self) -> None:
-        """Kill the process, and what is left of its group."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-
-    async def _exit_code(self, within_s: float) -> int | None:
-        with suppress(TimeoutError):
-            return await asyncio.wait_for(self.process.wait(), within_s)
-        return self.process.returncode
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
 
     async def _read(self) -> None:
-        output = self.process.stdout
-        assert output is not None
-        while self.is_running and (data := await output.read(READ_BYTES)):
-            self.peer.receive(data)
-        unfinished = self.peer.end_of_file()
-        if self.is_running:
-            # Its standard error and its exit code say why it ended. One that has closed its output
-            # alone is killed.
-            await self._exit_code(EXIT_S)
-            await asyncio.wait(self._tasks[1:], timeout=EXIT_S)
-        self.kill()
-        code = await self._exit_code(EXIT_S)
-        reason = " ".join(filter(None, (f"{self.name} ended", unfinished, f"(exit code {code})")))
-        said = "; ".join(list(self.errors)[-3:])
-        self.peer.close(f"{reason}: {said}" if said else reason)
-
-    async def _read_errors(self) -> None:
-        errors = self.process.stderr
-        assert errors is not None
-        rest = b""
-        while data := await errors.read(READ_BYTES):
-            *lines, rest = (rest + data).split(b"\n")
-            rest = rest[-READ_BYTES:]
-            for line in lines:
-                self._note(line)
-        self._note(rest)
-
-    def _note(self, line: bytes) -> None:
-        text = _TERMINAL_CODES.sub("", line.decode(errors="replace")).strip()
-        if text:
-            self.errors.append(text[:500])
-            logger.debug("%s: %.75s", self.name, text)
+        process, peer = self.process, self.peer
+        while data := await process.output.read(READ_BYTES):
+            if self.is_running:
+                peer.receive(data)
+            if not (self.is_running or self._is_stopping):
+                break  # It has sent what cannot be taken.
+        unfinished = peer.end_of_file()
+        if self._is_stopping:
+            return
+        # Its standard error and its exit code say why it ended. One that has closed its output
+        # alone is ended.
+        await process.wait(EXIT_S)
+        await process.wait_for_errors(EXIT_S)
+        code = await process.stop(0)
+        reason = " ".join(
+            filter(None, (f"{process.name} ended", unfinished, f"(exit code {code})"))
+        )
+        said = "; ".join(list(process.errors)[-3:])
+        peer.close(f"{reason}: {said}" if said else reason)

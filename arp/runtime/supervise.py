@@ -1,12 +1,13 @@
 """Run a program so that nothing which it has started outlives it, or us. On Linux.
 
-    python -I -S supervise.py PROGRAM ARGUMENT…
+    python -I -S supervise.py HOST PROGRAM ARGUMENT…    # HOST: the process id of who starts it
 
 It stands between us and an agent. Only the parent of a process gets what that process leaves when
 it is killed, so this one becomes the parent of every orphan below it ("subreaper"). It ends when
 the program has ended, or by SIGTERM, which comes also when we end in whatever way; and it takes
-with it all that is left. Standard input and output are the program's own. It imports nothing that
-is not in Python, so that it starts in milliseconds.
+with it all that is left. Standard input and output are the program's own. If this process itself is
+killed, the program is too. It imports nothing that is not in Python, so that it starts in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -38,24 +39,42 @@ def supervised(command: Sequence[str]) -> list[str]:
     """
     if sys.platform != "linux" or not sys.executable:
         return list(command)
-    return [sys.executable, "-I", "-S", __file__, *command]
+    return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
 
 
-def main(command: Sequence[str]) -> int:
+def main(host: int, command: Sequence[str]) -> int:
     """Run a command and return its status, as `os.waitpid` has it."""
-    host = os.getppid()
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
-    program = os.posix_spawnp(command[0], list(command), given_environment(), setsigmask=())
+    program = start(command, libc)
     for stream in (0, 1, 2):
         os.close(stream)  # Or their readers would not see that the program has closed them.
     if os.getppid() != host:
-        os.kill(os.getpid(), signal.SIGTERM)  # It ended before we could be told.
+        os.kill(os.getpid(), signal.SIGTERM)  # The host ended before we could be told.
     status = wait_for(program)
     end_leftovers()
     return status
+
+
+def start(command: Sequence[str], libc: ctypes.CDLL) -> int:
+    """Start a program that does not outlive this process, and return its id."""
+    environment = given_environment()
+    supervisor = os.getpid()
+    program = os.fork()
+    if program:
+        return program
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)  # Python ignores them, and the program would too.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        if os.getppid() == supervisor:
+            os.execvpe(command[0], list(command), environment)
+    except OSError as failed:
+        os.write(2, f"{command[0]} cannot be started: {failed.strerror}\n".encode())
+    os._exit(127)
 
 
 def given_environment() -> dict[bytes, bytes]:
@@ -107,4 +126,4 @@ def end_as(status: int) -> None:
 
 
 if __name__ == "__main__":
-    end_as(main(sys.argv[1:]))
+    end_as(main(int(sys.argv[1]), sys.argv[2:]))

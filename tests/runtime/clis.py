@@ -209,6 +209,10 @@ def _cli(program: str | None, arguments: Sequence[str], place: Path) -> Cli:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "TMPDIR": str(temporary),
+        # Nothing outside is needed, and nothing outside is reached, also where a program does not
+        # read its configuration: nobody listens there.
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "NO_PROXY": "127.0.0.1,localhost",
     }
     return Cli(program, arguments, environment, cwd, home)
 

@@ -81,10 +81,9 @@ def logged(runtime: AcpRuntime) -> list[Any]:
 
 
 async def agent_of(runtime: AcpRuntime) -> psutil.Process:
-    """Return the process of the agent: the child of the one that watches over it."""
+    """Return the process of the agent."""
     status = await runtime.status(ari.StatusRequest(verbose=True))
-    [agent] = psutil.Process(int(status.info["process_id"])).children()
-    return agent
+    return psutil.Process(int(status.info["process_id"]))
 
 
 async def capability(runtime: AcpRuntime, name: str) -> ari.Capability:
@@ -533,8 +532,9 @@ async def test_a_session_is_opened_again_where_it_was(scripted: Scripted, tmp_pa
     where.mkdir()
     can: dict[str, Any] = {"sessionCapabilities": {"list": {}, "resume": {}}}
     runtime = scripted(capabilities=can, stored=["s1"], cwd=str(where))
-    await Caller.resume(runtime, "s1")
+    caller = await Caller.resume(runtime, "s1")
     assert logged(runtime)[-1]["session/resume"]["cwd"] == str(where)
+    assert (await caller.session()).cwd == str(where)
 
 
 async def test_a_resume_that_is_only_advertised_becomes_a_load(scripted: Scripted) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from arp.runtime.errors import (
 from arp.runtime.event_log import LogSubscription
 from arp.runtime.types import EventType, Lifecycle
 from tests.runtime import mcp_server
-from tests.runtime.clis import Cli
+from tests.runtime.clis import Cli, processes_of
 from tests.runtime.model_script import HELLO, INPUT_TOKENS, THINKING, THOUGHT, WORKED, WRITTEN
 from tests.runtime.model_server import ModelServer
 from tests.serving import serving
@@ -126,17 +126,6 @@ async def started(cli: Cli, **options: Any) -> AsyncIterator[CodexRuntime]:
     finally:
         await asyncio.wait_for(runtime.close(), WITHIN_S)
     assert processes_of(cli) == []
-
-
-def processes_of(cli: Cli) -> list[psutil.Process]:
-    """Return the processes that have the home of this CLI in their environment."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            alive = process.status() != psutil.STATUS_ZOMBIE
-            if alive and process.environ().get("HOME") == str(cli.home):
-                found.append(process)
-    return found
 
 
 async def created(runtime: CodexRuntime, **fields: Any) -> Session:
@@ -392,6 +381,7 @@ async def test_session_goes_on_in_a_new_process(codex_cli: Cli, model_server: Mo
     async with started(codex_cli) as runtime:
         again = await resumed(runtime, session.id)
         assert again.about.state is ari.SessionState.IDLE
+        assert again.about.cwd == str(codex_cli.cwd / "deep")
         await again.turn("echo: and now")
         assert model_server.what_the_model_was_told() == ["echo: remember me", "echo: and now"]
         assert "deep" in str(model_server.requests[-1].body["input"])

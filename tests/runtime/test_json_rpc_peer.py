@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import json_rpc_peer
+from arp.runtime.agent_process import ProcessStart
 from arp.runtime.json_rpc_peer import (
     INTERNAL_ERROR,
     JsonRpcChild,
@@ -23,6 +25,9 @@ from arp.runtime.json_rpc_peer import (
     PeerClosed,
     RequestId,
 )
+from tests.waiting import becomes
+
+TOLD_TO_END = -signal.SIGTERM if sys.platform == "linux" else -signal.SIGKILL
 
 
 class Recorded:
@@ -193,11 +198,9 @@ class Child:
         self.reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def start(self, **environment: str) -> JsonRpcChild:
-        return await JsonRpcChild.start(
-            [sys.executable, "-c", self.program],
-            {"PATH": "/usr/bin:/bin", **environment},
-            self,
-        )
+        command = [sys.executable, "-c", self.program]
+        environment = {"PATH": "/usr/bin:/bin", **environment}
+        return await JsonRpcChild.start(ProcessStart(command, environment, os.getcwd()), self)
 
     def notified(self, method: str, params: JsonObject) -> None:
         self.notifications.put_nowait((method, params))
@@ -223,7 +226,7 @@ async def test_child_gets_exactly_the_environment_and_ends_with_its_input(
     environment = await asyncio.wait_for(child.peer.call("environ"), 10)
     assert environment == {"PATH": "/usr/bin:/bin", "ONE": "1", "LC_CTYPE": "C.UTF-8"}
     await asyncio.wait_for(child.stop(10), 10)
-    assert child.process.returncode == 0
+    assert child.process.exit_code == 0
     assert not child.is_running
 
 
@@ -255,15 +258,25 @@ async def test_end_in_the_middle_of_a_line_fails_what_waits() -> None:
     await child.stop(10)
 
 
-async def test_child_that_closes_its_output_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_child_that_closes_its_output_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_rpc_peer, "EXIT_S", 0.1)
     about = Child("import os, time; os.close(1); time.sleep(600)")
     child = await about.start()
-    assert "exit code -9" in await asyncio.wait_for(about.reason, 10)
-    assert child.process.returncode == -9
+    assert f"exit code {TOLD_TO_END}" in await asyncio.wait_for(about.reason, 10)
+    assert child.process.exit_code == TOLD_TO_END
 
 
-async def test_child_that_ignores_the_end_of_its_input_is_killed_with_its_children(
+async def test_child_that_sends_a_line_without_end_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(json_rpc_peer, "MAX_LINE_BYTES", 1000)
+    about = Child("import sys, time; sys.stdout.write('x' * 2000); sys.stdout.flush(); input()")
+    child = await about.start()
+    assert "more than 1000 bytes" in await asyncio.wait_for(about.reason, 10)
+    await becomes(lambda: child.process.exit_code is not None)
+
+
+async def test_child_that_ignores_the_end_of_its_input_is_ended_with_its_children(
     tmp_path: Path,
 ) -> None:
     fifo = tmp_path / "fifo"
@@ -287,10 +300,10 @@ async def test_child_that_ignores_the_end_of_its_input_is_killed_with_its_childr
     reading = asyncio.create_task(asyncio.to_thread(first_line))
     await asyncio.wait_for(started.wait(), 10)
     await asyncio.wait_for(child.stop(0.1), 10)
-    assert child.process.returncode == -9
+    assert child.process.exit_code == TOLD_TO_END
     assert await asyncio.wait_for(reading, 10) == "on\n"
 
 
 async def test_program_that_is_missing_is_told() -> None:
     with pytest.raises(FileNotFoundError):
-        await JsonRpcChild.start(["/missing/program"], {}, Child(""))
+        await JsonRpcChild.start(ProcessStart(["/missing/program"], {}, "/"), Child(""))

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from arp.runtime.supervise import supervised
+from tests.waiting import becomes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
 
@@ -67,6 +68,41 @@ async def test_the_program_gets_the_environment_that_is_given() -> None:
     async with asyncio.timeout(10):
         output, _ = await process.communicate()
     assert set(output.decode().split("\0")) == {f"PATH={environment['PATH']}", "A=1=2", ""}
+
+
+async def test_the_program_gets_the_signals_as_they_are_usually() -> None:
+    """Python ignores two of them; a pipe of commands counts on them."""
+    for name in ("PIPE", "XFSZ", "TERM"):
+        status = -getattr(signal, f"SIG{name}")
+        assert await ended(await started(f"kill -{name} $$; exit 3")) == status
+
+
+async def test_program_that_cannot_be_started_is_told() -> None:
+    process = await asyncio.create_subprocess_exec(*supervised(["/etc"]), stderr=PIPE)
+    async with asyncio.timeout(10):
+        _, errors = await process.communicate()
+    assert errors == b"/etc cannot be started: Permission denied\n"
+    assert process.returncode == 127
+
+
+async def test_the_program_does_not_outlive_a_killed_supervisor() -> None:
+    process = await started("echo $$; exec sleep 63.5")
+    program = psutil.Process(int(await line_of(process)))
+    process.kill()
+    assert await ended(process) == -signal.SIGKILL
+    await becomes(lambda: not program.is_running())
+
+
+async def test_the_program_ends_if_the_host_has_ended_before() -> None:
+    """The host is then not the parent any more, so its end is told by nobody."""
+    interpreter, *options, _, program = supervised(["cat"])
+    ended_host = await asyncio.create_subprocess_exec("true")
+    await ended_host.wait()
+    process = await asyncio.create_subprocess_exec(
+        interpreter, *options, str(ended_host.pid), program, stdin=PIPE
+    )
+    async with asyncio.timeout(10):
+        assert await process.wait() == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("end", ["exit 3", "kill -KILL $$"])

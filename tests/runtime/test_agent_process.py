@@ -1,0 +1,105 @@
+"""The program of an agent gets what it is given, and ends with all that it has started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from arp.runtime.agent_process import AgentProcess, ProcessStart, run_program
+from tests.waiting import becomes
+
+PATH = {"PATH": "/usr/bin:/bin"}
+IN_ITS_OWN_SESSION = "setsid sleep 64.5 & "
+TOLD_TO_END = -signal.SIGTERM if sys.platform == "linux" else -signal.SIGKILL
+
+
+def shell(script: str, place: Path) -> ProcessStart:
+    return ProcessStart(["sh", "-c", script], PATH, str(place), "the agent")
+
+
+async def line_of(process: AgentProcess) -> str:
+    async with asyncio.timeout(10):
+        return (await process.output.readline()).decode().strip()
+
+
+async def test_program_is_found_in_the_path_of_its_environment_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = tmp_path / "own", tmp_path / "other"
+    for place in (own, other):
+        place.mkdir()
+        (place / "agent").write_text(f"#!/bin/sh\necho {place.name} $0 $PWD $(env)\n")
+        (place / "agent").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{other}:/usr/bin:/bin")
+    monkeypatch.setenv("OF_THE_HOST", "secret")
+    environment = {"PATH": f"{own}:/usr/bin:/bin", "A": "1"}
+    result = await run_program(ProcessStart(["agent"], environment, str(tmp_path)), 10)
+    assert result.exit_code == 0
+    assert result.output.decode().startswith(f"own {own}/agent {tmp_path} ")
+    assert b"A=1" in result.output
+    assert b"OF_THE_HOST" not in result.output
+    with pytest.raises(FileNotFoundError, match="agent"):
+        await AgentProcess.start(ProcessStart(["agent"], {}, str(tmp_path)))
+
+
+async def test_its_id_is_that_of_the_program_itself(tmp_path: Path) -> None:
+    process = await AgentProcess.start(shell("echo $$; read line", tmp_path))
+    told = int(await line_of(process))
+    assert process.program_id == told
+    assert await process.stop(10) == 1
+    assert (process.exit_code, process.program_id) == (1, 0)
+
+
+async def test_its_last_errors_are_kept_without_colours(tmp_path: Path) -> None:
+    told: list[str] = []
+    script = "for i in $(seq 30); do printf '\\033[31mno %s\\033[0m\\n' $i >&2; done; exit 3"
+    process = await AgentProcess.start(shell(script, tmp_path), told.append)
+    assert await process.wait(10) == 3
+    await process.wait_for_errors(10)
+    assert told == [f"no {number}" for number in range(1, 31)]
+    assert list(process.errors) == told[10:]
+    assert await process.stop(10) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
+@pytest.mark.parametrize("how", ["end of its input", "force", "kill"])
+async def test_what_it_has_started_ends_with_it(tmp_path: Path, how: str) -> None:
+    last = "exec sleep 64.5" if how == "force" else "read line; exit 0"
+    process = await AgentProcess.start(shell(f"{IN_ITS_OWN_SESSION} echo $!; {last}", tmp_path))
+    left = psutil.Process(int(await line_of(process)))
+    if how == "kill":
+        os.kill(process.program_id, signal.SIGKILL)
+        assert await process.wait(10) == -signal.SIGKILL
+    else:
+        code = await process.stop(0.1 if how == "force" else 10)
+        assert code == (TOLD_TO_END if how == "force" else 0)
+    assert not left.is_running()
+
+
+async def test_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    result = await run_program(shell("sleep 64.75", tmp_path), 0.01)
+    assert (result.exit_code, result.errors) == (None, b"it did not end")
+
+    def is_left() -> bool:
+        commands = [one.info["cmdline"] or [] for one in psutil.process_iter(["cmdline"])]
+        return any("64.75" in word for words in commands for word in words)
+
+    await becomes(lambda: not is_left())
+
+
+async def test_program_whose_caller_is_cancelled_is_ended(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    script = f"{IN_ITS_OWN_SESSION} echo $! > part; mv part told; exec sleep 64.5"
+    running = asyncio.create_task(run_program(shell(script, tmp_path), 60))
+    await becomes(told.exists)
+    left = psutil.Process(int(told.read_text()))
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await becomes(lambda: not left.is_running())
