@@ -5,7 +5,7 @@ The outcomes are held in `matrix.json`, which `make matrix` writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,23 @@ from arp.conformance.case import ContractCase
 from arp.conformance.runtime_cases import CASES
 from arp.conformance.runtime_matrix import read_matrix
 from arp.conformance.runtime_suite import CaseResult, run_case
+from arp.conformance.runtime_under_test import RuntimeUnderTest
+from arp.runtime.services import RuntimeService
 from tests.runtime import clis
 from tests.runtime.runtimes_under_test import NEEDS, RUNTIMES, AcpUnderTest, KeptOpenCode
+from tests.runtime.served import ServedByGrpc, ServedByHttp
 
 MATRIX = Path(__file__).parent / "matrix.json"
 
 KEPT_S = 400
 """So long all cases over one process of OpenCode may take; alone they take half a minute."""
+
+REMOTELY = (
+    "create", "text", "thinking", "allow", "deny", "allow_with_changed_input", "answered_twice",
+    "cancel", "idempotency_key", "history", "list_filter", "behind_a_cursor", "model_switch",
+    "unknown_session",
+)  # fmt: skip
+"""The cases that go over a transport to Claude Code and Codex; all go there to the fake."""
 
 
 def of_runtimes() -> list[Any]:
@@ -83,3 +93,52 @@ def test_matrix_has_every_case_of_every_runtime_and_no_other() -> None:
     matrix = read_matrix(MATRIX)
     assert matrix.keys() == RUNTIMES.keys()
     assert all(outcomes.keys() == cases for outcomes in matrix.values())
+
+
+class Remotely(RuntimeUnderTest):
+    """A runtime behind a server: its runtime objects are clients, each with a server of its own."""
+
+    name = "remote"
+
+    def __init__(
+        self, behind: RuntimeUnderTest, client: Callable[[RuntimeService], RuntimeService]
+    ) -> None:
+        self.behind, self.client = behind, client
+        self.cwd = behind.cwd
+        self.prompts = behind.prompts
+        self.fields = behind.fields
+        self.asks_at_once = behind.asks_at_once
+        self.other_model = behind.other_model
+
+    def make(self) -> RuntimeService:
+        return self.client(self.behind.make())
+
+    def told(self) -> Sequence[str]:
+        return self.behind.told()
+
+    def has_run(self, name: str) -> bool:
+        return self.behind.has_run(name)
+
+
+@pytest.mark.parametrize("case_name", REMOTELY)
+@pytest.mark.parametrize(
+    ("name", "client"),
+    [
+        pytest.param("claude-code", ServedByGrpc, id="claude-grpc", marks=pytest.mark.claude),
+        pytest.param("codex", ServedByHttp, id="codex-http", marks=pytest.mark.codex),
+    ],
+)
+async def test_contract_of_real_agents_over_a_transport(
+    name: str,
+    client: Callable[[RuntimeService], RuntimeService],
+    case_name: str,
+    tmp_path: Path,
+) -> None:
+    """A case comes out as it does without the transport."""
+    (case,) = [case for case in CASES if case.name == case_name]
+    behind = RUNTIMES[name](tmp_path)
+    try:
+        result = await run_case(case, Remotely(behind, client))
+    finally:
+        behind.end()
+    check_outcome(name, result)
