@@ -90,14 +90,14 @@ class CaseRun:
         created = (await self.runtime.create_session(request)).session
         return await self._called(created.session_id, 0)
 
-    async def resumed(self, session_id: str) -> CallerSession:
+    async def resumed(self, session_id: str, **fields: Any) -> CallerSession:
         """Resume a session; its events are read from then on."""
-        await self.runtime.resume_session(self.resume_request(session_id))
+        await self.runtime.resume_session(self.resume_request(session_id, **fields))
         return await self._called(session_id, None)
 
-    def resume_request(self, session_id: str) -> ari.ResumeSessionRequest:
+    def resume_request(self, session_id: str, **fields: Any) -> ari.ResumeSessionRequest:
         """Return the request that resumes a session, with the fields of the runtime under test."""
-        fields: Any = {"session_id": session_id, **self.under_test.fields}
+        fields = {"session_id": session_id, **self.under_test.fields, **fields}
         return ari.ResumeSessionRequest(**fields)
 
     async def _called(self, session_id: str, after: int | None) -> CallerSession:

@@ -107,6 +107,26 @@ async def resume_in_new_process(run: CaseRun) -> None:
 
 
 @CASES.add(1)
+async def resume_in_its_directory(run: CaseRun) -> None:
+    """A session that is resumed works where it worked, unless another directory is said."""
+    for name in ("own", "other"):
+        (run.under_test.cwd / name).mkdir()
+    own, other = (str((run.under_test.cwd / name).resolve()) for name in ("own", "other"))
+    session = await run.session(cwd="own")
+    await session.says("here")
+    await run.new_process()
+    session = await run.resumed(session.id)
+    expect_same((await session.value()).cwd, own, "cwd in a new process")
+    await session.close()
+    session = await run.resumed(session.id)
+    expect_same((await session.value()).cwd, own, "cwd of a session that was closed")
+    await session.close()
+    session = await run.resumed(session.id, cwd="other")
+    expect_same((await session.value()).cwd, other, "cwd that was said")
+    await session.says("there")
+
+
+@CASES.add(1)
 async def resume_unknown(run: CaseRun) -> None:
     """A session that does not exist cannot be resumed."""
     for session_id in (str(uuid.uuid4()), "no such session", ""):

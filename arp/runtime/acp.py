@@ -19,8 +19,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
-import msgspec
-
 from arp.protocol.json_value import JsonObject
 from arp.runtime import acp_messages as acp
 from arp.runtime import types as ari
@@ -185,18 +183,10 @@ class AcpRuntime(DrivenRuntime):
             return await self._reopened(connection, request, feed)
         if not self._can_resume(connection.abilities):
             raise Unimplemented(f"resume_session: {self.name} cannot open sessions again")
-        if connection.abilities.has("list"):
-            stored = await self._find(request.session_id)
-            if stored is None:
-                # Some agents open any id, as a new session.
-                raise no_session(request.session_id)
-            if request.cwd == str(self.cwd) and self._is_usable(stored.cwd):
-                # Nobody said another one.
-                request = msgspec.structs.replace(request, cwd=stored.cwd)
+        if connection.abilities.has("list") and await self._find(request.session_id) is None:
+            # Some agents open any id, as a new session.
+            raise no_session(request.session_id)
         return await self._reopened(connection, request, feed)
-
-    def _is_usable(self, cwd: str) -> bool:
-        return Path(cwd).is_relative_to(self.cwd) and Path(cwd).is_dir()
 
     async def _reopened(
         self,

@@ -206,6 +206,9 @@ class DrivenRuntime(ABC):
     async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> NativeSession:
         """Open a native session that has had a turn.
 
+        `request.cwd` is an absolute directory that exists: the session's own, if nobody said
+        another one.
+
         Raises:
             NotFound: The runtime has none of that id.
         """
@@ -314,7 +317,8 @@ class DrivenRuntime(ABC):
             if not request.session_id:
                 raise NotFound("session_id: it is empty")
             if request.cwd or known is None:
-                request = msgspec.structs.replace(request, cwd=self._directory(request.cwd))
+                cwd = self._directory(request.cwd) if request.cwd else await self._own_cwd(request)
+                request = msgspec.structs.replace(request, cwd=cwd)
             await self._reopen(known or self._session_to_resume(request), request, known)
             return ari.ResumeSessionResponse(self._sessions[request.session_id].value())
 
@@ -474,6 +478,14 @@ class DrivenRuntime(ABC):
             ),
         )
 
+    async def _own_cwd(self, request: ari.ResumeSessionRequest) -> str:
+        """Return where a session worked; the runtime's directory if that cannot be."""
+        stored = await self._find(request.session_id)
+        if stored is not None and stored.cwd:
+            with suppress(InvalidArgument):
+                return self._directory(stored.cwd)
+        return str(self.cwd)
+
     async def _reopen(
         self,
         session: OpenSession,
@@ -493,13 +505,14 @@ class DrivenRuntime(ABC):
         feed = session.feed
         feed.permission_timeout_ns = int(request.permission_timeout_s * 1e9)
         if known is not None and feed.turn_count == 0 and not await self._find(request.session_id):
-            again = msgspec.structs.replace(created, session_id=request.session_id)
+            again = msgspec.structs.replace(created, session_id=request.session_id, cwd=request.cwd)
             session.native = await self._create(again, feed)
             lifecycle = ari.Lifecycle.CREATED
         else:
             session.native = await self._resume(request, feed)
             lifecycle = ari.Lifecycle.RESUMED
         await self._end_if_closed(session.native)
+        session.request = msgspec.structs.replace(session.request, cwd=request.cwd)
         session.log.reopen()
         self._sessions[request.session_id] = session
         feed.opened(request.session_id, lifecycle)

@@ -34,11 +34,19 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """A session's id is the name of its file."""
 
 
+class _KeptMessage(msgspec.Struct, frozen=True):
+    """What a line of the file has besides the message."""
+
+    cwd: str = ""
+
+
 class FunctionTurn:
     """One turn, as the function sees it: the message, and what can be done about it."""
 
     def __init__(self, session: FunctionSession, request: ari.SendMessageRequest) -> None:
         self.session_id = session.session_id
+        self.cwd = session.cwd
+        """The directory of the session; absolute."""
         self.message = request.message
         self.metadata = request.metadata
         self.history: Sequence[ari.RuntimeMessage] = tuple(session.messages)
@@ -169,10 +177,15 @@ class FunctionSession:
     """A session of a function: the messages, and the task of the turn that runs."""
 
     def __init__(
-        self, session_id: str, feed: SessionFeed, runtime: FunctionRuntime, model: str
+        self,
+        session_id: str,
+        feed: SessionFeed,
+        runtime: FunctionRuntime,
+        request: ari.CreateSessionRequest | ari.ResumeSessionRequest,
     ) -> None:
         self.session_id = session_id
-        self.model, self.mode, self.provider = model, "", ""
+        self.model, self.mode, self.provider = request.model, "", ""
+        self.cwd = request.cwd
         self.feed = feed
         self.new_id = runtime.new_id
         self.messages: list[ari.RuntimeMessage] = runtime.kept(session_id)
@@ -239,7 +252,7 @@ class FunctionSession:
         )
         asked = msgspec.structs.replace(turn.message, timestamp_ns=now)
         self.messages += [asked, answer]
-        self._runtime.keep(self.session_id, [asked, answer])
+        self._runtime.keep(self.session_id, self.cwd, [asked, answer])
 
 
 class FunctionRuntime(DrivenRuntime):
@@ -282,14 +295,22 @@ class FunctionRuntime(DrivenRuntime):
             return []
         return [msgspec.json.decode(line, type=ari.RuntimeMessage) for line in lines]
 
-    def keep(self, session_id: str, messages: Sequence[ari.RuntimeMessage]) -> None:
-        """Keep the messages of a turn."""
+    def kept_directory(self, session_id: str) -> str:
+        """Return where a session worked; empty for one in memory, which is open still."""
+        if self.directory is None:
+            return ""
+        lines = self._file(session_id).read_bytes().splitlines()
+        return msgspec.json.decode(lines[-1], type=_KeptMessage).cwd
+
+    def keep(self, session_id: str, cwd: str, messages: Sequence[ari.RuntimeMessage]) -> None:
+        """Keep the messages of a turn, and where it worked."""
         if self.directory is None:
             self._memory.setdefault(session_id, []).extend(messages)
             return
         self.directory.mkdir(parents=True, exist_ok=True)
+        lines = [msgspec.to_builtins(message) | {"cwd": cwd} for message in messages]
         with self._file(session_id).open("ab") as file:
-            file.write(b"".join(msgspec.json.encode(one) + b"\n" for one in messages))
+            file.write(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
 
     async def get_session_history(
         self, request: ari.GetSessionHistoryRequest
@@ -311,14 +332,14 @@ class FunctionRuntime(DrivenRuntime):
         if _ID.fullmatch(session_id) is None:
             allowed = "1 to 128 of A-Z a-z 0-9 _ . -"
             raise InvalidArgument(f"session_id: {allowed}, got {session_id!r:.80}")
-        return FunctionSession(session_id, feed, self, request.model)
+        return FunctionSession(session_id, feed, self, request)
 
     async def _resume(
         self, request: ari.ResumeSessionRequest, feed: SessionFeed
     ) -> FunctionSession:
         if await self._find(request.session_id) is None:
             raise no_session(request.session_id)
-        return FunctionSession(request.session_id, feed, self, request.model)
+        return FunctionSession(request.session_id, feed, self, request)
 
     async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
         if self.directory is None:
@@ -358,6 +379,7 @@ class FunctionRuntime(DrivenRuntime):
             session_id,
             ari.SessionState.CLOSED,
             self.name,
+            self.kept_directory(session_id),
             created_at_ns=messages[0].timestamp_ns,
             updated_at_ns=messages[-1].timestamp_ns,
             turn_count=sum(message.role == "user" for message in messages),

@@ -87,7 +87,8 @@ class SessionManager(Protocol):
     async def resume_session(self, request: ari.ResumeSessionRequest) -> ari.ResumeSessionResponse:
         """Open a session that exists: closed, failed, or of an earlier process.
 
-        An open one stays as it is. A session without any turn exists only in the runtime object
+        An open one stays as it is. It works where it worked, unless the request says another
+        directory, or its own is gone. A session without any turn exists only in the runtime object
         that created it.
 
         Raises:

@@ -367,6 +367,7 @@ class ResumeSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
     session_id: str
     cwd: str = ""
+    """Where the agent works from now on; empty: where the session worked."""
     model: str = ""
     mode: str = ""
     provider: str = ""

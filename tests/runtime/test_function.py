@@ -39,6 +39,29 @@ async def test_text_that_is_returned_or_yielded() -> None:
     assert [event.content for event in events] == ["", "h", "i", "hi"]
 
 
+async def test_session_is_resumed_where_it_worked(tmp_path: Path) -> None:
+    async def where(turn: FunctionTurn) -> str:
+        return turn.cwd
+
+    def opened() -> FunctionRuntime:
+        return FunctionRuntime(where, cwd=tmp_path, directory=tmp_path / "sessions")
+
+    own = tmp_path / "own"
+    own.mkdir()
+    first = opened()
+    session_id = await created(first, cwd="own")
+    assert (await answer(first, session_id, "?"))[-1].content == str(own)
+    second = opened()
+    found = (await second.get_session(ari.GetSessionRequest(session_id))).session
+    assert found.cwd == str(own)
+    resumed = await second.resume_session(ari.ResumeSessionRequest(session_id))
+    assert resumed.session.cwd == str(own)
+    assert (await answer(second, session_id, "?"))[-1].content == str(own)
+    own.rmdir()
+    resumed = await opened().resume_session(ari.ResumeSessionRequest(session_id))
+    assert resumed.session.cwd == str(tmp_path)
+
+
 async def test_tool_that_asks_runs_what_was_allowed() -> None:
     ran: list[object] = []
 
