@@ -75,7 +75,7 @@ def main() -> None:
     "--runtime",
     metavar="NAME",
     help="Serve an agent that exists already, in place of TARGET: claude-code, codex, "
-    'acp:"COMMAND", http://HOST:PORT, or module:NAME.',
+    'acp:"COMMAND", http(s)://HOST:PORT, grpc(s)://HOST:PORT, or module:NAME.',
 )
 @click.option("--cwd", help="Directory in which the agent of --runtime works.  [default: this one]")
 @click.option("--mode", help="Mode in which the agent of --runtime begins.")

@@ -34,6 +34,8 @@ def ari() -> None:
     help="Variable that the agents get besides their own; NAME* for several.",
 )
 @click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
+@click.option("--tls-cert", default="", metavar="FILE", help="Certificate as PEM, for TLS.")
+@click.option("--tls-key", default="", metavar="FILE", help="Key of the certificate as PEM.")
 @click.option(
     "--allow-host",
     "hosts",
@@ -50,6 +52,8 @@ def serve(
     runtime_model: str,
     passed: tuple[str, ...],
     token: str | None,
+    tls_cert: str,
+    tls_key: str,
     hosts: tuple[str, ...],
     verbose: int,
 ) -> None:
@@ -57,7 +61,8 @@ def serve(
 
     \b
       arp ari serve --runtime codex --grpc :7001 --http :7002
-      arp ari serve --runtime claude-code --http 0.0.0.0:7002 --allow-host agents.example.org
+      arp ari serve --runtime claude-code --http 0.0.0.0:7002 --allow-host agents.example.org \
+        --tls-cert cert.pem --tls-key key.pem
 
     A port without a host is reached from this machine alone; elsewhere a token is needed.
     """  # noqa: D301 - click wants the character itself
@@ -72,6 +77,8 @@ def serve(
         model=runtime_model,
         passed=passed,
         token=os.environ.get("ARP_TOKEN") or None if token is None else token,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
         hosts=hosts,
         verbose=verbose,
     )

@@ -29,6 +29,7 @@ from arp.runtime.errors import AriError
 from arp.runtime.http_gateway import HttpGateway
 from arp.runtime.named import not_installed
 from arp.runtime.services import RuntimeService
+from arp.runtime.tls import TlsFiles
 from arp.server.ending import Deadline, leave, run_to_end
 from arp.server.own_secrets import redact_logs
 from arp.server.serve import bind, is_private
@@ -55,6 +56,8 @@ class AriSettings(msgspec.Struct, frozen=True):
     model: str = ""
     passed: tuple[str, ...] = ()
     token: str | None = None
+    tls_cert: str = ""
+    tls_key: str = ""
     hosts: tuple[str, ...] = ()
     verbose: int = 0
 
@@ -108,11 +111,12 @@ def serve_runtime(settings: AriSettings) -> None:
     if grpc is None and http is None:
         fail("give --grpc, --http or both: arp ari serve --runtime codex --grpc :7001")
     access = _access(settings, [one for one in (grpc, http) if one is not None])
+    tls = _tls(settings)
     runtime = runtime_of(settings.runtime, settings.cwd, settings.passed)
     # It has every method that the runtime has.
     whole = cast(RuntimeService, SessionDefaults(runtime, settings.mode, settings.model))
     redact_logs(Redaction())
-    serving = _Serving(whole, access, grpc, _listener(http))
+    serving = _Serving(whole, access, tls, grpc, _listener(http))
     try:
         run_to_end(serving.run())
     except AriError as error:
@@ -141,6 +145,19 @@ def _access(settings: AriSettings, addresses: list[ListenAddress]) -> Access:
         fail(str(error))
 
 
+def _tls(settings: AriSettings) -> TlsFiles | None:
+    if not settings.tls_cert and not settings.tls_key:
+        return None
+    if not settings.tls_cert or not settings.tls_key:
+        fail("--tls-cert and --tls-key go together: the certificate, and its key")
+    files = TlsFiles(settings.tls_cert, settings.tls_key)
+    try:
+        files.check()
+    except AriError as error:
+        fail(f"--tls-cert: {error.message}")
+    return files
+
+
 def _listener(address: ListenAddress | None) -> socket.socket | None:
     if address is None:
         return None
@@ -163,12 +180,14 @@ class _Serving:
         self,
         runtime: RuntimeService,
         access: Access,
+        tls: TlsFiles | None,
         grpc: ListenAddress | None,
         listener: socket.socket | None,
     ) -> None:
         self.deadline = Deadline(STOP_S)
         self._runtime = runtime
         self._access = access
+        self._tls = tls
         self._grpc = grpc
         self._listener = listener
         self._asked = asyncio.Event()
@@ -188,10 +207,13 @@ class _Serving:
             if self._grpc is not None:
                 stop, port = await self._serve_grpc(self._grpc)
                 stopping.append(stop)
-                click.echo(f"ARI on grpc://{self._grpc._replace(port=port)}")
+                scheme = "grpcs" if self._tls else "grpc"
+                click.echo(f"ARI on {scheme}://{self._grpc._replace(port=port)}")
             if self._listener is not None:
                 stopping.append(await self._serve_http(self._listener))
-                click.echo(f"ARI on http://{ListenAddress(*self._listener.getsockname()[:2])}")
+                scheme = "https" if self._tls else "http"
+                address = ListenAddress(*self._listener.getsockname()[:2])
+                click.echo(f"ARI on {scheme}://{address}")
             await self._asked.wait()
         finally:
             await self._runtime.close(ari.CloseRequest())
@@ -209,7 +231,7 @@ class _Serving:
         from arp.runtime.grpc_server import GrpcServer
 
         server = GrpcServer(self._runtime, self._access)
-        port = await server.start(*address)
+        port = await server.start(*address, tls=self._tls)
         return partial(server.stop, GRACE_S), port
 
     async def _serve_http(self, listener: socket.socket) -> Stop:
@@ -218,6 +240,8 @@ class _Serving:
             HttpGateway(self._runtime, self._access),
             log_level="warning",
             lifespan="off",
+            ssl_certfile=self._tls.certificate if self._tls else None,
+            ssl_keyfile=self._tls.key if self._tls else None,
             timeout_graceful_shutdown=int(GRACE_S),
         )
         server = _Uvicorn(config)

@@ -25,6 +25,7 @@ from arp.runtime.proto_codec import ProtoError, decode, encode
 from arp.runtime.proto_fields import PACKAGE, REMOTE_METHODS, service_method
 from arp.runtime.remote import R, RemoteRuntime, closed
 from arp.runtime.services import EventSubscription
+from arp.runtime.tls import RemoteAddress, is_loopback
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +43,38 @@ class GrpcRuntime(RemoteRuntime):
     """A runtime at an address; made and used in one loop.
 
     Args:
-        address: Of the server, such as `127.0.0.1:7001`.
+        address: Of the server, such as `127.0.0.1:7001` or, with TLS, `grpcs://example.org:7001`.
         token: What it asks for.
+        ca: A PEM file with the authorities that are trusted; empty: the usual ones.
+        plaintext: Whether the token may be sent without TLS to another machine.
         timeout_s: How long a call may take.
+
+    Raises:
+        InvalidArgument: The token would be sent without TLS, or the file cannot be used.
     """
 
     name = "grpc"
 
-    def __init__(self, address: str, *, token: str | None = None, timeout_s: float = 60.0) -> None:
-        self._address = address
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        ca: str = "",
+        plaintext: bool = False,
+        timeout_s: float = 60.0,
+    ) -> None:
+        scheme, found, rest = address.partition("://")
+        is_ours = found and scheme in ("grpc", "grpcs")
+        self._address = rest if is_ours else address
+        host = "localhost" if address.startswith("unix:") else self._address.rpartition(":")[0]
+        reached = RemoteAddress(host, bool(is_ours) and scheme == "grpcs", ca, plaintext)
+        reached.check(token)
+        # A proxy cannot reach this machine for us, and is not to see the token.
+        self._options = (("grpc.enable_http_proxy", 0),) if is_loopback(host) else ()
+        self._credentials: grpc.ChannelCredentials | None = None
+        if reached.is_tls:
+            self._credentials = grpc.ssl_channel_credentials(reached.authorities())
         self._metadata: Metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
         self._made: grpc.aio.Channel | None = None
@@ -63,8 +87,11 @@ class GrpcRuntime(RemoteRuntime):
             raise closed()
         if self._made is None:
             # Pauses between connections that fail are ours, so that a call fails at once.
-            options = (*OPTIONS, ("grpc.max_reconnect_backoff_ms", 1000))
-            self._made = grpc.aio.insecure_channel(self._address, options)
+            options = (*OPTIONS, ("grpc.max_reconnect_backoff_ms", 1000), *self._options)
+            if self._credentials is None:
+                self._made = grpc.aio.insecure_channel(self._address, options)
+            else:
+                self._made = grpc.aio.secure_channel(self._address, self._credentials, options)
         return self._made
 
     async def _call(self, method: str, request: msgspec.Struct, response: type[R]) -> R:

@@ -1,15 +1,15 @@
 """`GrpcServer`: a runtime over gRPC, as `schemas/ari/runtime/v1/api.proto` has it.
 
 It runs commands for whoever may come in. Without a token or a hook it listens on loopback alone. No
-browser can be made to call it: pages cannot send HTTP/2 without TLS, so there is neither `Host` nor
-`Origin` to check as over HTTP.
+browser can be made to call it: pages cannot send HTTP/2 without TLS, and never the header `te` that
+gRPC demands. So there is neither `Host` nor `Origin` to check as over HTTP.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import grpc
@@ -33,6 +33,7 @@ from arp.runtime.grpc_status import CURSOR_KEY, KEEP_ALIVE_MS, MAX_TEXT, OPTIONS
 from arp.runtime.proto_codec import ProtoError, decode, encode
 from arp.runtime.proto_fields import PACKAGE, REMOTE_METHODS, service_method
 from arp.runtime.services import AriMethod, RuntimeService
+from arp.runtime.tls import TlsFiles, is_loopback
 
 logger = logging.getLogger(__name__)
 
@@ -65,18 +66,29 @@ class GrpcServer:
         )
         self._server.add_generic_rpc_handlers(_handlers(runtime))
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
+    async def start(
+        self, host: str = "127.0.0.1", port: int = 0, *, tls: TlsFiles | None = None
+    ) -> int:
         """Listen, and return the port; 0 is any that is free.
 
+        Args:
+            host: The address.
+            port: The port.
+            tls: What it shows to its clients; `None`: it does not encrypt.
+
         Raises:
-            InvalidArgument: Others can reach the address, and nothing keeps them out.
+            InvalidArgument: Others can reach the address, and nothing keeps them out; or the files
+                are no certificate and its key.
             Unavailable: The address cannot be had.
         """
         if self._access.is_open and not is_loopback(host):
             raise InvalidArgument(f"{host} can be reached by others: give Access a token")
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
-            bound = self._server.add_insecure_port(address)
+            if tls is None:
+                bound = self._server.add_insecure_port(address)
+            else:
+                bound = self._server.add_secure_port(address, _credentials(tls))
         except RuntimeError as error:
             raise Unavailable(f"cannot listen on {address}") from error
         await self._server.start()
@@ -87,12 +99,10 @@ class GrpcServer:
         await self._server.stop(grace_s)
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    tls.check()
+    pair = (Path(tls.key).read_bytes(), Path(tls.certificate).read_bytes())
+    return grpc.ssl_server_credentials([pair])
 
 
 class _Door(grpc.aio.ServerInterceptor):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 import msgspec
@@ -21,6 +21,7 @@ from arp.runtime.errors import (
 )
 from arp.runtime.remote import R, RemoteRuntime, closed
 from arp.runtime.services import EventSubscription
+from arp.runtime.tls import RemoteAddress, is_loopback
 
 logger = logging.getLogger(__name__)
 
@@ -36,17 +37,37 @@ class HttpRuntime(RemoteRuntime):
     """A runtime at an address.
 
     Args:
-        url: Of the gateway, such as `http://127.0.0.1:7002`.
+        url: Of the gateway, such as `http://127.0.0.1:7002` or `https://example.org`.
         token: What it asks for.
+        ca: A PEM file with the authorities that are trusted; empty: the usual ones.
+        plaintext: Whether the token may be sent without TLS to another machine.
         timeout_s: How long a call may take.
+
+    Raises:
+        InvalidArgument: The token would be sent without TLS, or the file cannot be used.
     """
 
     name = "http"
 
-    def __init__(self, url: str, *, token: str | None = None, timeout_s: float = 60.0) -> None:
-        headers = {"authorization": f"Bearer {token}"} if token else {}
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        ca: str = "",
+        plaintext: bool = False,
+        timeout_s: float = 60.0,
+    ) -> None:
+        parts = urlsplit(url)
+        reached = RemoteAddress(parts.hostname or "", parts.scheme == "https", ca, plaintext)
+        reached.check(token)
         self._client = httpx.AsyncClient(
-            base_url=f"{url.rstrip('/')}/ari/v1/", headers=headers, timeout=timeout_s
+            base_url=f"{url.rstrip('/')}/ari/v1/",
+            headers={"authorization": f"Bearer {token}"} if token else {},
+            timeout=timeout_s,
+            verify=reached.context() if ca else True,
+            # A proxy cannot reach this machine for us, and is not to see the token.
+            trust_env=not is_loopback(reached.host),
         )
 
     async def _call(self, method: str, request: msgspec.Struct, response: type[R]) -> R:

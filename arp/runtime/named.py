@@ -18,14 +18,15 @@ NAMES = (
     "claude-code",
     "codex",
     "acp:COMMAND",
-    "grpc://HOST:PORT",
-    "http://HOST:PORT",
+    "grpc(s)://HOST:PORT",
+    "http(s)://HOST:PORT",
     "MODULE:NAME",
 )
 """What can be named."""
 
-TOKEN_VARIABLE = "ARP_RUNTIME_TOKEN"
-"""The token of a remote runtime."""
+OF_REMOTE = ("ARP_RUNTIME_TOKEN", "ARP_RUNTIME_CA", "ARP_RUNTIME_PLAINTEXT")
+"""What a client takes for a remote runtime: its token, a file with authorities for TLS, and whether
+the token may be sent without TLS."""
 
 PASSED = (
     "HOME", "LANG", "LC_*", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
@@ -34,9 +35,10 @@ PASSED = (
 """Variables of the environment that every agent gets: where things are, no secrets of others."""
 
 OWN: dict[str, tuple[str, ...]] = {
-    "grpc": (TOKEN_VARIABLE,),
-    "http": (TOKEN_VARIABLE,),
-    "https": (TOKEN_VARIABLE,),
+    "grpc": OF_REMOTE,
+    "grpcs": OF_REMOTE,
+    "http": OF_REMOTE,
+    "https": OF_REMOTE,
     "claude-code": ("ANTHROPIC_*", "CLAUDE_*"),
     "codex": ("CODEX_*", "OPENAI_*"),
     "acp": ("ANTHROPIC_*", "CURSOR_*", "GEMINI_*", "GOOGLE_*", "OPENAI_*", "OPENCODE_*", "QWEN_*"),
@@ -94,12 +96,8 @@ def named_runtime(
         Unavailable: What it needs is not installed; the message says what to do.
     """
     kind, _, rest = name.partition(":")
-    if kind in ("http", "https"):
-        from arp.runtime.http_runtime import HttpRuntime
-
-        return HttpRuntime(name, token=(environment or {}).get(TOKEN_VARIABLE))
-    if kind == "grpc":
-        return _grpc(rest, (environment or {}).get(TOKEN_VARIABLE))
+    if kind in ("http", "https", "grpc", "grpcs"):
+        return _remote(name, environment or {})
     if kind in ADAPTERS:
         return _adapter(ADAPTERS[kind], rest, cwd, dict(environment or {}))
     if rest and "/" not in kind:
@@ -107,15 +105,22 @@ def named_runtime(
     raise InvalidArgument(f"there is no runtime {name!r:.80}; there are {', '.join(NAMES)}")
 
 
-def _grpc(rest: str, token: str | None) -> RuntimeService:
-    address = rest.removeprefix("//").rstrip("/")
-    if not rest.startswith("//") or not address.rpartition(":")[2].isdigit():
-        raise InvalidArgument(f"grpc:{rest!s:.80}: write grpc://HOST:PORT")
+def _remote(name: str, environment: Mapping[str, str]) -> RuntimeService:
+    token, ca, plaintext = (environment.get(variable, "") for variable in OF_REMOTE)
+    ca = ca if name.startswith(("https:", "grpcs:")) else ""  # A variable is for all of them.
+    if name.startswith("http"):
+        from arp.runtime.http_runtime import HttpRuntime
+
+        return HttpRuntime(name, token=token, ca=ca, plaintext=plaintext == "1")
+    kind, _, rest = name.partition("://")
+    address = rest.rstrip("/")
+    if kind not in ("grpc", "grpcs") or not address.rpartition(":")[2].isdigit():
+        raise InvalidArgument(f"{name:.80}: write grpc://HOST:PORT or grpcs://HOST:PORT")
     try:
         from arp.runtime.grpc_runtime import GrpcRuntime
     except ModuleNotFoundError as missing:
         raise not_installed(missing, "grpc") from missing
-    return GrpcRuntime(address, token=token)
+    return GrpcRuntime(f"{kind}://{address}", token=token, ca=ca, plaintext=plaintext == "1")
 
 
 def not_installed(missing: ModuleNotFoundError, extra: str) -> Unavailable:

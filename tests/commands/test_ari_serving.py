@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from arp.runtime import types as ari
-from arp.runtime.errors import InvalidArgument, NotFound, OperationDenied
+from arp.runtime.errors import InvalidArgument, NotFound, OperationDenied, Unavailable
 from arp.runtime.grpc_runtime import GrpcRuntime
 from arp.runtime.http_runtime import HttpRuntime
+from arp.runtime.named import named_runtime
 from arp.runtime.services import EventSubscription
+from tests.runtime.certificates import certificates
 
 START_S = 30.0
 
@@ -179,6 +181,27 @@ async def test_who_may_not_come_in(tmp_path: Path) -> None:
                 await remote.close()
 
 
+async def test_grpc_and_http_with_tls(tmp_path: Path) -> None:
+    files = certificates(tmp_path)
+    tls = ("--tls-cert", files.certificate, "--tls-key", files.key)
+    async with serving(tmp_path, "--runtime", "agent:fake", *BOTH, *tls) as (_, addresses):
+        assert [address.partition("127")[0] for address in addresses] == ["grpcs://", "https://"]
+        session_ids = []
+        for address in addresses:
+            remote = named_runtime(address, environment={"ARP_RUNTIME_CA": files.ca})
+            created = await remote.create_session(ari.CreateSessionRequest())
+            session_ids.append(created.session.session_id)
+            request = ari.SessionEventsRequest(session_ids[-1], 0)
+            (event,) = await some(await remote.session_events(request), 1)
+            assert event.lifecycle == ari.Lifecycle.CREATED
+            await remote.close(ari.CloseRequest())
+            unknown = named_runtime(address)
+            with pytest.raises(Unavailable, match=r"(?i)version: .*certificate"):
+                await unknown.version(ari.VersionRequest())
+            await unknown.close(ari.CloseRequest())
+        assert len(set(session_ids)) == 2
+
+
 async def test_a_mode_of_the_operator_is_for_sessions_that_ask_for_none(tmp_path: Path) -> None:
     begin = ("--mode", "free", "--runtime-model", "fake-2")
     words = ("--runtime", "agent:fake", "--grpc", ":0", *begin)
@@ -202,6 +225,11 @@ async def test_what_is_wrong_is_told_in_one_line(tmp_path: Path) -> None:
             refused(tmp_path, "--runtime", "nothing", "--http", ":0"),
             refused(tmp_path, "--runtime", "agent:fake", "--http", ":0", "--cwd", "none"),
             refused(tmp_path, "--runtime", "agent:fake", "--http", ":0", "--token", "a b"),
+            refused(tmp_path, "--runtime", "agent:fake", "--http", ":0", "--tls-cert", "c"),
+            refused(
+                *(tmp_path, "--runtime", "agent:fake", "--http", ":0"),
+                *("--tls-cert", "none.pem", "--tls-key", "none.pem"),
+            ),
         )
     for line, words in zip(
         lines,
@@ -214,6 +242,8 @@ async def test_what_is_wrong_is_told_in_one_line(tmp_path: Path) -> None:
             "--runtime nothing: there is no runtime 'nothing'",
             "--cwd: there is no directory none",
             "expected a text without spaces",
+            "--tls-cert and --tls-key go together",
+            "--tls-cert: none.pem and none.pem are no certificate and its key",
         ),
         strict=True,
     ):

@@ -18,7 +18,7 @@ from arp.protocol.catalog import CATALOG
 from arp.protocol.messages import AgentMessage, InputType, RendererMessage
 from arp.protocol.patch import OP_NAMES
 from arp.record.recorder import Recorder
-from arp.runtime.named import TOKEN_VARIABLE
+from arp.runtime.named import OF_REMOTE
 from arp.transport.websocket import SUBPROTOCOLS
 from arp_terminal.commands import COMMANDS
 from tests.docs import commands
@@ -248,7 +248,7 @@ def _metrics(app: App) -> list[str]:
 def test_every_variable_of_the_environment_is_read_somewhere() -> None:
     told = {word for page in PAGES for word in in_code(page.read_text()) if word.startswith("ARP_")}
     settings = {"ARP_HOST", "ARP_PORT", "ARP_LEDGER", "ARP_TOKEN", "ARP_RUNTIME_ID"}
-    assert told == settings | {TOKEN_VARIABLE}
+    assert told == settings | set(OF_REMOTE)
 
 
 def test_every_command_of_the_terminal_is_told_and_no_other() -> None:
