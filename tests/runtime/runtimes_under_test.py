@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
-import psutil
 
 from arp.conformance.runtime_under_test import (
     OutputFault,
@@ -402,9 +401,7 @@ class AcpUnderTest(CliUnderTest):
 
     async def kill(self, runtime: RuntimeService, session_id: str) -> None:
         assert isinstance(runtime, AcpRuntime)
-        # The child of the process that watches over it.
-        [agent] = psutil.Process((await runtime.connection()).process_id).children()
-        agent.kill()
+        os.kill((await runtime.connection()).process_id, signal.SIGKILL)
 
     def end(self) -> None:
         if self.kept is None:
