@@ -364,7 +364,7 @@ class AcpRuntime(DrivenRuntime):
             stored = await self._find(session_id)
             if stored is None:
                 raise no_session(session_id)
-            cwd = stored.cwd if self._is_usable(stored.cwd) else cwd
+            cwd = self._own_cwd(stored) if known is None else cwd
         aside = OpenSession(self, ari.CreateSessionRequest(session_id=session_id, cwd=cwd))
         place = self._place(connection, aside.request)
         session = AcpSession(connection, aside.feed, session_id, place)

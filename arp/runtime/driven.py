@@ -317,7 +317,10 @@ class DrivenRuntime(ABC):
             if not request.session_id:
                 raise NotFound("session_id: it is empty")
             if request.cwd or known is None:
-                cwd = self._directory(request.cwd) if request.cwd else await self._own_cwd(request)
+                if request.cwd:
+                    cwd = self._directory(request.cwd)
+                else:
+                    cwd = self._own_cwd(await self._find(request.session_id))
                 request = msgspec.structs.replace(request, cwd=cwd)
             await self._reopen(known or self._session_to_resume(request), request, known)
             return ari.ResumeSessionResponse(self._sessions[request.session_id].value())
@@ -478,9 +481,8 @@ class DrivenRuntime(ABC):
             ),
         )
 
-    async def _own_cwd(self, request: ari.ResumeSessionRequest) -> str:
+    def _own_cwd(self, stored: ari.RuntimeSession | None) -> str:
         """Return where a session worked; the runtime's directory if that cannot be."""
-        stored = await self._find(request.session_id)
         if stored is not None and stored.cwd:
             with suppress(InvalidArgument):
                 return self._directory(stored.cwd)
