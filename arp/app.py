@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import Handler
     from arp.hub.tool import ToolProvider
+    from arp.record.recorder import Recorder
     from arp.runtime.agent import RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest
@@ -165,7 +166,7 @@ class App:
         from arp.runtime.agent import RuntimeAgent
         from arp.runtime.types import CloseRequest
 
-        agent = RuntimeAgent(runtime, session=session, offers=offers, limits=limits, push=self.push)
+        agent = RuntimeAgent(runtime, session=session, offers=offers, limits=limits, app=self)
         known = name or str(getattr(runtime, "name", "")) or "runtime"
         self._add(well_formed(known), Workflow("", title=known), agent)
         self._closers.append(partial(runtime.close, CloseRequest()))
@@ -290,6 +291,39 @@ class App:
 
         hub = self._hub or await self.asgi.hub()
         return await push_turn(hub, session, PushRequest(text, data, origin, user, id))
+
+    async def set_commands(self, session: str, commands: Iterable[Command]) -> None:
+        """Offer slash commands in a session: as `turn.set_commands`, also while no turn runs.
+
+        They belong to the branch that shows.
+
+        Args:
+            session: The id of a session; it need not be in memory.
+            commands: All of them, in order, in the place of those that were set before.
+
+        Raises:
+            ArpError: There is no such session (`SESSION_NOT_FOUND`), or they are too large.
+            TypeError, ValueError: One of them is no command that people can type; nothing changed.
+            StoreError: The ledger cannot be opened or read.
+        """
+        from arp.hub.pushed import offer_commands
+
+        await offer_commands(self._hub or await self.asgi.hub(), session, commands)
+
+    async def recorder(self, session: str) -> Recorder:
+        """Return what records facts of a session outside of its turns; see `turn.record`.
+
+        Args:
+            session: The id of a session; it need not be in memory.
+
+        Raises:
+            ArpError: There is no such session (`SESSION_NOT_FOUND`).
+            StoreError: The ledger cannot be opened or read.
+        """
+        from arp.hub.pushed import session_of
+
+        hub = self._hub or await self.asgi.hub()
+        return hub.recorder(await session_of(hub, session, None))
 
     @cached_property
     def asgi(self) -> Application:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,7 +43,7 @@ class Directory:
         self,
         store: Store,
         settings: HubSettings,
-        workflows: Collection[str],
+        workflows: Mapping[str, object],
         make: Callable[[Session, int], LiveSession],
         loaded: Callable[[LiveSession, SessionMeta], None],
         now: Callable[[], str],
@@ -53,7 +53,8 @@ class Directory:
         Args:
             store: Holds the sessions.
             settings: How many there may be.
-            workflows: Names of the agents.
+            workflows: The agents by name. One that has a `runtime_name` works in a runtime outside,
+                which facts then name too.
             make: Returns what a session of which so many facts are stored needs to be in memory.
             loaded: Is called with each that was read from the store, and its row.
             now: The clock of facts, RFC 3339.
@@ -159,7 +160,7 @@ class Directory:
             raise RateLimited("too many sessions; try again later")
         epoch, created_at = secrets.token_hex(8), self._now()
         name = session_id or secrets.token_urlsafe(16)
-        head = Head(name, epoch, principal.name, workflow, self.runtime_id, created_at)
+        head = Head(name, epoch, principal.name, workflow, self._runtime_of(workflow), created_at)
         session = self.states.new(head)
         owner = {"owner": principal.name} if principal.name else {}
         created = {"epoch": epoch, "workflow": workflow, **owner}
@@ -233,9 +234,15 @@ class Directory:
             ) from None
 
     def _head(self, meta: SessionMeta) -> Head:
-        return Head(
-            meta.id, meta.epoch, meta.owner, meta.workflow, self.runtime_id, meta.created_at
-        )
+        runtime_id = self._runtime_of(meta.workflow)
+        return Head(meta.id, meta.epoch, meta.owner, meta.workflow, runtime_id, meta.created_at)
+
+    def _runtime_of(self, workflow: str) -> str:
+        """Return what names the runtime of an agent in facts; the operator's name counts first."""
+        outside = getattr(self._workflows.get(workflow), "runtime_name", "")
+        if not outside or self._settings.runtime_id is not None:
+            return self.runtime_id
+        return f"{outside}@{self.runtime_id}"
 
     def _add(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
         live = self._make(session, stored)

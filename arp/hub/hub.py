@@ -105,9 +105,7 @@ class Hub:
             app, self.writer, self.files_of, self.settings, self.carry_out, self._fault
         )
         self._replayer = Replayer(store, self.settings)
-        self.directory = Directory(
-            store, self.settings, app.handlers.keys(), self._live, self._mend, now
-        )
+        self.directory = Directory(store, self.settings, app.handlers, self._live, self._mend, now)
         self.history = History(store, self.directory.states)
         """The turns of sessions, also those that left the memory."""
         self.inbound = Inbound(self.directory.states.redactor)

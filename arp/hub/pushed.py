@@ -1,16 +1,20 @@
-"""Turns that nobody typed: a program queues them in a session, and may wait for their end."""
+"""What a program does in a session from outside of its turns.
+
+It queues turns that nobody typed, and may wait for their end; it offers commands; it records facts.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from arp.access.principal import Principal, User
 from arp.hub.live import LiveSession
+from arp.hub.turn_host import checked_commands
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH
+from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH, Command
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.inputs import PUSH_ID, push
 
@@ -93,7 +97,7 @@ async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTu
         raise ResourceLimit(f"push: more than {most} bytes", detail="max_message_bytes")
     hub.check_takes_input()
     known_as = User(user) if isinstance(user, str) else user
-    live = await _session_of(hub, session_id, known_as)
+    live = await session_of(hub, session_id, known_as)
     count = live.session.turn_count
     turn_id, effects = push(live.session, text, content, origin, push_id)
     live.began(known_as, count)
@@ -102,8 +106,26 @@ async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTu
     return PushedTurn(hub, live, turn_id)
 
 
-async def _session_of(hub: Hub, session_id: str, user: User | None) -> LiveSession:
-    """Return the session, which has to be the user's; `None`: whoever's it is."""
+async def offer_commands(hub: Hub, session_id: str, commands: Iterable[Command]) -> None:
+    """Offer slash commands in a session, which is read from the ledger if it is not in memory.
+
+    Raises:
+        ArpError, TypeError, ValueError, StoreError: As `arp.app.App.set_commands`.
+    """
+    checked = checked_commands(commands)
+    live = await session_of(hub, session_id, None)
+    live.session.set_commands(None, checked)
+    live.mark()
+    await live.written()
+
+
+async def session_of(hub: Hub, session_id: str, user: User | None) -> LiveSession:
+    """Return the session, which has to be the user's; `None`: whoever's it is.
+
+    Raises:
+        SessionNotFound: There is none, or it is another user's.
+        StoreError: It cannot be read.
+    """
     if user is not None:
         return await hub.find(session_id, Principal(user.name))
     live = hub.sessions.get(session_id)

@@ -186,7 +186,13 @@ class ToolCall:
     when its turn ends is shown as failed then.
     """
 
-    def __init__(self, host: TurnHost, name: str, runtime_id: str | None = None) -> None:
+    def __init__(
+        self,
+        host: TurnHost,
+        name: str,
+        runtime_id: str | None = None,
+        subagent_id: str | None = None,
+    ) -> None:
         self.name = name
         self.denial = ""
         """Why it may not, if that is known: what somebody said with the newest no."""
@@ -194,6 +200,8 @@ class ToolCall:
         """The newest approval; `None` if the newest question was not answered by yes."""
         self.call_id = f"{host.turn_id}.{host.next_tool()}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
+        if subagent_id is not None:
+            self._ids["subagent_id"] = subagent_id
         self.record = host.recorder().within(**self._ids)
         """Records what the tool does; every fact carries the ids of this call."""
         self._host = host
@@ -523,9 +531,15 @@ class ToolCall:
         self._session.in_turn(type_name, self._host.turn_id, payload, **named)
 
 
-def started_tool(host: TurnHost, name: str, args: Json, runtime_id: str | None) -> ToolCall:
+def started_tool(
+    host: TurnHost,
+    name: str,
+    args: Json,
+    runtime_id: str | None = None,
+    subagent_id: str | None = None,
+) -> ToolCall:
     """Show that a tool runs; who called it says how it ends."""
-    call = ToolCall(host, name, runtime_id)
+    call = ToolCall(host, name, runtime_id, subagent_id)
     call._start(args)
     return call
 
@@ -533,7 +547,7 @@ def started_tool(host: TurnHost, name: str, args: Json, runtime_id: str | None) 
 @asynccontextmanager
 async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[ToolCall]:
     """Show that a tool runs, and how it ended: a tool that is seen to begin is seen to end."""
-    call = started_tool(host, name, args, None)
+    call = started_tool(host, name, args)
     with call._ending():
         with host.services.spans.of_tool(host.session, host.turn_id, call.call_id):
             yield call

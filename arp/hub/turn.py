@@ -327,7 +327,14 @@ class Turn:
             self._tool = call.name
             yield call
 
-    def start_tool(self, name: str, args: Json = None, *, id: str | None = None) -> ToolCall:
+    def start_tool(
+        self,
+        name: str,
+        args: Json = None,
+        *,
+        id: str | None = None,
+        subagent_id: str | None = None,
+    ) -> ToolCall:
         """Show that a tool runs; `done` or `failed` of what is returned shows how it ended.
 
         For tools that run elsewhere and say by events how they are: `await call.done(result)`. One
@@ -339,14 +346,17 @@ class Turn:
             args: What it is called with; anything that can be written as JSON.
             id: What the runtime outside calls this call; the ledger has it in the `correlation` of
                 `tool.started`, as `runtimeCallId`. `None`: there is none.
+            subagent_id: The sub-agent that calls it, in every fact of the call; as in
+                `turn.record.subagent`. `None`: the agent itself.
 
         Raises:
             ArpError: A change before it is refused; no tool is shown.
             SurfaceDestroyed: The turn is over; no tool is shown.
         """
         runtime_id = None if id is None else name_of(id, "id")
+        caller = None if subagent_id is None else name_of(subagent_id, "subagent_id")
         given: Json = {} if args is None else args
-        call = started_tool(self._host, name_of(name, "name"), given, runtime_id)
+        call = started_tool(self._host, name_of(name, "name"), given, runtime_id, caller)
         self._tool = call.name
         return call
 

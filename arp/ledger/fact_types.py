@@ -119,8 +119,8 @@ ROWS: Final[dict[str, str]] = {
     "routing.single_candidate": "model provider?",
     "cost.estimated": "amount currency model? inputTokens? outputTokens?",
     "cost.recorded": "model inputTokens outputTokens cachedInputTokens? amount? currency?",
-    "rate_limit.hit": "limit retryAfterS? provider?",
-    "quota.low": "quota remaining total? unit?",
+    "rate_limit.hit": "limit retryAfterS? resetsAt? provider?",
+    "quota.low": "quota remaining total? unit? resetsAt?",
     "quota.blocked": "quota remaining total? unit? resetsAt?",
     "limit.changed": "limit value previous?",
     # delegation, background work, channels

@@ -239,6 +239,8 @@ class AcpToolCall:
         self.is_told = False
         """Whether the event `tool_call` was emitted."""
         self.is_denied = False
+        self.parent_id = ""
+        """The call of the sub-agent that makes this one, where the agent says it."""
 
     def update(self, told: JsonObject, *, is_first: bool = False) -> str:
         """Take what the agent tells, and return the output that is new."""
@@ -253,6 +255,8 @@ class AcpToolCall:
         if told.get("rawOutput") is not None:
             self.raw_output = told["rawOutput"]
         self.name = named_tool(told) or self.name
+        claude = (told.get("_meta") or {}).get("claudeCode") or {}
+        self.parent_id = str(claude.get("parentToolUseId") or self.parent_id)
         if is_first and not self.name and self._title_is_a_name():
             self.name = self.title
         return self._take_content(told)
@@ -287,6 +291,17 @@ class AcpToolCall:
     def permission_kind(self) -> ari.PermissionKind:
         """What it wants to do."""
         return _KINDS.get(self.kind, ari.PermissionKind.TOOL)
+
+    @property
+    def subagent(self) -> str:
+        """The name of the sub-agent that it starts; empty: it starts none."""
+        kind = self.input.get("subagent_type")
+        return kind if isinstance(kind, str) else ""
+
+    @property
+    def objective(self) -> str:
+        """What that sub-agent is to do."""
+        return str(self.input.get("prompt") or self.input.get("description") or "")
 
     @property
     def shown_name(self) -> str:

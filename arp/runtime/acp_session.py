@@ -452,6 +452,10 @@ class AcpSession:
             return
         call.is_told = True
         details: JsonObject = {"diffs": list(call.diffs.values())} if call.diffs else {}
+        parent = self.turn.calls.get(call.parent_id) if self.turn is not None else None
+        if parent is not None:
+            details["parent_tool_call_id"] = details["subagent_id"] = parent.id
+            details["subagent"] = parent.subagent
         self.feed.tool_call(
             call.id,
             call.shown_name,
@@ -460,6 +464,9 @@ class AcpSession:
             kind=call.permission_kind,
             **details,
         )
+        if name := call.subagent:
+            known = {"name": name, "objective": call.objective, "tool_call_id": call.id}
+            self._tell_subagent(call, "started", "", **known)
         if isinstance(call.input.get("todos"), list):
             # OpenCode tells its list by the tool that writes it alone.
             self.feed.tell(ari.Lifecycle.PLAN, todos=acp.todos_of(call.input["todos"]))
@@ -469,6 +476,15 @@ class AcpSession:
         self.feed.tool_result(
             call.id, call.result, name=call.shown_name, is_error=call.has_failed, **details
         )
+        if call.subagent:
+            self._tell_subagent(call, "failed" if is_error else "completed", call.result)
+
+    def _tell_subagent(
+        self, call: acp.AcpToolCall, status: str, content: str, **details: Json
+    ) -> None:
+        """Tell of a sub-agent: the protocol has none, but some agents start one by a tool."""
+        about: JsonObject = {"subagent_id": call.id, "status": status, **details}
+        self.feed.tell(ari.Lifecycle.SUBAGENT, content, **about)
 
     def _plan(self, update: JsonObject) -> None:
         if self._is_open:
@@ -479,6 +495,9 @@ class AcpSession:
         if isinstance(cost, dict):
             self._cost = float(cost["amount"])
             self._currency = str(cost["currency"])
+        used, size = update.get("used"), update.get("size")
+        if self.turn is not None and isinstance(used, int) and isinstance(size, int):
+            self.feed.tell(ari.Lifecycle.USAGE, context_tokens=used, context_max=size)
 
     async def listed_commands(self) -> tuple[ari.ListedItem, ...]:
         """Return the commands; agents tell them a moment after a session was opened."""

@@ -1,10 +1,11 @@
 """`RuntimeAgent`: drives any runtime as an ARP agent, so that it is on every screen.
 
 Theory of operation. A session of ARP has one session of the runtime; its id is in `turn.state`, so
-that it is found after a restart, and each branch has its own. A turn sends the message and shows
-the events of the runtime's turn until its end. Each permission request is asked in a task of its
-own: the events go on meanwhile, and several can be open. What a runtime does by itself between
-turns is noticed by a task that watches the session, and begins a turn that nobody typed.
+that it is found after a restart, and each branch and each thread has its own. A turn sends the
+message and shows the events of the runtime's turn until its end. Each permission request is asked
+in a task of its own: the events go on meanwhile, and several can be open. What a runtime does by
+itself between turns is noticed by a task that watches the session: a turn of its own begins one
+that nobody typed, and what it tells besides is recorded, or changes the commands of the session.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -36,6 +37,14 @@ from arp.runtime.errors import (
 )
 from arp.runtime.named_files import FileBinding
 from arp.runtime.remote import RemoteRuntime
+from arp.runtime.run_facts import (
+    RunFacts,
+    notice_of,
+    record_event,
+    record_mode,
+    record_plan,
+    record_warning,
+)
 from arp.runtime.services import (
     CommandManager,
     EventSubscription,
@@ -43,19 +52,19 @@ from arp.runtime.services import (
     ModeManager,
     ProviderManager,
     RuntimeService,
+    SessionUtilityManager,
 )
 from arp.runtime.user_questions import DECLINE, OTHER, ask_user, is_user_question
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
+    from arp.record.recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
-Push = Callable[..., Awaitable[object]]
-"""`App.push`."""
-
 STATE_KEY = "arp.runtime"
-"""Where `turn.state` and `turn.cache` have what belongs to the runtime's session."""
+"""Where `turn.state` and `turn.cache` have what belongs to the runtime's session of the first
+thread; of another thread, its name is behind it."""
 MAX_SHOWN = 20_000
 """Characters of a command's output that are shown as a component; the tool's result has all."""
 MAX_DIFF = 200_000
@@ -68,6 +77,28 @@ OWN_TURN = "Goes on by itself."
 """The input of a turn that the runtime begins, as the screens show it beside the runtime's name."""
 SWITCHES = ("model", "mode", "provider")
 """What users may switch, and the names of the commands for it."""
+COMPACT = "compact"
+"""The command that makes the conversation shorter."""
+SUBAGENT = "agent"
+"""What a sub-agent without a name is called."""
+MAX_CALLERS = 1_000
+"""Calls of sub-agents that a session remembers."""
+MAX_CANDIDATES = 50
+"""Models that a fact lists."""
+FIRST_THREAD = "main"
+"""The thread with which a session begins."""
+_CHANGES_COMMANDS = frozenset((ari.Lifecycle.COMMANDS, ari.Lifecycle.MODEL, ari.Lifecycle.MODE))
+"""What changes the commands of a session, or which of their choices is the current one."""
+_BETWEEN_TURNS = _CHANGES_COMMANDS | frozenset(
+    (
+        ari.Lifecycle.SUBAGENT,
+        ari.Lifecycle.HOOK,
+        ari.Lifecycle.RATE_LIMIT,
+        ari.Lifecycle.COMPACTION,
+        ari.Lifecycle.WARNING,
+    )
+)
+"""What is taken while no turn runs."""
 RULE = "runtime-permission"
 """The rule by which a person is asked, in facts."""
 WHICH_RULE = "What may run without asking again?"
@@ -104,15 +135,48 @@ class RuntimeLimits(msgspec.Struct, frozen=True):
     """After how long without a turn one is closed."""
 
 
-class LinkedSession:
-    """The runtime's session behind a session of ARP, in memory."""
+class AppCalls(Protocol):
+    """What an app is asked to do between turns; an `App` can."""
 
-    def __init__(self, session_id: str, cursor: int) -> None:
+    async def push(
+        self,
+        session: str,
+        text: str = "",
+        *,
+        data: Mapping[str, Json] | None = None,
+        origin: str = "app",
+        id: str | None = None,
+    ) -> object:
+        """As `App.push`."""
+
+    async def set_commands(self, session: str, commands: Iterable[Command]) -> None:
+        """As `App.set_commands`."""
+
+    async def recorder(self, session: str) -> Recorder:
+        """As `App.recorder`."""
+
+
+class LinkedSession:
+    """The runtime's session behind a thread of a session of ARP, in memory."""
+
+    def __init__(self, key: str, session_id: str) -> None:
+        self.key = key
+        """Where `turn.state` and `turn.cache` have it."""
         self.session_id = session_id
-        self.cursor = cursor
+        self.cursor = 0
         """The last event that was shown."""
         self.cwd = ""
         """Where its agent works; empty: on another machine, or nobody knows."""
+        self.model = ""
+        """What answers, as the runtime said last."""
+        self.tasks: dict[str, Json] = {}
+        """The agent's list, as it is in the ledger: the status of each task by its id."""
+        self.switched: dict[str, str] = {}
+        """What its user has chosen: model, mode, provider."""
+        self.limits: list[JsonObject] = []
+        """Limits that were told between turns, for the next one to show."""
+        self.callers: dict[str, tuple[str, str]] = {}
+        """Id and name of the sub-agents that have made calls, by the ids of the calls."""
         self.turn_ids: list[str] = []
         """The turns of ARP that the runtime knows."""
         self.watcher: asyncio.Task[None] | None = None
@@ -120,6 +184,21 @@ class LinkedSession:
         """Turns of ARP that use it now."""
         self.used_at = 0.0
         """When one did last, on the loop's clock."""
+
+    def remember(self, turn: Turn) -> None:
+        """Write down in `turn.state` what a restart must find."""
+        turn.state[self.key] = {
+            "session_id": self.session_id,
+            "turns": list(self.turn_ids),
+            "switched": dict(self.switched),
+            "tasks": dict(self.tasks),
+        }
+
+    def recall(self, known: JsonObject, *, with_tasks: bool) -> None:
+        """Take what was written down; the tasks only if it is the same session of the runtime."""
+        switched, tasks = known.get("switched"), known.get("tasks")
+        self.switched = dict(switched) if isinstance(switched, dict) else {}
+        self.tasks = dict(tasks) if with_tasks and isinstance(tasks, dict) else {}
 
 
 class RuntimeAgent:
@@ -130,8 +209,8 @@ class RuntimeAgent:
         session: How sessions of the runtime are created.
         offers: What users may switch.
         limits: How many of its sessions are open.
-        push: `app.push`, for turns that the runtime begins by itself; `None`: they show with the
-            next message.
+        app: Where it is registered, for what the runtime does between turns; `None`: that shows
+            with the next message.
     """
 
     def __init__(
@@ -141,7 +220,7 @@ class RuntimeAgent:
         session: ari.CreateSessionRequest | None = None,
         offers: RuntimeOffers | None = None,
         limits: RuntimeLimits | None = None,
-        push: Push | None = None,
+        app: AppCalls | None = None,
     ) -> None:
         self.runtime = runtime
         self.request = session or ari.CreateSessionRequest()
@@ -150,9 +229,13 @@ class RuntimeAgent:
         self._open: dict[str, LinkedSession] = {}
         """The sessions that are open, by the runtime's id."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._push = push
+        self._app = app
+        self._can_compact: bool | None = None
+        """Whether the runtime makes conversations shorter; `None`: it was not asked yet."""
         self.name = ""
         """The runtime's name; known with the first turn."""
+        self.runtime_name = re.sub("[^!-~]+", "-", str(getattr(runtime, "name", "")))[:64]
+        """The same, as far as it is known before: what `runtimeId` begins with in facts."""
 
     async def __call__(self, turn: Turn) -> None:
         """Run a turn."""
@@ -164,19 +247,31 @@ class RuntimeAgent:
     async def _run(self, turn: Turn) -> None:
         if not self.name:
             self.name = (await self.runtime.version(ari.VersionRequest())).runtime_name
+        if turn.origin is not None and turn.origin == self.name:
+            # Its session is open: the runtime works in it.
+            link = self._open.get(str(turn.input.data.get("session")))
+            if link is not None:
+                with self._using(link):
+                    await self._play_own(turn, link)
+            return
         link = await self._linked(turn)
+        with self._using(link):
+            await self._answer(turn, link)
+
+    @contextmanager
+    def _using(self, link: LinkedSession) -> Iterator[None]:
+        """Keep a session open."""
         link.turns += 1
         try:
-            await self._answer(turn, link)
+            yield
         finally:
             link.turns -= 1
             self._used(link)
 
     async def _answer(self, turn: Turn, link: LinkedSession) -> None:
-        if turn.origin is not None and turn.origin == self.name:
-            await self._play_own(turn, link)
-            return
         if turn.command in SWITCHES and await self._switched(turn, link):
+            return
+        if turn.command == COMPACT and await self._compacted(turn, link):
             return
         message = await self._message(turn, link)
         if message is None:
@@ -228,10 +323,11 @@ class RuntimeAgent:
 
     async def _linked(self, turn: Turn) -> LinkedSession:
         """Return the runtime's session of this branch; open it, or create one."""
-        known = turn.state.get(STATE_KEY)
-        session_id = known.get("session_id") if isinstance(known, dict) else None
-        link: LinkedSession | None = turn.cache.get(STATE_KEY)
-        earlier = known.get("turns", []) if isinstance(known, dict) else []
+        key = STATE_KEY if turn.thread_id == FIRST_THREAD else f"{STATE_KEY}.{turn.thread_id}"
+        kept = turn.state.get(key)
+        known: JsonObject = kept if isinstance(kept, dict) else {}
+        session_id, earlier = known.get("session_id"), known.get("turns", [])
+        link: LinkedSession | None = turn.cache.get(key)
         if link is not None and link.session_id == session_id and link.turn_ids == earlier:
             return await self._reopened(turn, link)
         if link is not None and link.watcher is not None:
@@ -242,16 +338,20 @@ class RuntimeAgent:
             has_other_past = link.session_id == session_id and link.turn_ids != earlier
         if isinstance(session_id, str) and not has_other_past:
             with suppress(NotFound):
-                link = LinkedSession(session_id, 0)
+                link = LinkedSession(key, session_id)
                 link.turn_ids = list(earlier)
+                link.recall(known, with_tasks=True)
                 return await self._reopened(turn, link)
             turn.record("runtime.warning", {"message": f"{self.name} has lost its session"})
         # The branch was left, or the runtime knows nothing of it. A new session gets what was said
         # with its first message: the agent knows this branch, and nothing that was edited away.
         await self._make_room()
         created = (await self.runtime.create_session(self.request)).session
-        link = LinkedSession(created.session_id, 0)
+        link = LinkedSession(key, created.session_id)
+        link.recall(known, with_tasks=False)
         await self._keep(turn, link, created)
+        about: JsonObject = {"runtime": self.name, "runtimeSessionId": link.session_id}
+        turn.record("thread.started", correlation=about)
         return link
 
     async def _reopened(self, turn: Turn, link: LinkedSession) -> LinkedSession:
@@ -261,7 +361,7 @@ class RuntimeAgent:
             is_open = got.session.state not in (ari.SessionState.CLOSED, ari.SessionState.FAILED)
         except NotFound:
             is_open = False
-        if not is_open or turn.cache.get(STATE_KEY) is not link:
+        if not is_open or turn.cache.get(link.key) is not link:
             await self._make_room()
             request = self.request
             resumed = await self.runtime.resume_session(
@@ -280,49 +380,79 @@ class RuntimeAgent:
         return link
 
     async def _keep(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
-        turn.cache[STATE_KEY] = link
+        turn.cache[link.key] = link
         link.cwd = "" if isinstance(self.runtime, RemoteRuntime) else session.cwd
-        known = turn.state.get(STATE_KEY)
-        switched = known.get("switched") if isinstance(known, dict) else None
-        turn.state[STATE_KEY] = {
-            "session_id": link.session_id,
-            "turns": list(link.turn_ids),
-            "switched": switched if isinstance(switched, dict) else {},
-        }
+        link.remember(turn)
         before = self._open.get(link.session_id)
         if before is not None and before.watcher is not None:
             before.watcher.cancel()  # of a session of ARP that has left the memory since
         self._open[link.session_id] = link
         self._used(link)
-        await self._switch_again(turn, link)
+        await self._switch_again(link)
         await self._announce(turn, link)
-        if self._push is not None:
+        if self._app is not None:
             subscription = await self._events(link, None)
             link.cursor = subscription.cursor
-            watching = self._watch(turn.session_id, link, subscription)
+            watching = self._watch(self._app, turn.session_id, link, subscription)
             link.watcher = asyncio.get_running_loop().create_task(watching)
-        if session.model:
-            turn.record.route([session.model])
+        await self._record_choices(turn, link, session)
+
+    async def _record_choices(
+        self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession
+    ) -> None:
+        """Record which models there are, which one answers, and what the agent asks."""
+        known = {name: (listed, now) for name, listed, now in await self.choices(link.session_id)}
+        none: tuple[Sequence[ari.Choice], str] = ((), "")
+        (choices, model), (_, mode) = known.get("model", none), known.get("mode", none)
+        link.model = model or session.model
+        record_mode(turn.record, mode or session.mode)
+        if not link.model:
+            return
+        candidates = [one.id for one in choices if one.id != link.model]
+        if turn.record.route([link.model, *candidates][:MAX_CANDIDATES]) is None:
+            chosen = {"model": link.model, "reason": "the session has it"}
+            turn.record("routing.decided", dict(chosen))
 
     async def _events(self, link: LinkedSession, after: int | None) -> EventSubscription:
         return await self.runtime.session_events(ari.SessionEventsRequest(link.session_id, after))
 
     async def _watch(
-        self, session_id: str, link: LinkedSession, subscription: EventSubscription
+        self,
+        app: AppCalls,
+        session_id: str,
+        link: LinkedSession,
+        subscription: EventSubscription,
     ) -> None:
-        """Begin a turn of ARP for each turn that the runtime begins by itself."""
-        assert self._push is not None
+        """Take what the runtime does between turns: begin a turn for each that it begins."""
         with suppress(AriError):
             async for event in subscription:
                 is_own = event.details.get("origin") == "runtime"
-                if event.lifecycle is ari.Lifecycle.TURN_STARTED and is_own:
-                    data: JsonObject = {"turn": event.turn_id, "after": event.sequence - 1}
-                    try:
-                        await self._push(
-                            session_id, OWN_TURN, data=data, origin=self.name, id=event.turn_id
-                        )
-                    except Exception:
-                        logger.exception("session %s: a turn of %s", session_id, self.name)
+                try:
+                    if event.lifecycle is ari.Lifecycle.TURN_STARTED and is_own:
+                        await self._push(app, session_id, link, event)
+                    elif not event.turn_id and event.lifecycle in _BETWEEN_TURNS:
+                        await self._take_between(app, session_id, link, event)
+                except Exception:
+                    logger.exception("session %s: what %s does by itself", session_id, self.name)
+
+    async def _push(
+        self, app: AppCalls, session_id: str, link: LinkedSession, event: ari.Event
+    ) -> None:
+        data: JsonObject = {
+            "turn": event.turn_id,
+            "after": event.sequence - 1,
+            "session": link.session_id,
+        }
+        await app.push(session_id, OWN_TURN, data=data, origin=self.name, id=event.turn_id)
+
+    async def _take_between(
+        self, app: AppCalls, session_id: str, link: LinkedSession, event: ari.Event
+    ) -> None:
+        if event.lifecycle in _CHANGES_COMMANDS:
+            await app.set_commands(session_id, await self.commands(link.session_id))
+        if event.lifecycle is ari.Lifecycle.RATE_LIMIT:
+            link.limits.append(event.details)
+        record_event(await app.recorder(session_id), event)
 
     def _used(self, link: LinkedSession) -> None:
         """Close the session later, unless it is used again by then."""
@@ -413,26 +543,59 @@ class RuntimeAgent:
     async def _play_rest(self, turn: Turn, link: LinkedSession, turn_id: str) -> None:
         await self._play(turn, link, await self._events(link, link.cursor), turn_id)
 
+    async def _compacted(self, turn: Turn, link: LinkedSession) -> bool:
+        """Carry out `/compact`; return `False` if the runtime has such a command of its own."""
+        if not await self._offers_compact(link.session_id):
+            return False
+        assert isinstance(self.runtime, SessionUtilityManager)
+        subscription = await self._events(link, None)
+        request = ari.CompactSessionRequest(link.session_id, turn.arguments)
+        begun = await self.runtime.compact_session(request)
+        await RuntimeTurn(self, turn, link).play(subscription, begun.turn_id)
+        return True
+
+    async def _offers_compact(self, session_id: str) -> bool:
+        """Return whether `/compact` is ours: the runtime can do it, and has no command for it."""
+        if not isinstance(self.runtime, SessionUtilityManager):
+            return False
+        if self._can_compact is None:
+            status = await self.runtime.status(ari.StatusRequest())
+            known = [one.name for one in status.capabilities if one.enabled]
+            self._can_compact = "compaction" in known
+        listed = [one.name for one in await self._listed(session_id)]
+        return self._can_compact and COMPACT not in listed
+
     # -- switches --------------------------------------------------------------------------------
 
     async def _announce(self, turn: Turn, link: LinkedSession) -> None:
-        """Offer what can be switched, and the runtime's own commands."""
-        commands: dict[str, Command] = {}
-        runtime, session_id = self.runtime, link.session_id
-        if isinstance(runtime, CommandManager):
-            with suppress(AriError):
-                listed = await runtime.list_commands(ari.ListItemsRequest(session_id))
-                for item in listed.items:
-                    name = item.name.removeprefix("/")
-                    commands[name] = Command(name, item.description, item.hint)
+        commands = await self.commands(link.session_id)
+        if commands:
+            turn.set_commands(commands)
+
+    async def commands(self, session_id: str) -> list[Command]:
+        """Return what a session offers: the runtime's own commands, and what can be switched."""
+        commands = {one.name: one for one in await self._listed(session_id)}
+        if await self._offers_compact(session_id):
+            commands[COMPACT] = Command(COMPACT, "Make the conversation shorter")
         for name, choices, current in await self.choices(session_id):
             offered = tuple(
                 CommandChoice(one.id, one.label, one.description, one.id == current)
                 for one in choices
             )
             commands[name] = Command(name, f"Switch the {name}", name, offered)
-        if commands:
-            turn.set_commands(list(commands.values()))
+        return list(commands.values())
+
+    async def _listed(self, session_id: str) -> list[Command]:
+        """Return the runtime's own commands."""
+        if not isinstance(self.runtime, CommandManager):
+            return []
+        try:
+            listed = await self.runtime.list_commands(ari.ListItemsRequest(session_id))
+        except AriError:
+            return []
+        return [
+            Command(one.name.removeprefix("/"), one.description, one.hint) for one in listed.items
+        ]
 
     async def choices(self, session_id: str) -> list[tuple[str, Sequence[ari.Choice], str]]:
         """Return what users may switch: its name, the choices, and the current one."""
@@ -481,17 +644,20 @@ class RuntimeAgent:
             await turn.say(f"There is no {name} {wanted!r} here; choose one of: {known or 'none'}.")
             return True
         taken = await self._switch(name, link.session_id, wanted)
-        turn.state[STATE_KEY]["switched"][name] = wanted
+        link.switched[name] = wanted
+        link.remember(turn)
         await turn.say(f"The {name} is now {taken}.")
+        if name == "model":
+            link.model = taken
         await self._announce(turn, link)
         return True
 
-    async def _switch_again(self, turn: Turn, link: LinkedSession) -> None:
+    async def _switch_again(self, link: LinkedSession) -> None:
         """Switch a session that is opened to what its user has chosen, as far as it is offered."""
-        switched = turn.state[STATE_KEY]["switched"]
-        for name, choices, current in await self.choices(link.session_id) if switched else ():
-            wanted = switched.get(name)
-            if not isinstance(wanted, str) or wanted == current:
+        switches = await self.choices(link.session_id) if link.switched else ()
+        for name, choices, current in switches:
+            wanted = link.switched.get(name)
+            if wanted is None or wanted == current:
                 continue
             if wanted in {one.id for one in choices} or (name == "model" and not choices):
                 with suppress(AriError):
@@ -523,6 +689,7 @@ class RuntimeTurn:
         """Held while files are looked at: questions come in the order of their requests."""
         self.refused: dict[str, str] = {}
         """Why a call was not run although it was allowed, by its id."""
+        self.facts = RunFacts(turn.record, link.model)
         self.plan = ""
         self.retry = ""
         self.retries = 0
@@ -531,11 +698,14 @@ class RuntimeTurn:
         """Why something was denied, as the runtime could not be told it; by what shows it."""
         self.reasons: list[str] = []
         """The same, as the runtime is told it by a message."""
-        self.model = ""
+        self.limits: dict[str, str] = {}
+        """The components that tell of limits, by the name of the limit."""
 
     async def play(self, events: EventSubscription, turn_id: str) -> None:
         """Show a turn to its end; a cancel of ours cancels the runtime's."""
         try:
+            while self.link.limits:
+                self._show_limit(self.link.limits.pop(0))
             async for event in events:
                 self.link.cursor = event.sequence
                 if event.turn_id != turn_id:
@@ -554,16 +724,12 @@ class RuntimeTurn:
         finally:
             self._stop_asking()
             await events.aclose()
-            self._remember()
+            self.link.model = self.facts.model
+            self.link.remember(self.turn)
 
     def _stop_asking(self) -> None:
         for task in list(self.asking.values()):
             task.cancel()
-
-    def _remember(self) -> None:
-        state = self.turn.state.get(STATE_KEY)
-        if isinstance(state, dict):
-            state["turns"] = list(self.link.turn_ids)
 
     async def _show(self, event: ari.Event) -> None:
         if self.retries and event.type is not ari.EventType.LIFECYCLE:
@@ -581,15 +747,36 @@ class RuntimeTurn:
                 self._ask(event)
             case ari.EventType.LIFECYCLE:
                 self._tell(event)
+                if event.lifecycle in _CHANGES_COMMANDS:
+                    self.turn.set_commands(await self.agent.commands(self.link.session_id))
 
     # -- tools -----------------------------------------------------------------------------------
 
     def _begin_call(self, event: ari.Event) -> None:
+        subagent_id, subagent = self._caller(event)
         call = self.turn.start_tool(
-            event.tool_name, event.tool_input_raw or {}, id=event.tool_call_id
+            f"{subagent}: {event.tool_name}" if subagent_id else event.tool_name,
+            event.tool_input_raw or {},
+            id=event.tool_call_id,
+            subagent_id=subagent_id or None,
         )
         self.calls[event.tool_call_id] = call
         self.inputs[event.tool_call_id] = event
+
+    def _caller(self, event: ari.Event) -> tuple[str, str]:
+        """Return id and name of the sub-agent that makes a call; empty: the agent itself does.
+
+        A call whose question outlives its turn is told again, without them.
+        """
+        callers, details = self.link.callers, event.details
+        subagent_id = details.get("subagent_id")
+        if isinstance(subagent_id, str) and subagent_id:
+            name = details.get("subagent")
+            shown = name if isinstance(name, str) and name else SUBAGENT
+            callers[event.tool_call_id] = subagent_id, shown
+            if len(callers) > MAX_CALLERS:
+                del callers[next(iter(callers))]
+        return callers.get(event.tool_call_id, ("", ""))
 
     async def _end_call(self, event: ari.Event) -> None:
         call = self.calls.pop(event.tool_call_id, None)
@@ -662,8 +849,8 @@ class RuntimeTurn:
     async def _permission(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
         """Ask a person whether a tool may run: what it runs is what was approved."""
         rules = {one.label: one for one in request.rules if len(one.label) <= MAX_RULE}
-        title = f"{request.tool_name}: {request.tool_input_summary}".rstrip(": ")
         call = self.calls[request.tool_call_id]
+        title = f"{call.name}: {request.tool_input_summary}".rstrip(": ")
         binding = FileBinding(request, self.link.cwd, call.hides)
         rule: ari.PermissionRule | None = None
 
@@ -772,26 +959,10 @@ class RuntimeTurn:
             case ari.Lifecycle.RETRYING:
                 self._show_retry(event)
             case ari.Lifecycle.USAGE:
-                self._record_usage(details)
-            case ari.Lifecycle.MODEL:
-                self.model = event.content
-            case ari.Lifecycle.COMPACTION:
-                before, after = details.get("tokens_before"), details.get("tokens_after")
-                done = self.turn.record.compaction(
-                    tokens=before if isinstance(before, int) else None
-                )
-                done.completed(after if isinstance(after, int) else None)
+                self.facts.usage(details)
             case ari.Lifecycle.RATE_LIMIT:
-                hit = {"limit": str(details.get("limit") or "requests")}
-                self.turn.record(
-                    "rate_limit.hit", {**hit, "retryAfterS": details.get("retry_after_s")}
-                )
-            case ari.Lifecycle.WARNING | ari.Lifecycle.STDERR:
-                self._warn(event.content)
-
-    def _warn(self, message: str) -> None:
-        if message.strip():
-            self.turn.record("runtime.warning", {"message": message[:2_000]})
+                self._show_limit(details)
+        record_event(self.turn.record, event)
 
     def _show_plan(self, todos: Json) -> None:
         steps: list[Json] = []
@@ -803,6 +974,7 @@ class RuntimeTurn:
         if steps:
             plan = Component(self.plan, "progress", {"title": "Plan", "steps": steps})
             self.plan = self.turn.show(plan)
+        record_plan(self.turn.record, todos, self.link.tasks, f"plan-{self.link.session_id}")
 
     def _show_retry(self, event: ari.Event) -> None:
         """Show that the model is asked again: a card, for as long as it does not answer."""
@@ -821,7 +993,8 @@ class RuntimeTurn:
             "message": told,
         }
         self.retry = self.turn.show(Component(self.retry, "status-card", props))
-        self._warn(told)
+        self.facts.retried(event, told)
+        record_warning(self.turn.record, told)
 
     def _end_retry(self, event: ari.Event) -> None:
         """Let the card become a line: nothing is tried again any more."""
@@ -831,27 +1004,24 @@ class RuntimeTurn:
         self.turn.show(Component(self.retry, "text", {"content": content}))
         self.retry, self.retries = "", 0
 
-    def _record_usage(self, details: JsonObject) -> None:
-        model = str(details.get("model") or self.model or self.agent.name)
-        known = msgspec.convert(
-            {key: value for key, value in details.items() if key in ari.Usage.__struct_fields__},
-            ari.Usage,
-            strict=False,
-        )
-        with self.turn.record.model(model) as request:
-            request.cost(
-                input_tokens=known.input_tokens,
-                output_tokens=known.output_tokens,
-                cached_input_tokens=known.cached_tokens or None,
-                amount=known.cost if known.currency else None,
-                currency=known.currency if known.cost is not None and known.currency else None,
-            )
+    def _show_limit(self, details: JsonObject) -> None:
+        """Say that a limit is reached, or nearly, and when it resets."""
+        notice = notice_of(details)
+        props: JsonObject = {
+            "status": "error" if notice.is_reached else "warning",
+            "title": notice.title,
+            "message": notice.message,
+        }
+        limit = str(details.get("limit"))
+        known = self.limits.get(limit, "")
+        self.limits[limit] = self.turn.show(Component(known, "status-card", props))
 
     async def _finish(self, event: ari.Event) -> None:
         used = event.usage
         if used is not None:
             given = msgspec.to_builtins(used)
             self.turn.usage(**{name: value for name, value in given.items() if value})
+        self.facts.ended(event)
         if event.type is ari.EventType.ERROR:
             error = event.error or ErrorStatus(AriCode.INTERNAL)
             if error.code is AriCode.CANCELED:

@@ -28,6 +28,7 @@ import msgspec
 
 from arp.runtime import types as ari
 from arp.runtime.agent_process import ProcessStart, run_program
+from arp.runtime.claude_messages import NEW_SESSION_COMMANDS, commands_of
 from arp.runtime.claude_transcripts import Transcripts, is_uuid
 from arp.runtime.driven import DrivenRuntime, OpenSession, check_message
 from arp.runtime.errors import (
@@ -69,9 +70,6 @@ IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 FILE_TYPES = frozenset({"application/pdf"})
 """The same; and any text."""
 
-NEW_SESSION_COMMANDS = frozenset({"/clear", "/new", "/reset"})
-"""Commands after which Claude Code has another session: nobody would find this one's turns."""
-
 _INHERITED = (
     "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
     "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
@@ -110,6 +108,10 @@ class ClaudeCodeOptions(msgspec.Struct, frozen=True):
     """The models that sessions may take; empty: every one."""
     providers: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """For each name what is added to the environment, such as `ANTHROPIC_BASE_URL`."""
+    max_turns: int = 0
+    """After how many answers of the model a message ends with an error; 0: any number."""
+    max_budget_usd: float = 0.0
+    """After which cost of the session a message ends with an error; 0: any."""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.modes) - set(MODES))
@@ -287,8 +289,14 @@ class ClaudeCodeRuntime(DrivenRuntime):
             arguments.append(f"--model={request.model}")
         if request.instructions:
             arguments.append(f"--append-system-prompt={request.instructions}")
-        if not self.options.setting_sources:
-            arguments.append("--strict-mcp-config")
+        if self.options.max_turns:
+            arguments.append(f"--max-turns={self.options.max_turns}")
+        if self.options.max_budget_usd:
+            arguments.append(f"--max-budget-usd={self.options.max_budget_usd}")
+        # Hooks and further MCP servers come with the settings.
+        arguments.append(
+            "--include-hook-events" if self.options.setting_sources else "--strict-mcp-config"
+        )
         return arguments
 
     def _check_choices(self, model: str, mode: str, provider: str) -> None:
@@ -499,15 +507,6 @@ def _mcp_server(server: ari.McpServer) -> dict[str, Any]:
         "args": list(server.args),
         "env": server.env,
     }
-
-
-def commands_of(info: Mapping[str, Any]) -> list[ari.ListedItem]:
-    """Return the commands that Claude Code has named."""
-    return [
-        ari.ListedItem(one["name"], one.get("description", ""), hint=one.get("argumentHint", ""))
-        for one in info.get("commands") or ()
-        if f"/{one['name']}" not in NEW_SESSION_COMMANDS
-    ]
 
 
 def check_part(part: ari.ContentPart, place: str) -> None:

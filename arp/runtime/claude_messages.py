@@ -10,6 +10,7 @@ Texts come twice, as deltas and whole. What came as deltas is not taken again.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import time
@@ -22,7 +23,7 @@ import msgspec
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.errors import AriCode, ErrorStatus, FailedPrecondition
 from arp.runtime.feed import SessionFeed
-from arp.runtime.types import Lifecycle, PermissionKind, Usage
+from arp.runtime.types import Lifecycle, ListedItem, PermissionKind, Usage
 
 Line: TypeAlias = dict[str, Any]
 """One message of Claude Code: a JSON object."""
@@ -62,6 +63,17 @@ _CODES = {
 """For each HTTP status of the model's provider; the others are `Unavailable`."""
 
 
+NEW_SESSION_COMMANDS = frozenset({"/clear", "/new", "/reset"})
+"""Commands after which Claude Code has another session: nobody would find this one's turns."""
+
+_LIMITS = {"error_max_turns": "turns", "error_max_budget_usd": "budget"}
+"""For each end of a turn by a limit, what the limit is."""
+
+
+_ENDED = frozenset(("completed", "failed", "killed", "stopped"))
+"""The states of a task that is over."""
+
+
 class MessageReader:
     """Feeds one session with the messages of its Claude Code.
 
@@ -86,6 +98,14 @@ class MessageReader:
         """Which messages of the model came as deltas, and what of them."""
         self._names: dict[str, str] = {}
         """Names of tool calls: a sub-agent's can outlive the turn in which they were made."""
+        self._agents: dict[str, tuple[str, str]] = {}
+        """Id and name of each sub-agent, by the call that has started it."""
+        self._waited_for: dict[str | None, Line] = {}
+        """How each sub-agent was told whose end the agent waits for, by its call."""
+        self._told = Usage()
+        """What all requests to models have used of which an event has told."""
+        self._context = 0
+        """Tokens of the newest request to the model, with its answer."""
         self._todos: dict[str, JsonObject] = {}
         """The agent's list, by the ids of its tasks."""
         self._request_id = ""
@@ -168,8 +188,10 @@ class MessageReader:
         resets = about.get("resetsAt")
         wait = max(0, int(resets - time.time())) if isinstance(resets, int | float) else None
         known = {
-            "status": about["status"],
+            "status": "reached" if about["status"] == "rejected" else "warning",
             "limit": about.get("rateLimitType"),
+            "used": about.get("utilization"),
+            "resets_at_s": resets,
             "retry_after_s": wait,
         }
         self._feed.tell(Lifecycle.RATE_LIMIT, **_without_none(known))
@@ -177,13 +199,24 @@ class MessageReader:
     def _task_started(self, line: Line) -> None:
         if line.get("task_type") == "local_agent":
             self.background_agents.add(line["task_id"])
+            if line.get("is_backgrounded") is False:
+                self._waited_for[line.get("tool_use_id")] = line
             name = line.get("subagent_type") or line.get("description") or ""
             call_id = line.get("tool_use_id") or ""
-            self._subagent(line, "started", name=name, tool_call_id=call_id)
+            self._agents[call_id] = line["task_id"], name
+            objective = line.get("prompt") or line.get("description") or ""
+            known = {"name": name, "objective": objective, "tool_call_id": call_id}
+            self._subagent(line, "started", **known)
+
+    def _task_progress(self, line: Line) -> None:
+        if line["task_id"] in self.background_agents:
+            self._subagent(line, "running")
 
     def _task_updated(self, line: Line) -> None:
         patch = line.get("patch") or {}
-        if patch.get("status") in ("completed", "failed", "killed", "stopped"):
+        is_waited_for = any(one["task_id"] == line["task_id"] for one in self._waited_for.values())
+        # What came of one that its caller waits for is told next.
+        if patch.get("status") in _ENDED and not is_waited_for:
             self._task_ended(line, str(patch["status"]))
 
     def _task_notification(self, line: Line) -> None:
@@ -200,6 +233,20 @@ class MessageReader:
         subagent: JsonObject = {"subagent_id": line["task_id"], "status": status, **details}
         self._feed.tell(Lifecycle.SUBAGENT, content, **subagent)
 
+    def _hook_started(self, line: Line) -> None:
+        self._hook(line, "started")
+
+    def _hook_ended(self, line: Line) -> None:
+        failed = line.get("outcome") == "error"
+        reason = str(line.get("stderr") or line.get("output") or "") if failed else ""
+        self._hook(line, "failed" if failed else "completed", reason.strip())
+
+    def _hook(self, line: Line, status: str, content: str = "") -> None:
+        name, event = str(line.get("hook_name") or ""), str(line.get("hook_event") or "")
+        hook_id = str(line.get("hook_id") or line.get("uuid") or "")
+        hook = {"hook_id": hook_id, "name": name or event, "event": event}
+        self._feed.tell(Lifecycle.HOOK, content, **hook, status=status)
+
     # -- what the model says ---------------------------------------------------------------------
 
     def _stream_event(self, line: Line) -> None:
@@ -213,8 +260,11 @@ class MessageReader:
         elif kind == "content_block_delta":
             self._delta(event["delta"])
         elif kind == "message_delta" and event.get("usage"):
-            usage = msgspec.to_builtins(usage_of(event["usage"]))
-            self._feed.tell(Lifecycle.USAGE, model=self._request_model, **usage)
+            used = usage_of(event["usage"])
+            self._context = used.input_tokens + used.output_tokens
+            self._told = _sum(self._told, used)
+            fields = msgspec.to_builtins(used)
+            self._feed.tell(Lifecycle.USAGE, model=self._request_model, **fields)
 
     def _delta(self, delta: Line) -> None:
         if delta["type"] == "text_delta":
@@ -246,8 +296,9 @@ class MessageReader:
         details: JsonObject = {}
         if diffs := list(intended_diffs(name, tool_input)):
             details["diffs"] = diffs
-        if line.get("parent_tool_use_id"):
-            details["parent_tool_call_id"] = line["parent_tool_use_id"]
+        if parent := line.get("parent_tool_use_id"):
+            details["parent_tool_call_id"] = parent
+            details["subagent_id"], details["subagent"] = self._agents.get(parent, (parent, ""))
         self._feed.tool_call(
             call_id, name, tool_input, summary=summary_of(name, tool_input), kind=kind_of(name),
             **details,
@@ -292,6 +343,8 @@ class MessageReader:
         if _is_denied(call_id, line.get("tool_result_meta") or ()):
             details["denied"] = True
         self._feed.tool_result(call_id, content, name=name, is_error=is_error, **details)
+        if task := self._waited_for.pop(call_id, None):
+            self._task_ended({**task, "summary": content}, "failed" if is_error else "completed")
         if isinstance(returned, dict) and not line.get("parent_tool_use_id"):
             self._plan(name, returned)
 
@@ -327,6 +380,10 @@ class MessageReader:
         usage = msgspec.structs.replace(usage_of(line.get("usage") or {}), cost=cost)
         if cost is not None:
             usage = msgspec.structs.replace(usage, currency="USD")
+        self._tell_rest(line)
+        for task in self._waited_for.values():
+            self._task_ended({**task, "summary": "stopped"}, "stopped")
+        self._waited_for.clear()
         error = error_of_result(line)
         if error is not None:
             self._feed.error(error, usage)
@@ -338,6 +395,23 @@ class MessageReader:
             }
             self._feed.result(line.get("result") or None, usage, **_without_none(known))
         self._turn_ended()
+
+    def _tell_rest(self, line: Line) -> None:
+        """Tell what is known at the end of a turn alone.
+
+        That is what sub-agents and compactions have used, and how large the context may be.
+        """
+        of_models: Line = line.get("modelUsage") or {}
+        used = functools.reduce(_sum, map(_usage_of_model, of_models.values()), Usage())
+        rest = _sum(used, self._told, -1)
+        if rest.input_tokens >= 0 and rest.output_tokens > 0:
+            self._told = used
+            fields = msgspec.to_builtins(rest)
+            self._feed.tell(Lifecycle.USAGE, model=self.model, **fields)
+        most = (of_models.get(self.model) or {}).get("contextWindow")
+        if self._context:
+            known = {"context_tokens": self._context, "context_max": most}
+            self._feed.tell(Lifecycle.USAGE, **_without_none(known))
 
     def _answers_ours(self, line: Line) -> bool:
         named = line.get("user_message_uuids") or [line.get("user_message_uuid")]
@@ -371,8 +445,11 @@ _SYSTEM_HANDLERS: dict[str, Callable[[MessageReader, Line], None]] = {
     "api_retry": MessageReader._retry,
     "compact_boundary": MessageReader._compacted,
     "task_started": MessageReader._task_started,
+    "task_progress": MessageReader._task_progress,
     "task_updated": MessageReader._task_updated,
     "task_notification": MessageReader._task_notification,
+    "hook_started": MessageReader._hook_started,
+    "hook_response": MessageReader._hook_ended,
 }
 
 
@@ -476,6 +553,26 @@ def usage_of(usage: Line) -> Usage:
     )
 
 
+def _usage_of_model(used: Line) -> Usage:
+    """Return what all requests to a model have used since the process began."""
+    cached = used.get("cacheReadInputTokens") or 0
+    created = used.get("cacheCreationInputTokens") or 0
+    return Usage(
+        input_tokens=(used.get("inputTokens") or 0) + cached + created,
+        output_tokens=used.get("outputTokens") or 0,
+        cached_tokens=cached,
+    )
+
+
+def _sum(one: Usage, other: Usage, sign: int = 1) -> Usage:
+    """Return the tokens of both; with the sign -1, those that only the first has."""
+    return Usage(
+        input_tokens=one.input_tokens + sign * other.input_tokens,
+        output_tokens=one.output_tokens + sign * other.output_tokens,
+        cached_tokens=max(one.cached_tokens + sign * other.cached_tokens, 0),
+    )
+
+
 def error_of_result(line: Line) -> ErrorStatus | None:
     """Return the error with which a turn ended, if it did; the subtype alone does not say so."""
     subtype, status = line.get("subtype"), line.get("api_error_status")
@@ -491,11 +588,21 @@ def error_of_result(line: Line) -> ErrorStatus | None:
         code = _CODES.get(status, AriCode.UNAVAILABLE)
         is_retryable = code in (AriCode.UNAVAILABLE, AriCode.DEADLINE_EXCEEDED)
         return ErrorStatus(code, message, is_retryable, {**details, "http_status": status})
-    if subtype in ("error_max_turns", "error_max_budget_usd"):
-        return ErrorStatus(AriCode.FAILED_PRECONDITION, message, details=details)
+    if subtype in _LIMITS:
+        limited = {**details, "limit": _LIMITS[subtype]}
+        return ErrorStatus(AriCode.FAILED_PRECONDITION, message, details=limited)
     if reason == "api_error":
         return ErrorStatus(AriCode.UNAVAILABLE, message, True, details)
     return ErrorStatus(AriCode.INTERNAL, message, details=details)
+
+
+def commands_of(info: Line) -> list[ListedItem]:
+    """Return the commands that Claude Code has named."""
+    return [
+        ListedItem(one["name"], one.get("description", ""), hint=one.get("argumentHint", ""))
+        for one in info.get("commands") or ()
+        if f"/{one['name']}" not in NEW_SESSION_COMMANDS
+    ]
 
 
 def _without_none(known: dict[str, Any]) -> JsonObject:

@@ -10,12 +10,13 @@ from contextlib import suppress
 from typing import Any, cast
 
 import claude_agent_sdk as sdk
+import msgspec
 from claude_agent_sdk._errors import MessageParseError
 
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.agent_process import ProcessStart
-from arp.runtime.claude_messages import MessageReader, kind_of, summary_of
+from arp.runtime.claude_messages import MessageReader, commands_of, kind_of, summary_of
 from arp.runtime.claude_process import ClaudeProcess
 from arp.runtime.errors import (
     AriError,
@@ -75,6 +76,8 @@ class ClaudeSession:
         self.provider = provider
         self.info: dict[str, Any] = {}
         """What Claude Code said of itself when it was started: commands, models."""
+        self._command_names: list[str] | None = None
+        """What the last turn said; `None`: there was none."""
         self.process: ClaudeProcess | None = None
         self.has_ended_a_turn = False
         self._feed = feed
@@ -237,9 +240,27 @@ class ClaudeSession:
             return
         self._reader.read(line)
         self.model, self.mode = self._reader.model, self._reader.mode
+        if line.get("subtype") == "init":
+            self._has_commands(line.get("slash_commands"))
         if self._is_cancelling and line.get("subtype") == "init":
             # The interrupt came before the message was begun, and did not count for it.
             self._run(self._interrupt_again())
+
+    def _has_commands(self, names: object) -> None:
+        """Take the names of the commands that there are now; Claude Code says them each turn."""
+        if not isinstance(names, list):
+            return
+        before, self._command_names = self._command_names, names
+        if before is None or set(before) == set(names):
+            return
+        kept = [
+            one
+            for one in self.info.get("commands") or ()
+            if one["name"] in names or one["name"] not in before
+        ]
+        self.info["commands"] = kept + [{"name": one} for one in names if one not in before]
+        commands = msgspec.to_builtins(commands_of(self.info))
+        self._feed.tell(ari.Lifecycle.COMMANDS, commands=commands)
 
     async def _interrupt_again(self) -> None:
         with suppress(AriError):  # The process is gone, which is told by itself.

@@ -61,6 +61,7 @@ class CodexItem(msgspec.Struct, frozen=True, rename="camel"):
     query: str | None = None
     path: str | None = None
     prompt: str | None = None
+    receiver_thread_ids: tuple[str, ...] = ()
     summary: Json = None
     content: Json = None
     result: Json = None
@@ -97,6 +98,8 @@ class StoredThread(msgspec.Struct, frozen=True, rename="camel"):
     created_at: int = 0
     updated_at: int = 0
     parent_thread_id: str | None = None
+    agent_nickname: str | None = None
+    agent_role: str | None = None
     turns: tuple[CodexTurn, ...] = ()
 
 
@@ -119,6 +122,7 @@ class TokenCounts(msgspec.Struct, frozen=True, rename="camel"):
     cached_input_tokens: int = 0
     output_tokens: int = 0
     reasoning_output_tokens: int = 0
+    total_tokens: int = 0
 
     def usage(self) -> ari.Usage:
         """Return the counts in the words of ARI."""
@@ -135,6 +139,69 @@ class TokenUsage(msgspec.Struct, frozen=True, rename="camel"):
 
     last: TokenCounts
     total: TokenCounts
+    model_context_window: int | None = None
+
+
+class LimitWindow(msgspec.Struct, frozen=True, rename="camel"):
+    """How much of a limit is used, in the time for which it counts."""
+
+    used_percent: float
+    window_duration_mins: int | None = None
+    resets_at: int | None = None
+
+
+class AccountLimits(msgspec.Struct, frozen=True, rename="camel"):
+    """The limits of an account, as far as Codex knows them."""
+
+    limit_id: str | None = None
+    limit_name: str | None = None
+    primary: LimitWindow | None = None
+    secondary: LimitWindow | None = None
+    rate_limit_reached_type: str | None = None
+
+
+NEARLY_REACHED = (80, 90, 95)
+"""Percent of a limit at which people are told."""
+
+
+class LimitState(NamedTuple):
+    """How near a limit is."""
+
+    name: str
+    step: int
+    """What was reached: one of `NEARLY_REACHED`, or 100; 0: nothing to tell."""
+    details: JsonObject
+    """Of the event."""
+
+
+def limits_of(limits: AccountLimits) -> list[LimitState]:
+    """Return how near the limits of an account are."""
+    found: list[LimitState] = []
+    of = limits.limit_name or limits.limit_id or "codex"
+    for window in filter(None, (limits.primary, limits.secondary)):
+        name = f"{of}, {_duration(window.window_duration_mins)}"
+        step = max((one for one in (*NEARLY_REACHED, 100) if window.used_percent >= one), default=0)
+        details: JsonObject = {
+            "limit": name,
+            "status": "reached" if step == 100 else "warning",
+            "used": window.used_percent / 100,
+        }
+        if window.resets_at is not None:
+            details["resets_at_s"] = window.resets_at
+        found.append(LimitState(name, step, details))
+    if limits.rate_limit_reached_type and not any(one.step == 100 for one in found):
+        name = limits.rate_limit_reached_type
+        found.append(LimitState(name, 100, {"limit": name, "status": "reached"}))
+    return found
+
+
+def _duration(minutes: int | None) -> str:
+    """Return for how long a limit counts: `5 hours`, `7 days`."""
+    if not minutes:
+        return "in all"
+    units = ((1_440, "day"), (60, "hour"), (1, "minute"))
+    size, unit = next(one for one in units if minutes % one[0] == 0)
+    return f"{minutes // size} {unit}{'s' * (minutes != size)}"
 
 
 T = TypeVar("T")
@@ -150,6 +217,36 @@ def taken(answer: Json, kind: type[T]) -> T:
         return msgspec.convert(answer, kind)
     except msgspec.ValidationError as unknown:
         raise RuntimeInternal(f"this version of Codex answers otherwise: {unknown}") from unknown
+
+
+class HookRun(msgspec.Struct, frozen=True, rename="camel"):
+    """A hook that runs, or has run."""
+
+    id: str
+    event_name: str = ""
+    status: str = "running"
+    status_message: str | None = None
+    duration_ms: int | None = None
+    entries: tuple[JsonObject, ...] = ()
+
+    def details(self) -> JsonObject:
+        """Return the details of its event."""
+        ends = {"running": "started", "failed": "failed"}
+        known: JsonObject = {
+            "hook_id": self.id,
+            "name": self.status_message or self.event_name,
+            "event": self.event_name,
+            "status": ends.get(self.status, "completed"),
+        }
+        if self.status in ("blocked", "stopped"):
+            known["decision"] = "deny"
+        if self.duration_ms is not None:
+            known["duration_ms"] = self.duration_ms
+        return known
+
+    def text(self) -> str:
+        """Return what it said."""
+        return "\n".join(str(entry.get("text", "")) for entry in self.entries)
 
 
 # -- modes ---------------------------------------------------------------------------------------
@@ -493,6 +590,14 @@ _CODES = {
 }
 
 
+_LIMITS = {
+    "contextWindowExceeded": "context",
+    "sessionBudgetExceeded": "budget",
+    "usageLimitExceeded": "usage",
+}
+"""For each failure by a limit, what the limit is."""
+
+
 def http_status_of(failure: TurnFailure) -> int | None:
     """Return the status with which the model's provider answered, where Codex says it."""
     info = failure.codex_error_info
@@ -509,6 +614,8 @@ def status_of_failure(failure: TurnFailure) -> ErrorStatus:
     name = info if isinstance(info, str) else next(iter(info), "") if info else ""
     code, message, http_status = _CODES.get(name), failure.message, http_status_of(failure)
     details: JsonObject = {"codex_error": name} if name else {}
+    if name in _LIMITS:
+        details["limit"] = _LIMITS[name]
     if http_status is not None:
         details["http_status"] = http_status
         code = _code_of_http(http_status)

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,10 @@ STOP_S = 5.0
 """How long it may take to stop a turn whose session is closed, and to end by itself."""
 POLL_S = 0.05
 """After how long Codex is asked again whether commands are left; it does not tell of their end."""
+SPAWN = "spawnAgent"
+"""The tool by which an agent lets another one work for it."""
+MAX_EARLY = 200
+"""Messages about the thread of an agent that are kept until it is known whose it is."""
 UNNAMED = "New session"
 """Until the first message gives a thread its name."""
 
@@ -116,7 +121,12 @@ class CodexThread:
         """As Codex reports them: with what the configuration allows besides."""
         self._switched: JsonObject = {}
         """What the next turn says to Codex; it keeps it from then on."""
-        self._total: codex.TokenCounts | None = None
+        self._totals: dict[str, codex.TokenCounts] = {}
+        """What the thread has used in all, and each of its agents."""
+        self._agents: dict[str, str] = {}
+        """The names of its agents, by the ids of their threads."""
+        self._limits: dict[str, int] = {}
+        """What was told of each limit of the account; see `LimitState.step`."""
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -313,7 +323,9 @@ class CodexThread:
         if handler is None:
             return
         if params.get("threadId") != self.session_id:
-            if is_of_agent(method, params):
+            if method == "turn/completed":
+                self._agent_done(params)
+            elif is_of_agent(method, params):
                 handler(self, params)
             return
         turn_id = params.get("turnId")
@@ -387,9 +399,17 @@ class CodexThread:
         if tool is not None:
             turn.items[item.id] = item
             turn.speaker = ""
+            details = tool.details | self._caller(params)
             self.feed.tool_call(
-                item.id, tool.name, tool.input, summary=tool.summary, kind=tool.kind, **tool.details
+                item.id, tool.name, tool.input, summary=tool.summary, kind=tool.kind, **details
             )
+
+    def _caller(self, params: JsonObject) -> JsonObject:
+        """Return which agent makes a call, if it is one of this thread's."""
+        thread_id = params.get("threadId")
+        if thread_id == self.session_id:
+            return {}
+        return {"subagent_id": thread_id, "subagent": self._agents.get(str(thread_id), "")}
 
     def _item_completed(self, params: JsonObject) -> None:
         item = msgspec.convert(params["item"], codex.CodexItem)
@@ -405,6 +425,9 @@ class CodexThread:
         elif (tool := codex.tool_of(item)) is not None:
             if item.id not in turn.items:
                 self._item_started(params)
+            if item.tool == SPAWN:
+                for agent_id in item.receiver_thread_ids:
+                    self.agent_started(agent_id)
             turn.items.pop(item.id, None)
             result = codex.result_of(item)
             details = dict(result.details)
@@ -413,6 +436,49 @@ class CodexThread:
             self.feed.tool_result(
                 item.id, result.content, name=tool.name, is_error=result.is_error, **details
             )
+            self._told_agents(item)
+
+    # -- its agents ------------------------------------------------------------------------------
+
+    @property
+    def is_spawning(self) -> bool:
+        """Whether an agent begins to work whose thread is not known yet."""
+        items = self.turn.items.values() if self.turn is not None else ()
+        return any(item.tool == SPAWN for item in items)
+
+    def agent_started(self, agent_id: str, nickname: str = "") -> None:
+        """Take that an agent works for this thread, in a thread of its own; known ones are."""
+        if agent_id in self._agents:
+            return
+        name = self._agents[agent_id] = nickname or f"agent {len(self._agents) + 1}"
+        self.server.add_agent(agent_id, self)
+        items = self.turn.items.values() if self.turn is not None else ()
+        spawning = [item for item in items if item.tool == SPAWN]
+        known: JsonObject = {"name": name}
+        if spawning:
+            known |= {"objective": spawning[-1].prompt, "tool_call_id": spawning[-1].id}
+        self._tell_agent(agent_id, "started", **known)
+
+    def _agent_done(self, params: JsonObject) -> None:
+        """Take that an agent has done what it was told; it may be told more."""
+        ended = msgspec.convert(params["turn"], codex.CodexTurn)
+        states = {"failed": "failed", "interrupted": "closed"}
+        said = [item.text for item in ended.items if item.type == "agentMessage" and item.text]
+        told = ended.error.message if ended.error is not None else "".join(said[-1:])
+        self._tell_agent(params["threadId"], states.get(ended.status, "completed"), told)
+
+    def _told_agents(self, item: codex.CodexItem) -> None:
+        """Take what agents are told by a call: more to do, or that they are needed no longer."""
+        told = {"sendInput": "input", "closeAgent": "closed"}.get(item.tool or "")
+        if told is not None and item.status == "completed":
+            for agent_id in item.receiver_thread_ids:
+                self._tell_agent(agent_id, told, item.prompt or "")
+
+    def _tell_agent(self, agent_id: str, status: str, content: str = "", **details: Json) -> None:
+        about: JsonObject = {"subagent_id": agent_id, "status": status, **details}
+        self.feed.tell(ari.Lifecycle.SUBAGENT, content, **about)
+
+    # -- the rest of what it tells ---------------------------------------------------------------
 
     def _text_delta(self, params: JsonObject) -> None:
         if self.turn is not None:
@@ -475,10 +541,11 @@ class CodexThread:
     def _usage(self, params: JsonObject) -> None:
         usage = msgspec.convert(params["tokenUsage"], codex.TokenUsage)
         turn = self.turn
+        thread_id = params["threadId"]
         # The same total comes again where nothing was used, such as after a compaction.
-        if turn is None or usage.total == self._total:
+        if turn is None or usage.total == self._totals.get(thread_id):
             return
-        self._total = usage.total
+        self._totals[thread_id] = usage.total
         last = usage.last.usage()
         turn.used = ari.Usage(
             input_tokens=turn.used.input_tokens + last.input_tokens,
@@ -486,8 +553,27 @@ class CodexThread:
             cached_tokens=turn.used.cached_tokens + last.cached_tokens,
             reasoning_tokens=turn.used.reasoning_tokens + last.reasoning_tokens,
         )
-        fields = msgspec.to_builtins(last)
-        self.feed.tell(ari.Lifecycle.USAGE, **fields, model=self.model)
+        details: JsonObject = msgspec.to_builtins(last)
+        if thread_id != self.session_id:
+            details["subagent_id"] = thread_id
+        elif usage.last.total_tokens:
+            details["context_tokens"] = usage.last.total_tokens
+            details["context_max"] = usage.model_context_window
+        self.feed.tell(ari.Lifecycle.USAGE, model=self.model, **details)
+
+    def limits_changed(self, limits: codex.AccountLimits) -> None:
+        """Take how near the limits of the account are; each step is told once."""
+        for limit in codex.limits_of(limits):
+            told = self._limits.get(limit.name, 0)
+            if self.turn is None and limit.step > told:
+                continue  # It is told in the next turn, where somebody looks.
+            self._limits[limit.name] = limit.step
+            if limit.step > told:
+                self.feed.tell(ari.Lifecycle.RATE_LIMIT, **limit.details)
+
+    def _hook(self, params: JsonObject) -> None:
+        run = msgspec.convert(params["run"], codex.HookRun)
+        self.feed.tell(ari.Lifecycle.HOOK, run.text(), **run.details())
 
     def _settings(self, params: JsonObject) -> None:
         """Take what Codex has now: it may differ from what was asked."""
@@ -538,6 +624,8 @@ _HANDLERS: dict[str, Callable[[CodexThread, JsonObject], None]] = {
     "warning": CodexThread._warning,
     "guardianWarning": CodexThread._warning,
     "mcpServer/startupStatus/updated": CodexThread._mcp_status,
+    "hook/started": CodexThread._hook,
+    "hook/completed": CodexThread._hook,
 }
 """What each notification of Codex does; all others tell nothing that ARI has a place for."""
 
@@ -548,7 +636,7 @@ def is_of_agent(method: str, params: JsonObject) -> bool:
     What an agent does is shown there, not what it says: that is for the one that sent it.
     """
     if method not in ("item/started", "item/completed"):
-        return method == "serverRequest/resolved"
+        return method in ("serverRequest/resolved", "thread/tokenUsage/updated")
     return codex.tool_of(msgspec.convert(params["item"], codex.CodexItem)) is not None
 
 
@@ -562,6 +650,8 @@ class CodexServer:
         self._child: JsonRpcChild | None = None
         self._threads: dict[str, CodexThread] = {}
         """By the id of the thread, and of the threads of its agents."""
+        self._early: list[tuple[str, Callable[[], None]]] = []
+        """What is done with messages about threads that are not known yet, by their ids."""
 
     @classmethod
     async def start(
@@ -664,17 +754,47 @@ class CodexServer:
             started = msgspec.convert(params["thread"], codex.StoredThread)
             parent = self._threads.get(started.parent_thread_id or "")
             if parent is not None:
-                self._threads[started.id] = parent
+                nickname = started.agent_nickname or started.agent_role or ""
+                parent.agent_started(started.id, nickname)
+            return
+        if method == "account/rateLimits/updated":
+            limits = msgspec.convert(params["rateLimits"], codex.AccountLimits)
+            for one in set(self._threads.values()):
+                one.limits_changed(limits)
             return
         thread = self._threads.get(params.get("threadId", ""))
         if thread is not None:
             thread.take(method, params)
+        else:
+            self._waits(params, partial(self.notified, method, params))
+
+    def add_agent(self, agent_id: str, thread: CodexThread) -> None:
+        """Tell a thread what Codex tells about an agent of it, and has told already."""
+        self._threads[agent_id] = thread
+        early, self._early = self._early, []
+        for thread_id, take in early:
+            if thread_id == agent_id:
+                take()
+            else:
+                self._early.append((thread_id, take))
+
+    def _waits(self, params: JsonObject, take: Callable[[], None]) -> bool:
+        """Keep a message about a thread for later, if an agent begins whose thread it may be."""
+        thread_id = params.get("threadId")
+        is_spawning = any(thread.is_spawning for thread in self._threads.values())
+        if not isinstance(thread_id, str) or not is_spawning or len(self._early) >= MAX_EARLY:
+            return False
+        self._early.append((thread_id, take))
+        return True
 
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
         """Take a request of Codex: each is answered, by a user or at once."""
         assert self._child is not None
         thread = self._threads.get(params.get("threadId", ""))
         if thread is not None and thread.ask(request_id, method, params):
+            return
+        again = partial(self.requested, request_id, method, params)
+        if thread is None and self._waits(params, again):
             return
         if method == "currentTime/read":
             self._child.peer.answer(request_id, {"currentTimeAt": int(time.time())})

@@ -51,7 +51,8 @@ class ErrorStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     retryable: bool = False
     """Whether the same request may succeed later."""
     details: JsonObject = msgspec.field(default_factory=dict)
-    """What the runtime says besides, such as `http_status` of the model."""
+    """What the runtime says besides: `http_status` of the model's provider; `limit` if a limit of
+    the runtime or of an account was reached, such as `turns` or `budget`."""
 
 
 class AriError(Exception):

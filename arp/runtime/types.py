@@ -140,17 +140,25 @@ class Lifecycle(StrEnum):
     MODE = "mode"
     """`content` is the mode from now on."""
     USAGE = "usage"
-    """`details`: the fields of `Usage` for one request to a model, and `model`."""
+    """`details`: the fields of `Usage` for one request to a model, and `model`; `subagent_id` if a
+    sub-agent made it. `context_tokens` and `context_max` say how full the context is."""
     COMPACTION = "compaction"
-    """The conversation was made shorter; `tokens_before`, `tokens_after` where known."""
+    """The conversation was made shorter; `tokens_before`, `tokens_after`, `trigger` where known."""
     SUBAGENT = "subagent"
-    """`subagent_id`, `name`, `status` in `details`: started, completed or failed."""
+    """Another agent works for this one. `details`: `subagent_id`; `status`: started, running,
+    input, completed, failed or closed; `name`, `objective` and `tool_call_id` when it is started.
+    `content`: what it was told, what it does, or what came of it."""
     RATE_LIMIT = "rate_limit"
-    """The model's provider refuses for now; `limit`, `retry_after_s` where known."""
+    """A limit of the model's provider is reached, or nearly (`status`: `reached` or `warning`).
+    `limit`, `used` (0 to 1), `resets_at_s` (since 1970), `retry_after_s` where known."""
     WARNING = "warning"
     """`content` is for people."""
     STDERR = "stderr"
     """`content` is a line that the runtime wrote to standard error."""
+    HOOK = "hook"
+    """A hook of the runtime runs: `hook_id`, `name`, `event` and `status` (started, completed or
+    failed) in `details`; with its end `duration_ms` and `decision` where known, and the reason of a
+    failure as `content`."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -266,9 +274,11 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     synthetic: bool = False
     """Made by the adapter because the runtime leaves it out."""
     details: JsonObject = msgspec.field(default_factory=dict)
-    """What the runtime says besides. `tool_call`: `kind` (a `PermissionKind`). `tool_result`:
-    `exit_code`, `diffs` (`[{path, before, after}]`), `denied`, `duration_ms` where known, and
-    `no_output` of a command that wrote nothing, where `content` is the runtime's word for it."""
+    """What the runtime says besides. `tool_call`: `kind` (a `PermissionKind`); of a call that a
+    sub-agent makes `subagent_id`, `subagent` (its name) and `parent_tool_call_id` where known.
+    `tool_result`: `exit_code`, `diffs` (`[{path, before, after}]`), `denied`, `duration_ms` where
+    known, and `no_output` of a command that wrote nothing, where `content` is the runtime's word
+    for it."""
 
 
 class Capability(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -32,7 +32,7 @@ from arp.protocol.errors import (
 )
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.messages import Command, RendererInfo
+from arp.protocol.messages import FINAL_STATUSES, Command, RendererInfo
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
@@ -394,11 +394,12 @@ class Session:
                 )
         self.in_turn("session.updated", turn_id, {"state": state})
 
-    def set_commands(self, turn_id: str, commands: tuple[Command, ...]) -> None:
+    def set_commands(self, turn_id: str | None, commands: tuple[Command, ...]) -> None:
         """Record the session's own slash commands, if they are not what they were.
 
         Args:
-            turn_id: The turn that sets them: as `turn.state`, they belong to its branch.
+            turn_id: The turn that sets them: as `turn.state`, they belong to its branch. `None`:
+                no turn does; they belong to the branch that shows.
             commands: All of them.
 
         Raises:
@@ -413,7 +414,18 @@ class Session:
                 "descriptions",
                 detail="commands",
             )
-        self.in_turn("session.updated", turn_id, {"commands": msgspec.json.decode(data)})
+        payload: JsonObject = {"commands": msgspec.json.decode(data)}
+        known = turn_id or self._newest_turn()
+        if known is None:
+            self.record("session.updated", payload)
+        else:
+            self.in_turn("session.updated", known, payload)
+
+    def _newest_turn(self) -> str | None:
+        """Return the turn that runs, else the newest one that is over; `None`: there was none."""
+        turns = self.screen.turns
+        over = (name for name in reversed(turns) if turns[name].status in FINAL_STATUSES)
+        return self.running or next(over, None)
 
     # -- surfaces --------------------------------------------------------------------------------
 

@@ -10,9 +10,11 @@
     write: PATH         calls the tool that writes a new file; its content is "written by the model"
     mcp: S T {JSON}     calls the tool T of the MCP server S, by the name that the CLI gives it
     tool: NAME {JSON}   calls the tool NAME of the CLI with these arguments
+    agent: TEXT         lets a sub-agent work, to whom it says TEXT, and waits for it
     slow                says "step 1 step 2 …", ten words a second, until the CLI leaves
     fail 400            answers every request with this HTTP status (any from 400 to 599)
     retry               answers 503, and to the next request says "It worked the second time."
+    limit: 92           says how much of the account's limit of five hours is used, in headers
     anything else       says "You said: " and the text
 
 After a tool has run, the model says "The tool returned: " and what it was told, each of several
@@ -40,6 +42,8 @@ WRITTEN = "written by the model\n"
 INPUT_TOKENS = 11
 OUTPUT_TOKENS = 7
 CACHED_TOKENS = 3
+RESETS_AT_S = 4_102_444_800
+"""2100: when limits are reset."""
 SLOW_STEPS = 300
 SLOW_STEP_S = 0.1
 
@@ -101,6 +105,8 @@ class Answer:
     thinking: str = ""
     calls: Sequence[Call] = ()
     step_s: float = 0.0
+    used_percent: float | None = None
+    """Of the limit of five hours; in the headers of the answer."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,8 @@ class Script:
         word, _, rest = user.partition(":")
         results = [item for item in since if isinstance(item, ToolResult)]
         steps = [part.strip() for part in rest.split("@@")]
+        if word == "agent" and len(results) < len(agent_calls(rest, tools, results)):
+            return Answer(calls=agent_calls(rest, tools, results)[len(results) :][:1])
         if word == "steps" and len(results) < len(steps):
             return Answer(calls=[shell_call(steps[len(results)], tools)])
         if results:
@@ -134,6 +142,8 @@ class Script:
         return self._troubled_answer(user) or plain_answer(user, items)
 
     def _troubled_answer(self, user: str) -> Answer | Failure | None:
+        if limit := re.fullmatch(r"limit: (\d+)", user):
+            return Answer(f"{limit[1]} % are used.", used_percent=float(limit[1]))
         if user == "slow":
             words = [f"step {number}" for number in range(1, SLOW_STEPS + 1)]
             return Answer(" ".join(words), step_s=SLOW_STEP_S)
@@ -233,10 +243,30 @@ def mcp_call(rest: str, tools: Sequence[str]) -> Call:
     raise LookupError(f"no tool {tool} of {mcp_server} among {', '.join(tools)}")
 
 
+def agent_calls(rest: str, tools: Sequence[str], results: Sequence[ToolResult]) -> list[Call]:
+    """Return the calls that let a sub-agent work, one after the other; as far as they are known."""
+    prompt = rest.strip()
+    told: dict[str, object] = {"description": "Do what the script says", "prompt": prompt}
+    if "Agent" in tools:
+        kind = {"subagent_type": "general-purpose", "run_in_background": False}
+        return [Call("Agent", told | kind)]
+    if "task" in tools:
+        return [Call("task", told | {"subagent_type": "general"})]
+    if "tool_search" not in tools:
+        raise LookupError(f"no tool for sub-agents among {', '.join(tools)}; add it to the script")
+    # Codex does not list them, but takes calls of those that it has not listed.
+    calls = [Call("spawn_agent", {"message": prompt}, namespace="multi_agent_v1")]
+    if results:
+        waits: dict[str, object] = {"targets": [json.loads(results[0].text)["agent_id"]]}
+        calls.append(Call("wait_agent", waits, namespace="multi_agent_v1"))
+    return calls
+
+
 def named_call(rest: str) -> Call:
-    """Return a call of any tool, from "NAME {JSON}"."""
-    name, arguments = rest.split(" ", 1)
-    return Call(name, json.loads(arguments))
+    """Return a call of any tool, from "NAME {JSON}" or "NAMESPACE/NAME {JSON}"."""
+    named, arguments = rest.split(" ", 1)
+    namespace, _, name = named.rpartition("/")
+    return Call(name, json.loads(arguments), namespace=namespace or None)
 
 
 CALLS: dict[str, Callable[[str, Sequence[str]], list[Call]]] = {

@@ -41,6 +41,7 @@ from urllib.parse import urlsplit
 from tests.runtime.model_dialects import DIALECTS, Dialect, Pause
 from tests.runtime.model_script import (
     INPUT_TOKENS,
+    RESETS_AT_S,
     Answer,
     Failure,
     Item,
@@ -296,6 +297,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.send_header("cache-control", "no-store")
+            for name, value in limit_headers(answer).items():
+                self.send_header(name, value)
             self.end_headers()
             for event in dialect.events(answer, request.body):
                 if isinstance(event, Pause):
@@ -329,3 +332,22 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
         return data
+
+
+def limit_headers(answer: Answer) -> dict[str, str]:
+    """Return how a provider tells how much of a limit is used: OpenAI's way, and Anthropic's."""
+    used = answer.used_percent
+    if used is None:
+        return {}
+    status = "rejected" if used >= 100 else "allowed_warning"
+    return {
+        "x-codex-primary-used-percent": f"{used}",
+        "x-codex-primary-window-minutes": "300",
+        "x-codex-primary-reset-at": f"{RESETS_AT_S}",
+        "anthropic-ratelimit-unified-status": status,
+        "anthropic-ratelimit-unified-reset": f"{RESETS_AT_S}",
+        "anthropic-ratelimit-unified-representative-claim": "five_hour",
+        "anthropic-ratelimit-unified-5h-utilization": f"{used / 100}",
+        "anthropic-ratelimit-unified-5h-reset": f"{RESETS_AT_S}",
+        "anthropic-ratelimit-unified-5h-surpassed-threshold": "0.9",
+    }

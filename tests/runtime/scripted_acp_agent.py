@@ -34,6 +34,8 @@ ALWAYS = {"optionId": "all", "kind": "allow_always", "name": "Always allow git"}
 REJECT = {"optionId": "no", "kind": "reject_once", "name": "Reject"}
 OPTIONS = [ONCE, ALWAYS, REJECT]
 is_cancelled = False
+after_turn: list[Callable[[], None]] = []
+"""What is done when the turn is over."""
 
 
 def send(**message: Any) -> None:
@@ -207,6 +209,31 @@ def held() -> str:
     return "max_tokens"
 
 
+def sub_agent() -> str:
+    """Start a sub-agent by a tool, which calls a tool itself; the context fills meanwhile."""
+    task = {"subagent_type": "explore", "prompt": "Find it", "description": "Find"}
+    call = {"toolCallId": "c1", "title": "task", "kind": "think", "rawInput": task}
+    update("tool_call", status="in_progress", **call)
+    meta = {"claudeCode": {"toolName": "Grep", "parentToolUseId": "c1"}}
+    inner = {"toolCallId": "c2", "title": "grep", "kind": "search", "rawInput": {"pattern": "x"}}
+    update("tool_call", status="in_progress", _meta=meta, **inner)
+    update("tool_call_update", toolCallId="c2", status="completed", rawOutput="here")
+    update("usage_update", used=120, size=1000)
+    update("tool_call_update", toolCallId="c1", status="completed", rawOutput="It is here")
+    return "end_turn"
+
+
+def commands() -> str:
+    """Have another command when the turn is over."""
+    listed = [{"name": "review", "description": "Look at the changes", "input": {"hint": "what"}}]
+
+    def later() -> None:
+        update("available_commands_update", availableCommands=listed)
+
+    after_turn.append(later)
+    return "end_turn"
+
+
 def refuses() -> str:
     """Refuse to go on."""
     return "refusal"
@@ -231,6 +258,8 @@ SCENARIOS: dict[str, Callable[[], str]] = {
         terminal,
         exits,
         held,
+        sub_agent,
+        commands,
         refuses,
         echo,
     )
@@ -321,6 +350,8 @@ def main() -> None:
                 log({"prompt": text})
             reason = SCENARIOS.get(text, echo)()
             send(id=message["id"], result={"stopReason": reason})
+            while after_turn:
+                after_turn.pop()()
         else:
             result = answered(method, params)
             if method == HOW.get("commands_after"):

@@ -94,7 +94,11 @@ def two_messages() -> None:
 
 def agent() -> None:
     """Let an agent with a thread of its own ask for a command."""
-    send(method="thread/started", params={"thread": {"id": AGENT, "parentThreadId": THREAD}})
+    spawn = {"type": "collabAgentToolCall", "id": "s1", "tool": "spawnAgent", "prompt": "Look"}
+    tell("item/started", item=spawn)
+    thread = {"id": AGENT, "parentThreadId": THREAD, "agentNickname": "Ada"}
+    send(method="thread/started", params={"thread": thread})
+    tell("item/completed", item={**spawn, "status": "completed", "receiverThreadIds": [AGENT]})
     about = {"threadId": AGENT, "turnId": "t2"}
     command = {"type": "commandExecution", "id": "c1", "command": "touch x", "cwd": "/"}
     tell("item/agentMessage/delta", **about, itemId="m9", delta="only for its parent")
@@ -103,6 +107,43 @@ def agent() -> None:
     tell("item/started", **about, item=command)
     ask(7, "item/commandExecution/requestApproval", **about, itemId="c1", command="touch x")
     tell("item/completed", **about, item={**command, "status": "declined"})
+    counts = {"inputTokens": 5, "outputTokens": 2, "totalTokens": 7}
+    tell("thread/tokenUsage/updated", **about, tokenUsage={"last": counts, "total": counts})
+    tell("turn/completed", **about, turn={"id": "t2", "status": "completed", "items": []})
+    more = {"type": "collabAgentToolCall", "id": "s2", "prompt": "And there", "tool": "sendInput"}
+    tell("item/completed", item={**more, "status": "completed", "receiverThreadIds": [AGENT]})
+    failed = {"id": "t3", "status": "failed", "error": {"message": "no"}, "items": []}
+    tell("turn/completed", **about, turn=failed)
+    close = {"type": "collabAgentToolCall", "id": "s3", "tool": "closeAgent"}
+    tell("item/completed", item={**close, "status": "completed", "receiverThreadIds": [AGENT]})
+    end()
+
+
+def limits() -> None:
+    """Tell how much of the account's limits is used, as it rises."""
+
+    def used(percent: float, **more: Any) -> None:
+        primary = {"usedPercent": percent, "windowDurationMins": 300, "resetsAt": 4102444800}
+        secondary = {"usedPercent": 10, "windowDurationMins": 10080}
+        limits = {"limitId": "codex", "primary": primary, "secondary": secondary, **more}
+        send(method="account/rateLimits/updated", params={"rateLimits": limits})
+
+    for percent in (50, 81, 82, 91, 100):
+        used(percent)
+    used(20)
+    used(85)
+    used(85, rateLimitReachedType="workspace_owner_credits_depleted")
+    end()
+
+
+def hooks() -> None:
+    """Run two hooks: one forbids something, one fails."""
+    run = {"id": "h1", "eventName": "preToolUse", "status": "running", "statusMessage": "lint"}
+    tell("hook/started", run=run)
+    said = [{"kind": "feedback", "text": "not so"}]
+    tell("hook/completed", run={**run, "status": "blocked", "durationMs": 4, "entries": said})
+    other = {"id": "h2", "eventName": "stop", "status": "failed"}
+    tell("hook/completed", run={**other, "entries": [{"kind": "error", "text": "exit 2"}]})
     end()
 
 
@@ -176,6 +217,8 @@ SCENARIOS: dict[str, Callable[[], None]] = {
         plan,
         two_messages,
         agent,
+        limits,
+        hooks,
         address,
         form,
         nobody,

@@ -419,6 +419,39 @@ async def test_commands_that_come_late_are_listed_and_are_no_event_of_a_closed_s
         await anext(caller.events)
 
 
+async def test_a_tool_that_starts_a_sub_agent_is_one(scripted: Scripted) -> None:
+    """The protocol has no sub-agents; the calls that one makes are told apart by `_meta`."""
+    caller = await Caller.create(scripted())
+    events = await caller.turn("sub_agent")
+    started, completed = (one for one in events if one.lifecycle is Lifecycle.SUBAGENT)
+    assert started.details == {
+        "subagent_id": "c1",
+        "status": "started",
+        "name": "explore",
+        "objective": "Find it",
+        "tool_call_id": "c1",
+    }
+    assert (completed.content, completed.details["status"]) == ("It is here", "completed")
+    task, grep = (one for one in events if one.type is ari.EventType.TOOL_CALL)
+    assert "subagent_id" not in task.details
+    assert (grep.tool_name, grep.details["subagent_id"]) == ("Grep", "c1")
+    assert grep.details["subagent"] == "explore"
+    assert only(events, Lifecycle.USAGE).details == {"context_tokens": 120, "context_max": 1000}
+
+
+async def test_commands_that_change_behind_a_turn_are_told(scripted: Scripted) -> None:
+    runtime = scripted()
+    caller = await Caller.create(runtime)
+    await caller.turn("commands")
+    told = (await caller.until(lambda one: one.lifecycle is Lifecycle.COMMANDS))[-1]
+    assert (told.turn_id, told.details["commands"]) == (
+        "",
+        [{"name": "review", "description": "Look at the changes", "hint": "what"}],
+    )
+    listed = await runtime.list_commands(ari.ListItemsRequest(caller.session_id))
+    assert [one.name for one in listed.items] == ["review"]
+
+
 async def test_a_call_without_input_is_told_before_what_follows(scripted: Scripted) -> None:
     caller = await Caller.create(scripted())
     events = await caller.turn("held")

@@ -370,10 +370,11 @@ async def test_tasks_are_a_plan(claude_cli: Cli) -> None:
 
 def test_rate_limit_and_texts_that_come_whole() -> None:
     feed = RecordedFeed()
-    limits = {"status": "rejected", "rateLimitType": "five_hour", "resetsAt": 0}
-    feed.reader.read({"type": "rate_limit_event", "rate_limit_info": limits})
-    known = {"status": "rejected", "limit": "five_hour", "retry_after_s": 0}
-    assert only(feed.events, "rate_limit").details == known
+    for status in ("allowed", "rejected"):
+        limits = {"status": status, "rateLimitType": "five_hour", "resetsAt": 0, "utilization": 1.0}
+        feed.reader.read({"type": "rate_limit_event", "rate_limit_info": limits})
+    known = {"status": "reached", "limit": "five_hour", "retry_after_s": 0, "used": 1.0}
+    assert only(feed.events, "rate_limit").details == {**known, "resets_at_s": 0}
     content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "whole"}]
     feed.reader.read({"type": "assistant", "message": {"id": "m", "content": content}})
     assert merged(feed.events)[-2:] == ["thinking", "text"]

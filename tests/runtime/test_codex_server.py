@@ -85,8 +85,63 @@ async def test_command_of_an_agent_asks_in_the_session(
     await session.end()
     assert answers(tmp_path) == [{"decision": "decline"}]
     assert session.of(EventType.TEXT) == []
-    (result,) = session.of(EventType.TOOL_RESULT)
-    assert (result.tool_call_id, result.details["denied"]) == ("c1", True)
+    denied = [one for one in session.of(EventType.TOOL_RESULT) if one.tool_call_id == "c1"]
+    assert [one.details["denied"] for one in denied] == [True]
+
+
+async def test_agents_of_a_thread_are_told_with_what_they_do(
+    runtime: CodexRuntime, tmp_path: Path
+) -> None:
+    session = await created(runtime)
+    await session.send("agent")
+    await session.answer(await session.asked(), "deny")
+    end = await session.end()
+    told = [(one.details["status"], one.content) for one in session.told(Lifecycle.SUBAGENT)]
+    assert told == [
+        ("started", ""),
+        ("completed", ""),
+        ("input", "And there"),
+        ("failed", "no"),
+        ("closed", ""),
+    ]
+    started = session.told(Lifecycle.SUBAGENT)[0].details
+    assert (started["name"], started["objective"]) == ("Ada", "Look")
+    assert started["tool_call_id"] == "s1"
+    calls = {one.tool_call_id: one.details for one in session.of(EventType.TOOL_CALL)}
+    assert calls["c1"]["subagent"] == "Ada"
+    assert calls["c1"]["subagent_id"] == started["subagent_id"]
+    assert "subagent_id" not in calls["s1"]
+    (used,) = session.told(Lifecycle.USAGE)
+    assert (used.details["input_tokens"], used.details["subagent_id"]) == (
+        5,
+        started["subagent_id"],
+    )
+    assert end.usage is not None
+    assert end.usage.input_tokens == 5
+
+
+async def test_each_step_of_a_limit_is_told_once(runtime: CodexRuntime) -> None:
+    session = await created(runtime)
+    await session.turn("limits")
+    told = [one.details for one in session.told(Lifecycle.RATE_LIMIT)]
+    assert [(one["limit"], one["status"], one.get("used")) for one in told] == [
+        ("codex, 5 hours", "warning", 0.81),
+        ("codex, 5 hours", "warning", 0.91),
+        ("codex, 5 hours", "reached", 1.0),
+        ("codex, 5 hours", "warning", 0.85),
+        ("workspace_owner_credits_depleted", "reached", None),
+    ]
+    assert told[0]["resets_at_s"] == 4102444800
+
+
+async def test_hooks_are_told(runtime: CodexRuntime) -> None:
+    session = await created(runtime)
+    await session.turn("hooks")
+    started, blocked, failed = session.told(Lifecycle.HOOK)
+    lint = {"hook_id": "h1", "name": "lint", "event": "preToolUse"}
+    assert started.details == {**lint, "status": "started"}
+    assert blocked.details == {**lint, "status": "completed", "decision": "deny", "duration_ms": 4}
+    assert (failed.content, failed.details["status"]) == ("exit 2", "failed")
 
 
 async def test_address_and_form_of_an_mcp_server(runtime: CodexRuntime, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from arp import Access, App, ArpError, ErrorCode, Turn, User, connect
 from arp.protocol.limits import Limits
+from arp.protocol.messages import Command
+from tests.server.rpc import rpc
 from tests.serving import Serving, serving
 from tests.waiting import becomes
 
@@ -176,3 +178,36 @@ def test_too_much_data_is_refused() -> None:
         with pytest.raises(ArpError) as caught:
             pushing.run(app.push("s", "x" * (Limits().max_message_bytes + 1)))
         assert caught.value.code == ErrorCode.RESOURCE_LIMIT
+
+
+async def test_commands_and_facts_outside_of_a_turn(pushing: Pushing, tmp_path: Path) -> None:
+    """Who is there hears of the commands, and who joins later; they are there after a restart."""
+    ledger = f"sqlite:{tmp_path}/ledger.db"
+    app = made([])
+    offered = Command("review", "Looks at the changes")
+    with serving(app, ledger=ledger) as server:
+        here = Pushing(app, server, [])
+        async with connect(server.http, session_id="s") as client:
+            await client.turn_done(await client.turn_of(await client.send_text("hi")))
+            await asyncio.to_thread(here.run, app.set_commands("s", [offered]))
+            await becomes(lambda: client.commands == (offered,))
+
+            async def record() -> None:
+                recorder = await app.recorder("s")
+                recorder("runtime.warning", {"message": "the disk is nearly full"})
+
+            await asyncio.to_thread(here.run, record())
+            with pytest.raises(ValueError, match="two have the same name"):
+                await asyncio.to_thread(here.run, app.set_commands("s", [offered, offered]))
+            for calling in (app.set_commands("nowhere", []), app.recorder("nowhere")):
+                with pytest.raises(ArpError, match="no session 'nowhere'"):
+                    await asyncio.to_thread(here.run, calling)
+    with serving(made([]), ledger=ledger) as server:
+        async with (
+            connect(server.http, session_id="s") as client,
+            rpc(server.port) as caller,
+        ):
+            assert [command.name for command in client.commands] == ["review"]
+            snapshot = await caller.call("agentSession/read", sessionId="s")
+            messages = [line["message"] for line in snapshot["diagnostics"]]
+            assert messages == ["the disk is nearly full"]

@@ -66,6 +66,19 @@ def test_commands_of_65536_bytes_are_recorded_and_of_one_more_refused() -> None:
     assert len(updates(facts(session))) == 1
 
 
+def test_commands_of_no_turn_are_of_the_branch_that_shows() -> None:
+    """They belong to the turn that runs, else to the one that ended last; first to none."""
+    session = new()
+    session.set_commands(None, (Command("a"),))
+    _submit(session, "t1", None)
+    session.set_commands(None, (Command("b"),))
+    session.end_turn("t1", "completed")
+    session.set_commands(None, (Command("c"),))
+    log = facts(session)
+    assert [turn_id for turn_id, _ in updates(log)] == [None, "t1", "t1"]
+    assert restore(HEAD, log, Limits()).screen.commands == (Command("c"),)
+
+
 def test_secret_in_a_command_is_neither_recorded_nor_shown() -> None:
     session = begun()
     choice = CommandChoice("x", description="with ghp_abcdefghijklmnopqrstuvwxyz0123456789")

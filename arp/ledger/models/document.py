@@ -177,6 +177,7 @@ def _thread(state: State, thread: Thread, now: str | None) -> JsonObject:
     }
     more: JsonObject = {
         "title": thread.title,
+        "correlation": thread.correlation,
         "activeTurnId": thread.active_turn_id,
         "lastOutcome": to_builtins(thread.last_outcome) if thread.last_outcome else None,
         "processes": own(entities.PROCESSES),

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from arp.ledger.fact import Fact
-from arp.ledger.models.reading import added, part, text, texts
+from arp.ledger.models.reading import added, brief, part, text, texts
 from arp.ledger.models.records import Durations, Record, RecordWindow, Rule
 from arp.protocol.json_value import JsonObject
 
@@ -74,6 +74,8 @@ class Thread(Record, rename="camel", omit_defaults=True, kw_only=True):
     title: str | None = None
     told_status: str | None = None
     """What `thread.updated` said, until a turn says otherwise."""
+    correlation: JsonObject | None = None
+    """What it is elsewhere, such as the session of a runtime outside."""
     active_turn_id: str | None = None
     queue: list[str] = field(default_factory=list)
     turns: RecordWindow[TurnModel] = field(default_factory=lambda: RecordWindow[TurnModel]())
@@ -127,6 +129,7 @@ def _is_busy(thread: Thread) -> bool:
 def _thread(threads: ThreadsModel, fact: Fact) -> None:
     thread = threads.of(fact)
     thread.title = text(fact.payload, "title") or thread.title
+    thread.correlation = brief(fact.correlation) or thread.correlation
     told = fact.status or text(fact.payload, "status")
     thread.told_status = told if fact.type == "thread.updated" else thread.told_status
 
