@@ -993,7 +993,7 @@ class RuntimeTurn:
             "message": told,
         }
         self.retry = self.turn.show(Component(self.retry, "status-card", props))
-        self.facts.retried(event, told)
+        self.facts.retried(event, event.content or message)
         record_warning(self.turn.record, told)
 
     def _end_retry(self, event: ari.Event) -> None:
