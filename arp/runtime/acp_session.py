@@ -477,7 +477,7 @@ class AcpSession:
             call.id, call.result, name=call.shown_name, is_error=call.has_failed, **details
         )
         if call.subagent:
-            self._tell_subagent(call, "failed" if is_error else "completed", call.result)
+            self._tell_subagent(call, "failed" if call.has_failed else "completed", call.result)
 
     def _tell_subagent(
         self, call: acp.AcpToolCall, status: str, content: str, **details: Json
