@@ -29,10 +29,12 @@ from arp.protocol.messages import Command, CommandChoice
 
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect
+    from arp.hub.open_question import DECLINED, QuestionExpired
     from arp.hub.tool import ToolFailed, ToolProvider, ToolSpec
     from arp.hub.turn import Turn
 
 __all__ = [
+    "DECLINED",
     "Access",
     "App",
     "ArpClient",
@@ -45,6 +47,7 @@ __all__ = [
     "HubSettings",
     "IncomingConnection",
     "Limits",
+    "QuestionExpired",
     "ToolFailed",
     "ToolProvider",
     "ToolSpec",
@@ -60,6 +63,8 @@ __version__ = "0.1.0"
 _LATER: Final = {
     "ArpClient": "arp.client.client",
     "connect": "arp.client.client",
+    "DECLINED": "arp.hub.open_question",
+    "QuestionExpired": "arp.hub.open_question",
     "ToolFailed": "arp.hub.tool",
     "ToolProvider": "arp.hub.tool",
     "ToolSpec": "arp.hub.tool",

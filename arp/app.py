@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from arp.access.settings import Access
 from arp.hub.settings import HubSettings
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from arp.access.principal import User
     from arp.hub.hub import Hub
     from arp.hub.pushed import PushedTurn
-    from arp.hub.runner import Handler
+    from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
+    from arp.hub.turn import Turn
     from arp.record.recorder import Recorder
     from arp.runtime.agent import RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from arp.server.application import Application
 
 Decorator: TypeAlias = "Callable[[Handler], Handler]"
+
+T = TypeVar("T")
+A_contra = TypeVar("A_contra", contravariant=True)
+
+AnswerFunction: TypeAlias = "Callable[[Turn, A_contra], Coroutine[Any, Any, None]]"
+"""What takes an answer: `async def booked(turn: Turn, trip: Trip) -> None`."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
@@ -75,6 +82,7 @@ class App:
         """How each agent was described where it was registered, by its name."""
         self._commands: dict[str, Command] = {}
         self._command_handlers: dict[str, Handler] = {}
+        self._answer_handlers: dict[str, AnswerHandler] = {}
         self._hub: Hub | None = None
         """The hub that serves this app now."""
         self._closers: list[Callable[[], Awaitable[object]]] = []
@@ -201,6 +209,50 @@ class App:
 
         return add
 
+    @overload
+    def on_answer(self, name: str, /) -> Callable[[AnswerFunction[Json]], AnswerFunction[Json]]: ...
+
+    @overload
+    def on_answer(
+        self, name: str, kind: type[T], /
+    ) -> Callable[[AnswerFunction[T]], AnswerFunction[T]]: ...
+
+    def on_answer(self, name: str, kind: type[Any] | None = None, /) -> Any:
+        """Register what takes the answer to a question when the process that asked is gone.
+
+            @app.on_answer("trip", Trip)
+            async def booked(turn: Turn, trip: Trip) -> None: ...
+
+        The question is asked with that name: `await turn.ask(Trip, name="trip")`. After a restart
+        nobody waits for its answer any more: it begins a new turn, in which this function runs in
+        the place of the session's agent. A question that somebody declines gives `DECLINED`.
+
+        Args:
+            name: Of the question.
+            kind: The type that was asked for; absent: the answer is given as `turn.ask` gives it.
+
+        Raises:
+            NoForm: There is no form for the type.
+            TypeError: It is no `async def` function that takes a turn and an answer; nothing is
+                registered.
+            ValueError: There is one of that name already, or the name is empty.
+        """
+        from arp.hub.runner import AnswerHandler
+        from arp.surface.answer_type import AnswerType
+
+        name = well_formed(name)
+        if not name or name in self._answer_handlers:
+            told = "take a name" if not name else "give this one another name"
+            raise ValueError(f"on_answer {name!r:.60}: {told}")
+        wanted = None if kind is None else AnswerType(kind)
+
+        def add(handler: Any) -> Any:
+            _check_handler(name, handler, ("turn", "answer"))
+            self._answer_handlers[name] = AnswerHandler(handler, wanted)
+            return handler
+
+        return add
+
     def commands(self) -> tuple[Command, ...]:
         """List the commands."""
         return tuple(self._commands.values())
@@ -245,6 +297,7 @@ class App:
             self._set_hub,
             self._command_handlers,
             tuple(self._closers),
+            self._answer_handlers,
         )
 
     def _set_hub(self, hub: Hub | None) -> None:
@@ -359,7 +412,7 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
     run(application, bind(host, port), lambda: None)
 
 
-def _check_handler(name: str, handler: object) -> None:
+def _check_handler(name: str, handler: object, given: Sequence[str] = ("turn",)) -> None:
     """Refuse what is no agent, as far as that can be seen without calling it.
 
     A function that a decorator has wrapped passes if what it wraps is a coroutine function.
@@ -367,20 +420,22 @@ def _check_handler(name: str, handler: object) -> None:
     Raises:
         TypeError: It says what was given, and what to write.
     """
-    _check_kind(name, handler)
+    _check_kind(name, handler, given)
     assert callable(handler)
     try:
         takes = inspect.signature(handler)
     except ValueError:  # it tells none
         return
     try:
-        takes.bind(object())
+        takes.bind(*given)
     except TypeError:
-        what = f"takes {takes}, but is given the turn alone"
-        raise TypeError(f"agent {name!r} {what}; write: async def {name}(turn)") from None
+        told = "the turn alone" if len(given) == 1 else f"({', '.join(given)})"
+        what = f"takes {takes}, but is given {told}"
+        write = f"async def {name}({', '.join(given)})"
+        raise TypeError(f"agent {name!r} {what}; write: {write}") from None
 
 
-def _check_kind(name: str, handler: object) -> None:
+def _check_kind(name: str, handler: object, given: Sequence[str]) -> None:
     call: object = handler
     if not inspect.isroutine(handler) and callable(handler):
         call = type(handler).__call__
@@ -390,7 +445,7 @@ def _check_kind(name: str, handler: object) -> None:
     if inspect.isasyncgenfunction(call):
         what = "an async generator; say what it yields: await turn.say(…)"
     elif callable(handler):
-        what = f"a plain function; write: async def {name}(turn)"
+        what = f"a plain function; write: async def {name}({', '.join(given)})"
     else:
         what = f"no function, but {type(handler).__name__}"
     raise TypeError(f"agent {name!r} is {what}")

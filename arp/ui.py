@@ -17,12 +17,12 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast, overload
 
 import msgspec
 
 from arp.protocol import components as of
-from arp.protocol.components import Component, Direction, Tab
+from arp.protocol.components import Asks, Component, Direction, Tab
 from arp.protocol.errors import InvalidComponent, LocalError
 from arp.protocol.json_value import JsonObject, kind_of
 from arp.protocol.plain_values import component_to_plain, to_plain
@@ -40,6 +40,7 @@ StepStatus: TypeAlias = Literal["done", "active", "pending", "failed"]
 ItemStyle: TypeAlias = Literal["default", "success", "error", "warning", "muted"]
 SectionStyle: TypeAlias = Literal["default", "code", "error", "success"]
 ChartType: TypeAlias = Literal["line", "bar", "pie", "scatter", "area"]
+ChoiceStyle: TypeAlias = Literal["buttons", "list", "cards"]
 Gap: TypeAlias = Literal["none", "small", "medium", "large"]
 
 
@@ -91,6 +92,7 @@ def table(
     searchable: bool | None = None,
     sortable: bool | None = None,
     selectable: Selectable | None = None,
+    can_decline: bool | None = None,
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
@@ -107,6 +109,7 @@ def table(
         sortable: Whether a renderer may sort by a column.
         selectable: Whether the user selects `one` of the rows, or `many`: `turn.ask` returns the
             number of the row, or a list of them, from 0. Rows of `tabs` cannot be selected.
+        can_decline: Whether the user can decline to select rows.
         id: For patches.
         fallback: For renderers without tables.
     """
@@ -128,6 +131,7 @@ def table(
         "searchable": searchable,
         "sortable": sortable,
         "selectable": selectable,
+        "can_decline": can_decline,
     }
     return _built("table", props, id, fallback)
 
@@ -338,9 +342,10 @@ def form(
     description: str | None = None,
     submit_label: str | None = None,
     submit_action: str | None = None,
+    can_decline: bool | None = None,
     id: str = "",
     fallback: Component | None = None,
-) -> Component:
+) -> Asks[JsonObject]:
     """Return fields made by `ui.field`; `turn.ask` returns a dict of their values."""
     props = {
         "title": title,
@@ -348,8 +353,9 @@ def form(
         "fields": fields,
         "submit_label": submit_label,
         "submit_action": submit_action,
+        "can_decline": can_decline,
     }
-    return _built("form", props, id, fallback)
+    return cast("Asks[JsonObject]", _built("form", props, id, fallback))
 
 
 def field(
@@ -396,9 +402,10 @@ def confirm(
     confirm_label: str | None = None,
     deny_label: str | None = None,
     destructive: bool | None = None,
+    can_decline: bool | None = None,
     id: str = "",
     fallback: Component | None = None,
-) -> Component:
+) -> Asks[bool]:
     """Return a yes-or-no question; `turn.ask` returns a bool."""
     props = {
         "title": title,
@@ -406,21 +413,68 @@ def confirm(
         "confirm_label": confirm_label,
         "deny_label": deny_label,
         "destructive": destructive,
+        "can_decline": can_decline,
     }
-    return _built("confirm", props, id, fallback)
+    return cast("Asks[bool]", _built("confirm", props, id, fallback))
+
+
+@overload
+def choices(
+    options: Iterable[str | Part],
+    *,
+    title: str | None = ...,
+    style: ChoiceStyle | None = ...,
+    multi_select: Literal[True],
+    can_decline: bool | None = ...,
+    id: str = ...,
+    fallback: Component | None = ...,
+) -> Asks[list[of.Scalar]]: ...
+
+
+@overload
+def choices(
+    options: Iterable[str | Part],
+    *,
+    title: str | None = ...,
+    style: ChoiceStyle | None = ...,
+    multi_select: Literal[False] | None = ...,
+    can_decline: bool | None = ...,
+    id: str = ...,
+    fallback: Component | None = ...,
+) -> Asks[of.Scalar]: ...
+
+
+@overload
+def choices(
+    options: Iterable[str | Part],
+    *,
+    title: str | None = ...,
+    style: ChoiceStyle | None = ...,
+    multi_select: bool | None,
+    can_decline: bool | None = ...,
+    id: str = ...,
+    fallback: Component | None = ...,
+) -> Component: ...
 
 
 def choices(
     options: Iterable[str | Part],
     *,
     title: str | None = None,
-    style: Literal["buttons", "list", "cards"] | None = None,
+    style: ChoiceStyle | None = None,
     multi_select: bool | None = None,
+    can_decline: bool | None = None,
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
     """Return options (strings or `ui.option`s); with `multi_select` several can be selected."""
-    props = {"title": title, "options": options, "style": style, "multi_select": multi_select}
+    props = {
+        "title": title,
+        "options": options,
+        "style": style,
+        "multi_select": multi_select,
+        "can_decline": can_decline,
+    }
     return _built("choices", props, id, fallback)
 
 
@@ -450,9 +504,10 @@ def text_input(
     max_length: int | None = None,
     multiline: bool | None = None,
     submit_label: str | None = None,
+    can_decline: bool | None = None,
     id: str = "",
     fallback: Component | None = None,
-) -> Component:
+) -> Asks[str]:
     """Return a question for a text; `turn.ask` returns a str. `max_length` is in characters."""
     props = {
         "label": label,
@@ -460,8 +515,9 @@ def text_input(
         "max_length": max_length,
         "multiline": multiline,
         "submit_label": submit_label,
+        "can_decline": can_decline,
     }
-    return _built("text-input", props, id, fallback)
+    return cast("Asks[str]", _built("text-input", props, id, fallback))
 
 
 # -- layout ----------------------------------------------------------------------------------------

@@ -177,6 +177,7 @@ class Hub:
         if reason is not None and self.settings.takes_input:
             _repaired(live, self.directory.states.name, before, reason)
         effects = recover(live.session, self._faults.pop(live.id, None))
+        live.keep_deadlines()
         if live.session.sequence > before:
             self.mended[live.id] = (before, live.session.sequence)
         if effects or live.session.has_recorded:
@@ -551,12 +552,14 @@ class Hub:
             count, waiting = live.session.turn_count, list(live.session.queue)
             effects = turn_back(live.session, message, survey, branch, info, traceparent)
             live.delivery.resync_all()
+            live.keep_deadlines()
         else:
             count, waiting = live.session.turn_count, []
             if live.deadlines:
                 live.expire_questions()
             read_typed = partial(typed_answer, profile)
-            effects = receive(live.session, message, read_typed, info, traceparent)
+            check = partial(self.runner.check_answer, live)
+            effects = receive(live.session, message, read_typed, info, traceparent, check)
         live.began(principal.known_as, count, waiting)
         live.touch()
         self.carry_out(live, effects, reply)
@@ -623,8 +626,8 @@ class Hub:
                 self.runner.start(live, turn_id)
             case StopTurn(turn_id):
                 self.runner.cancel(live, turn_id)
-            case ResolveQuestion(action_id, value):
-                self.runner.resolve(live, action_id, value)
+            case ResolveQuestion():
+                self.runner.resolve(live, effect)
 
     def _write_failed(self, dirty: Sequence[LiveSession], error: ArpError) -> None:
         """Let sessions go whose memory is ahead of the ledger; they come back from the store.

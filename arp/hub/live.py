@@ -12,6 +12,8 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -24,7 +26,7 @@ from arp.hub.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES, AgentMessage
 from arp.session.recorded import Batch, TextBatch
-from arp.session.session import Session
+from arp.session.session import Question, Session
 
 T = TypeVar("T")
 
@@ -69,6 +71,17 @@ def _weakly(live: LiveSession) -> Callable[[], None]:
             live.mark()
 
     return mark
+
+
+def _expire(found: weakref.ref[LiveSession], question: Question) -> None:
+    """Close a question that nobody answered in time, unless it is closed or its session left."""
+    live = found()
+    if live is None or live.gone.done():
+        return
+    live.deadlines.pop(question.action_id, None)
+    if live.session.is_open(question) and live.session.running != question.turn_id:
+        live.session.cancel_question(question, "expired")
+        live.mark()
 
 
 class LiveSession:
@@ -149,6 +162,17 @@ class LiveSession:
         for deadline in list(self.deadlines.values()):
             if time.time() >= deadline.at:
                 deadline.expire()
+
+    def keep_deadlines(self) -> None:
+        """Close in time the questions that have a deadline and no turn that waits for them."""
+        loop = asyncio.get_running_loop()
+        for question in self.session.questions.values():
+            if question.expires_at is None or question.action_id in self.deadlines:
+                continue
+            at = datetime.fromisoformat(question.expires_at).timestamp()
+            expire = partial(_expire, weakref.ref(self), question)
+            self.deadlines[question.action_id] = QuestionDeadline(at, expire)
+            loop.call_later(max(0.0, at - time.time()), expire)
 
     @property
     def cache(self) -> dict[str, Any]:

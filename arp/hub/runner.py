@@ -16,6 +16,7 @@ from msgspec import Struct
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch, is_authors
+from arp.hub.open_question import DECLINED, QuestionOutcome
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
@@ -27,8 +28,11 @@ from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage
-from arp.session.effects import Effect
+from arp.session.effects import Effect, ResolveQuestion
+from arp.session.input_log import GivenAnswer
 from arp.session.recovery import Interrupted
+from arp.session.session import Question
+from arp.surface.answer_type import AnswerType
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +52,25 @@ MAX_DETAILS = 16_000
 """Characters of a traceback that are shown, the newest; deep ones repeat themselves."""
 
 
+class AnswerHandler(Struct, frozen=True):
+    """What takes the answer to a question of a turn that is gone: `@app.on_answer`."""
+
+    handler: Callable[[Turn, Any], Coroutine[Any, Any, None]]
+    kind: AnswerType[Any] | None = None
+    """What the answer is made into; `None`: it is given as `Turn.ask` returns it."""
+
+    def begin(self, turn: Turn, answer: GivenAnswer) -> Coroutine[Any, Any, None]:
+        """Begin to take an answer.
+
+        Raises:
+            InvalidAnswer: It does not fit `kind`, which has changed since it was accepted.
+        """
+        if answer.declined:
+            return self.handler(turn, DECLINED)
+        value = answer.value if self.kind is None else self.kind.read(answer.value)
+        return self.handler(turn, value)
+
+
 class HubApp(Struct, frozen=True):
     """What an app brings to a hub."""
 
@@ -63,6 +86,8 @@ class HubApp(Struct, frozen=True):
     """Whether those who are connected see tracebacks."""
     command_handlers: Mapping[str, Handler] = MappingProxyType({})
     """What runs in the place of an agent, by the command that the turn's text begins with."""
+    answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
+    """What takes the answers to questions of turns that are gone, by the names of the questions."""
 
 
 class Runner:
@@ -130,11 +155,28 @@ class Runner:
         if task.cancelled():  # before its first step, so that no code of ours ran in it
             self._stopped(host)
 
-    def resolve(self, live: LiveSession, action_id: str, value: Json) -> None:
+    def resolve(self, live: LiveSession, resolved: ResolveQuestion) -> None:
         """Hand an answer to the agent that waits for it."""
         host = self._turns.get(live)
         if host is not None and not host.is_over:
-            host.resolve(action_id, value)
+            kind: Literal["declined", "answered"] = (
+                "declined" if resolved.is_declined else "answered"
+            )
+            host.resolve(resolved.action_id, QuestionOutcome(kind, resolved.value))
+
+    def check_answer(self, live: LiveSession, question: Question, value: Json) -> None:
+        """Judge an answer that fits its component: whoever asked may want more of it.
+
+        Raises:
+            InvalidAnswer: It is refused, and the question stays open.
+        """
+        host = self._turns.get(live)
+        if host is not None and not host.is_over and host.turn_id == question.turn_id:
+            host.check_answer(question.action_id, value)
+            return
+        handler = self._app.answer_handlers.get(question.name)
+        if handler is not None and handler.kind is not None:
+            handler.kind.check(value)
 
     def cancel(self, live: LiveSession, turn_id: str) -> None:
         """Stop a turn: its agent gets `CancelledError` once, and may clean up for a while."""
@@ -194,7 +236,12 @@ class Runner:
         turn = Turn(host, self._app.tools)
         if self._app.command_handlers:
             handler = self._app.command_handlers.get(turn.command or "", handler)
-        working = handler(turn)
+        answer = host.session.input_log.answer_of(host.turn_id)
+        named = self._app.answer_handlers.get(answer.name) if answer is not None else None
+        if answer is not None and named is not None:
+            working = named.begin(turn, answer)
+        else:
+            working = handler(turn)
         if not inspect.isawaitable(working):
             raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
         await working

@@ -7,7 +7,6 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, Protocol, TypedDict, Unpack
 
@@ -15,7 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from arp.hub.author_call import must_await
-from arp.hub.turn_host import TurnHost
+from arp.hub.open_question import expiry, rfc3339
+from arp.hub.turn_host import Asking, TurnHost
 from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
@@ -35,9 +35,6 @@ MAX_COUNT = 2**53 - 1
 
 MAX_RULE: Final = 1_000
 """Characters of what may be allowed for a session: a person has to read it."""
-
-MAX_TIMEOUT_S: Final = 30 * 24 * 3600
-"""A month: longer than any turn runs, and every clock can hold it."""
 
 RECHECK: Final = "second-look"
 """The policy by which a yes does not count, in facts."""
@@ -326,7 +323,10 @@ class ToolCall:
         }
         question = Component("", "confirm", {"title": title, **props})
         try:
-            answer = await self._host.ask(question, about, expires_at=expires_at)
+            asked = self._host.ask(question, Asking(about=about, expires_at=expires_at))
+            outcome = await self._host.outcome_of(asked, withdraws=True)
+            self._host.check_running()
+            answer = outcome.value if outcome.kind == "answered" else None
             approval = self._meant(shown, answer)
             recheck = options.get("recheck")
             found = SecondLook()
@@ -354,11 +354,10 @@ class ToolCall:
         editable = options.get("editable", False)
         if editable and not isinstance(shown.args, dict):
             raise ValueError("editable: only an input that is an object can be edited")
-        session_rule, timeout_s = options.get("session_rule"), options.get("timeout_s")
+        session_rule, expires_at = options.get("session_rule"), expiry(options.get("timeout_s"))
         keeps_grant = session_rule is not None and options.get("keeps_grant", True)
         if keeps_grant and options.get("recheck") is not None:
             raise ValueError("recheck: a session_rule with it needs keeps_grant=False")
-        expires_at = None if timeout_s is None else time.time() + _seconds(timeout_s)
         about = ToolUse(
             self.name,
             self._ids,
@@ -367,7 +366,7 @@ class ToolCall:
             shown.input if shown.input != self._input else None,
             None if session_rule is None else _rule(session_rule),
             bool(editable) and not shown.salt,
-            None if expires_at is None else _rfc3339(expires_at),
+            None if expires_at is None else rfc3339(expires_at),
         )
         return about, expires_at
 
@@ -581,19 +580,6 @@ def _rule(text: str) -> str:
     if not formed.strip() or len(formed) > MAX_RULE:
         raise ValueError(f"session_rule: expected 1 to {MAX_RULE} characters that can be read")
     return formed
-
-
-def _seconds(number: float) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise TypeError(f"timeout_s: expected seconds, got {type(number).__name__}")
-    if not 0 < number <= MAX_TIMEOUT_S:
-        raise ValueError(f"timeout_s: expected more than 0 and at most {MAX_TIMEOUT_S}")
-    return float(number)
-
-
-def _rfc3339(seconds: float) -> str:
-    """Return seconds since 1970 as facts and messages have them."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _count(number: int, name: str) -> int:

@@ -13,29 +13,34 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
 from arp.hub.author_call import must_await
+from arp.hub.open_question import Declined, OpenQuestion, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
-from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost, copied_json, name_of, plain_object
+from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
 from arp.protocol.blob_path import blob_path
-from arp.protocol.components import Component
+from arp.protocol.components import Asks, Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.record.wording import check_kind, plain, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
+from arp.surface.answer_type import AnswerType
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.degrade import how_shown
 from arp.view.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
     from arp.record.recorder import Recorder
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 Shown: TypeAlias = Component | str
 """What `Turn.show` takes; a text stands for a component that shows it."""
@@ -47,6 +52,39 @@ class Confirming(TypedDict, total=False):
     confirm_label: str | None
     deny_label: str | None
     destructive: bool | None
+    name: str
+    """As in `AskOptions`."""
+    timeout_s: float | None
+    """As in `AskOptions`."""
+
+
+class AskOptions(TypedDict, total=False):
+    """How a question is asked."""
+
+    surface: str
+    """Where; absent: `main`."""
+    name: str
+    """For `@app.on_answer`: its function takes the answer when the process that asked is gone."""
+    timeout_s: float | None
+    """After so many seconds the question is over, on all renderers; absent: when the turn ends."""
+
+
+class TypeOptions(AskOptions, total=False):
+    """How a type is asked for."""
+
+    title: str
+    """Of the form; absent: the name of a pydantic model or Struct."""
+    description: str
+    """Below the title; absent: the docstring of the type."""
+    submit_label: str
+    """Text of the button."""
+    id: str
+    """Of the form, as of any component."""
+    values: Mapping[str, Json]
+    """What stands in the fields at first; absent: the defaults of the type."""
+
+
+ASK_OPTIONS = AskOptions.__optional_keys__
 
 
 class Turn:
@@ -55,7 +93,8 @@ class Turn:
     Input: `text`, `input`, `command`, `arguments`, `files`, `renderer`, `user`, `origin`,
     `history`; `id`, `session_id`, `thread_id`. Output: `say`, `think`, `show`, `patch`, `append`,
     `insert`, `remove`, `replace`, `reorder`, `frame`, `shown_as`. Tools: `tool`, `start_tool`,
-    `tools`, `use`, `usage`, `record`. Questions: `ask`, `confirm`. Files: `read_file`, `save_file`,
+    `tools`, `use`, `usage`, `record`. Questions: `ask`, `question`,
+    `confirm`. Files: `read_file`, `save_file`,
     `file_url`. State: `state`, `cache`, `set_commands`.
     """
 
@@ -404,23 +443,130 @@ class Turn:
 
     # -- questions ---------------------------------------------------------------------------------
 
+    @overload
+    async def ask(
+        self,
+        asked: Asks[A],
+        *,
+        can_decline: Literal[False] = False,
+        **options: Unpack[AskOptions],
+    ) -> A: ...
+
+    @overload
+    async def ask(
+        self, asked: Asks[A], *, can_decline: bool, **options: Unpack[AskOptions]
+    ) -> A | Declined: ...
+
+    @overload
+    async def ask(
+        self, asked: Component, *, can_decline: bool = False, **options: Unpack[AskOptions]
+    ) -> Json: ...
+
+    @overload
+    async def ask(
+        self,
+        asked: type[T],
+        *,
+        can_decline: Literal[False] = False,
+        **options: Unpack[TypeOptions],
+    ) -> T: ...
+
+    @overload
+    async def ask(
+        self, asked: type[T], *, can_decline: bool, **options: Unpack[TypeOptions]
+    ) -> T | Declined: ...
+
     @must_await("turn.ask")
-    async def ask(self, component: Component, *, surface: str = "main") -> Json:
+    async def ask(
+        self, asked: Any, *, can_decline: bool = False, **options: Unpack[TypeOptions]
+    ) -> Any:
         """Show an input component and wait until somebody answers it, on any renderer.
 
+        Args:
+            asked: The component; or a type, for which a form is made: a msgspec Struct, a
+                dataclass, a `TypedDict` or a pydantic model.
+            can_decline: Somebody may decline to answer; `DECLINED` is returned then.
+            options: See `AskOptions`, and for a type `TypeOptions`.
+
         Returns:
-            A form: `dict` of its fields. A confirm: `bool`. Choices: the value, or the list of
-            values with `multi_select`. A table with `selectable="one"`: the number of the row,
-            from 0; with `"many"` the list of them. A text input: `str`.
+            Of a type, a value of it. A form: `dict` of its fields. A confirm: `bool`. Choices: the
+            value, or the list of values with `multi_select`. A table with `selectable="one"`: the
+            number of the row, from 0; with `"many"` the list of them. A text input: `str`.
 
         Raises:
-            ArpError: The component is refused.
+            ArpError: The component is refused, or there is no form for the type.
+            QuestionExpired: Nobody answered within `timeout_s`; it is a `TimeoutError`.
 
         Cancel: Safe; the question is withdrawn on every renderer, and the turn runs on. An answer
             that was accepted before the cancel came is returned; the cancel then comes at the next
             await.
         """
-        return await self._host.ask(component, None, surface)
+        question: OpenQuestion[Any] = self._question(asked, can_decline, options)
+        return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
+
+    @overload
+    def question(
+        self,
+        asked: Asks[A],
+        *,
+        can_decline: Literal[False] = False,
+        **options: Unpack[AskOptions],
+    ) -> OpenQuestion[A]: ...
+
+    @overload
+    def question(
+        self, asked: Asks[A], *, can_decline: bool, **options: Unpack[AskOptions]
+    ) -> OpenQuestion[A | Declined]: ...
+
+    @overload
+    def question(
+        self, asked: Component, *, can_decline: bool = False, **options: Unpack[AskOptions]
+    ) -> OpenQuestion[Json]: ...
+
+    @overload
+    def question(
+        self,
+        asked: type[T],
+        *,
+        can_decline: Literal[False] = False,
+        **options: Unpack[TypeOptions],
+    ) -> OpenQuestion[T]: ...
+
+    @overload
+    def question(
+        self, asked: type[T], *, can_decline: bool, **options: Unpack[TypeOptions]
+    ) -> OpenQuestion[T | Declined]: ...
+
+    def question(
+        self, asked: Any, *, can_decline: bool = False, **options: Unpack[TypeOptions]
+    ) -> Any:
+        """Show an input component as `ask` does, and return at once: `await` it for the answer.
+
+        Several may be open at once. `question.withdraw()` closes it without an answer; those that
+        are open when the turn ends are withdrawn.
+
+        Raises:
+            ArpError: As `ask`.
+        """
+        return self._question(asked, can_decline, options)
+
+    def _question(self, asked: Any, can_decline: bool, options: TypeOptions) -> OpenQuestion[Any]:
+        host, read, check = self._host, _as_it_is, None
+        known = TypeOptions.__optional_keys__ if isinstance(asked, type) else ASK_OPTIONS
+        if unknown := options.keys() - known:
+            raise TypeError(f"turn.ask: {', '.join(sorted(unknown))}: not for what is asked here")
+        if isinstance(asked, type):
+            wanted: AnswerType[Any] = AnswerType(asked, options.get("values"))
+            asked, read, check = _form_of(wanted, options), wanted.read, wanted.check
+        if can_decline and isinstance(asked, Component):
+            asked = msgspec.structs.replace(asked, props={**asked.props, "can_decline": True})
+        asking = Asking(
+            options.get("surface", "main"),
+            well_formed(options.get("name", "")),
+            expiry(options.get("timeout_s")),
+            check=check,
+        )
+        return OpenQuestion(host, host.ask(asked, asking), read)
 
     @must_await("turn.confirm")
     async def confirm(
@@ -430,10 +576,15 @@ class Turn:
 
         Raises:
             ArpError: As `ask`.
+            QuestionExpired: As `ask`.
         """
+        options: AskOptions = {
+            "name": more.pop("name", ""),
+            "timeout_s": more.pop("timeout_s", None),
+        }
         props = {"title": title, "message": message, **more}
         given = {name: value for name, value in props.items() if value is not None}
-        return bool(await self.ask(Component(id, "confirm", given)))
+        return bool(await self.ask(Component(id, "confirm", given), **options))
 
     # -- files -------------------------------------------------------------------------------------
 
@@ -525,6 +676,19 @@ class Turn:
     def cache(self) -> dict[str, Any]:
         """A place for any objects of the agent's own, per session, in memory only."""
         return self._host.live.cache
+
+
+def _form_of(wanted: AnswerType[Any], options: TypeOptions) -> Component:
+    return wanted.form.component(
+        title=options.get("title"),
+        description=options.get("description"),
+        submit_label=options.get("submit_label"),
+        id=options.get("id", ""),
+    )
+
+
+def _as_it_is(answer: Json) -> Json:
+    return answer
 
 
 def _each(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:

@@ -17,7 +17,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,7 @@ from msgspec import Struct
 from arp.access.principal import User
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession, QuestionDeadline
+from arp.hub.open_question import QuestionOutcome, rfc3339
 from arp.hub.spans import Spans
 from arp.protocol.catalog import put_children, take_children
 from arp.protocol.components import Component, as_object
@@ -33,7 +34,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.recorded import SAYING
-from arp.session.session import Question, ToolUse
+from arp.session.session import Question, QuestionTerms, ToolUse
 from arp.surface.change import Change, PatchChange, RenderChange
 
 if TYPE_CHECKING:
@@ -66,6 +67,40 @@ class TurnServices(Struct):
     """Waits until what is recorded now is on its way to the disk."""
     on_question: Callable[[], None]
     """Is called when a turn begins to wait for an answer."""
+
+
+class Asking(Struct, frozen=True):
+    """How a question is asked."""
+
+    surface: str = "main"
+    """Where."""
+    name: str = ""
+    """What the app calls it, to be called with its answer when the turn is gone."""
+    expires_at: float | None = None
+    """Until when it may be answered, in seconds since 1970; `None`: until the turn ends."""
+    about: ToolUse | None = None
+    """The use of a tool that waits for permission."""
+    check: Callable[[Json], object] | None = None
+    """Raises `InvalidAnswer` for an answer that fits the component, but not who asked."""
+
+
+class AskedQuestion:
+    """A question of a turn that runs, and what comes of it."""
+
+    __slots__ = ("check", "outcome", "question", "timer")
+
+    def __init__(
+        self,
+        question: Question,
+        outcome: asyncio.Future[QuestionOutcome],
+        check: Callable[[Json], object] | None,
+    ) -> None:
+        self.question = question
+        self.outcome = outcome
+        """It never fails, so that nobody has to look at it."""
+        self.check = check
+        self.timer: asyncio.TimerHandle | None = None
+        """Closes it when its time is over."""
 
 
 class TurnHost:
@@ -104,8 +139,10 @@ class TurnHost:
         """Why a commit was refused; for the agent's next await."""
         self.usage: JsonObject = {}
         """What the agent recorded by `usage`; never changed in place."""
-        self._waiting: dict[str, asyncio.Future[Json]] = {}
-        """Answers that the agent waits for, by question."""
+        self._asked: dict[str, AskedQuestion] = {}
+        """Questions of which nothing has come yet, by action id."""
+        self._waiters = 0
+        """How much of the agent waits for an answer."""
         self._state: JsonObject | None = None
         """What the agent keeps; `None` if it did not ask for it."""
         self._components = 0
@@ -119,7 +156,7 @@ class TurnHost:
     @property
     def is_waiting(self) -> bool:
         """Whether the agent waits for an answer."""
-        return bool(self._waiting)
+        return self._waiters > 0
 
     # -- what is pending -------------------------------------------------------------------------
 
@@ -299,83 +336,95 @@ class TurnHost:
 
     # -- questions -------------------------------------------------------------------------------
 
-    async def ask(
-        self,
-        component: Component,
-        about: ToolUse | None,
-        surface: str = "main",
-        expires_at: float | None = None,
-    ) -> Json:
-        """As `Turn.ask`.
+    def ask(self, component: Component, asking: Asking) -> AskedQuestion:
+        """Show a question.
 
-        Args:
-            component: What asks.
-            about: The use of a tool that waits for permission.
-            surface: Where.
-            expires_at: Until when it may be answered, in seconds since 1970; `None`: until the turn
-                ends.
-
-        Returns:
-            The answer; of a permission the data of the input, `None` if its time was over first.
+        Raises:
+            ArpError: The component is refused, or what was pending before it; nothing is asked.
         """
         self.settle()
         self.check_running()
         named = self.named(component, "turn.ask")
-        question = self.session.ask(self.turn_id, named, name_of(surface, "surface"), about)
+        expires_at, about = asking.expires_at, asking.about
+        until = None if expires_at is None or about is not None else rfc3339(expires_at)
+        terms = QuestionTerms(asking.name, until)
+        surface = name_of(asking.surface, "surface")
+        question = self.session.ask(self.turn_id, named, surface, about, terms)
         self.changed()
-        timer: asyncio.TimerHandle | None = None
+        loop = asyncio.get_running_loop()
+        asked = AskedQuestion(question, loop.create_future(), asking.check)
+        self._asked[question.action_id] = asked
         if expires_at is not None:
-            expire = partial(self._expire, question)
+            expire = partial(self._expire, asked)
             self.live.deadlines[question.action_id] = QuestionDeadline(expires_at, expire)
-            left_s = max(0.0, expires_at - time.time())
-            timer = asyncio.get_running_loop().call_later(left_s, expire)
-        try:
-            return await self._answer_to(question)
-        finally:
-            self._waiting.pop(question.action_id, None)
-            self.live.deadlines.pop(question.action_id, None)
-            if timer is not None:
-                timer.cancel()
+            asked.timer = loop.call_later(max(0.0, expires_at - time.time()), expire)
+        return asked
 
-    def _expire(self, question: Question) -> None:
-        """Close a question that nobody answered in time, unless it is closed."""
-        if self.session.is_open(question):
-            self.flush()
-            self.session.cancel_question(question, "expired")
-            self.changed()
-            self.resolve(question.action_id, None)
+    async def outcome_of(self, asked: AskedQuestion, *, withdraws: bool) -> QuestionOutcome:
+        """Wait for what comes of a question.
 
-    async def _answer_to(self, question: Question) -> Json:
+        Args:
+            asked: The question.
+            withdraws: A cancel withdraws it. One that comes when the answer was accepted already
+                waits until that is returned: every renderer shows it, so it counts.
+        """
         requests = _running_task().cancelling()
-        future = asyncio.get_running_loop().create_future()
-        self._waiting[question.action_id] = future
+        self._waiters += 1
         self.services.on_question()
         try:
-            return await future
+            return await asyncio.shield(asked.outcome)
         except asyncio.CancelledError:
-            if self.session.running != self.turn_id or self.is_stopping:
+            if not withdraws or self.session.running != self.turn_id or self.is_stopping:
                 raise  # the question closes with the turn, or stays open for the next server
-            if self.session.is_open(question):
-                self.flush()
-                self.session.cancel_question(question)
-                self.changed()
+            if self.withdraw(asked):
                 raise
-        # Every renderer shows the answer as accepted, so it counts: the cancel came after it.
-        answer = await self.live.unless_gone(self._waiting_for(question.action_id))
+        finally:
+            self._waiters -= 1
+        outcome = await self.live.unless_gone(asyncio.shield(asked.outcome))
         asyncio.get_running_loop().call_soon(_cancel_again, _running_task(), requests)
-        return answer
+        return outcome
 
-    def _waiting_for(self, action_id: str) -> asyncio.Future[Json]:
-        """Return the future of an answer; a new one where a cancel has ended the first."""
-        future = self._waiting[action_id]
-        if future.cancelled():
-            future = self._waiting[action_id] = asyncio.get_running_loop().create_future()
-        return future
+    def withdraw(self, asked: AskedQuestion) -> bool:
+        """Close a question without an answer; return whether it was open."""
+        return self._close(asked, "withdrawn")
 
-    def resolve(self, action_id: str, value: Json) -> None:
-        """Hand an answer to the `ask` that waits for it."""
-        if action_id in self._waiting and not (future := self._waiting_for(action_id)).done():
-            future.set_result(value)
+    def _expire(self, asked: AskedQuestion) -> None:
+        self._close(asked, "expired")
+
+    def _close(self, asked: AskedQuestion, kind: Literal["withdrawn", "expired"]) -> bool:
+        if self.session.running != self.turn_id or not self.session.is_open(asked.question):
+            return False
+        self.flush()
+        ended: Literal["expired", "cancelled"] = "expired" if kind == "expired" else "cancelled"
+        self.session.cancel_question(asked.question, ended)
+        self.changed()
+        self._settle_question(asked, QuestionOutcome(kind))
+        return True
+
+    def resolve(self, action_id: str, outcome: QuestionOutcome) -> None:
+        """Hand an answer to whoever waits for it."""
+        asked = self._asked.get(action_id)
+        if asked is not None:
+            self._settle_question(asked, outcome)
+
+    def check_answer(self, action_id: str, value: Json) -> None:
+        """Judge an answer before it is accepted.
+
+        Raises:
+            InvalidAnswer: Who asked cannot take it.
+        """
+        asked = self._asked.get(action_id)
+        if asked is not None and asked.check is not None:
+            asked.check(value)
+
+    def _settle_question(self, asked: AskedQuestion, outcome: QuestionOutcome) -> None:
+        action_id = asked.question.action_id
+        self._asked.pop(action_id, None)
+        self.live.deadlines.pop(action_id, None)
+        if asked.timer is not None:
+            asked.timer.cancel()
+        if not asked.outcome.done():
+            asked.outcome.set_result(outcome)
 
     # -- its end ---------------------------------------------------------------------------------
 
@@ -396,6 +445,8 @@ class TurnHost:
         except Exception as error:  # noqa: BLE001 - the turn ends by something else already
             logger.warning("turn.state of turn %s is not recorded: %s", self.turn_id, error)
         self.is_over = True
+        for asked in list(self._asked.values()):
+            self._settle_question(asked, QuestionOutcome("over"))
         return self.usage or None
 
 

@@ -27,7 +27,7 @@ ROWS: Final[dict[str, str]] = {
     "session.updated": "title? pinned? branch? state:object? commands?",
     "thread.started": "title?",
     "thread.updated": "reason? @status",
-    "turn.submitted": "input renderer? edits? origin?",
+    "turn.submitted": "input renderer? edits? origin? answers?",
     "turn.started": "",
     "turn.completed": "status usage? @status",
     "turn.failed": "status usage? @status @statusReason",
@@ -83,9 +83,9 @@ ROWS: Final[dict[str, str]] = {
     "output.expired": "reason @outputRef",
     # what people and policies decide
     "action.required": (
-        "component surface tool? askedBy? args? digest? sessionRule? editable? expiresAt?"
+        "component surface name? tool? askedBy? args? digest? sessionRule? editable? expiresAt?"
     ),
-    "action.resolved": "decision resumes answer? input? grant?",
+    "action.resolved": "decision resumes ends? answer? input? grant?",
     "permission.evaluated": "tool decision:verdict decidedBy scope? digest? @requestId",
     "permission.requested": (
         "tool reason? digest? files? sessionRule? editable? expiresAt? @requestId"

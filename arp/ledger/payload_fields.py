@@ -29,7 +29,7 @@ Resolution: TypeAlias = Literal["allow", "deny", "cancelled", "expired"]
 """What became of a permission that was asked for; only `allow` is an approval."""
 Scope: TypeAlias = Literal["once", "session"]
 """How far an approval goes."""
-Outcome: TypeAlias = Literal["answered", "cancelled", "expired"]
+Outcome: TypeAlias = Literal["answered", "declined", "cancelled", "expired"]
 """What became of a question."""
 AuthorityKind: TypeAlias = Literal["rule", "mode", "hook", "hostPolicy", "person"]
 Need: TypeAlias = Literal["input", "permission", "resource"]
@@ -154,6 +154,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
         "True if the id of a component in an evicted turn is used for a new one.",
     ),
     "answer": (Json, "The answer as renderers may see it. A password is in no fact."),
+    "answers": (
+        JsonObject,
+        "The question without a turn that this answers: `actionId`, `name`, `value`, `declined`.",
+    ),
     "args": (str, "Arguments of a tool, as a JSON text."),
     "artifacts": (list[Name], "Ids of artifacts."),
     "askedBy": (Name, "The rule that requires a person's decision."),
@@ -195,6 +199,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "edited": (bool, "True if another input was approved than the one shown."),
     "edits": (Name, "Id of the turn of which this turn is another version."),
     "encoding": (str, "Encoding of a renderer's messages."),
+    "ends": (
+        Literal["completed", "cancelled"],
+        "How a turn reads from now on that was cut off while this question was open.",
+    ),
     "epoch": (str, "Id of one life of a session's log."),
     "error": (str, "Error message for people."),
     "event": (str, "The event for which a hook was called."),
@@ -269,7 +277,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "source": (str, "Origin of reconstructed data."),
     "sources": (list[Json], "Parts of a model's context."),
     "state": (Export, "How an export ended. In `session.updated`: the `turn.state` of the agent."),
-    "status": (Literal["completed", "failed", "cancelled"], "How a turn ended."),
+    "status": (
+        Literal["completed", "failed", "cancelled", "waiting"],
+        "How a turn ended; `waiting`: it was cut off while a question of it was open.",
+    ),
     "stream": (Stream, "Output stream of a process."),
     "summary": (str, "Text that replaces the removed part of a context."),
     "surface": (Name, "Name of a surface."),

@@ -8,11 +8,14 @@ Source: protocol.md 2.2 and 3.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
+
+A_co = TypeVar("A_co", covariant=True)
+"""What is answered."""
 
 # -- values ----------------------------------------------------------------------------------------
 
@@ -106,7 +109,7 @@ Ratio: TypeAlias = Annotated[
 
 Direction: TypeAlias = Literal["vertical", "horizontal"]
 
-QuestionState: TypeAlias = Literal["open", "answered", "expired", "cancelled"]
+QuestionState: TypeAlias = Literal["open", "answered", "declined", "expired", "cancelled"]
 """Where a question stands; absent is open (protocol.md 2.2)."""
 
 CHILD = msgspec.Meta(description="a component", extra_json_schema={"$ref": "#/$defs/Component"})
@@ -133,6 +136,10 @@ class Component(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int = 1
     fallback: Component | None = None
     """Shown by renderers that do not know the type, instead of the fallback chain."""
+
+
+class Asks(Component, Generic[A_co], frozen=True):
+    """A component that asks for an `A_co`, as type checkers see it; each is a `Component`."""
 
 
 def as_object(component: Component) -> JsonObject:
@@ -233,6 +240,8 @@ class TableProps(_Props, frozen=True):
     """Whether a renderer may sort by a column."""
     selectable: Selectable = "none"
     """How many rows the user can select. With `one` or `many` it is an input component."""
+    can_decline: bool = False
+    """Whether the user can decline to answer."""
     state: QuestionState | None = None
     answer: Json = None
 
@@ -459,6 +468,8 @@ class FormProps(_Props, frozen=True):
     """Text of the button."""
     submit_action: ActionName | None = None
     """Sent as `action` with the answer."""
+    can_decline: bool = False
+    """Whether the user can decline to answer."""
     state: QuestionState | None = None
     answer: Json = None
 
@@ -483,6 +494,8 @@ class ConfirmProps(_Props, frozen=True):
     """Text of the button for no."""
     destructive: bool = False
     """Whether a yes deletes or overwrites something."""
+    can_decline: bool = False
+    """Whether the user can decline to answer."""
     state: QuestionState | None = None
     answer: Json = None
 
@@ -509,6 +522,8 @@ class ChoicesProps(_Props, frozen=True):
     """How to show the options."""
     multi_select: bool = False
     """Whether the user can select several."""
+    can_decline: bool = False
+    """Whether the user can decline to answer."""
     state: QuestionState | None = None
     answer: Json = None
 
@@ -526,6 +541,8 @@ class TextInputProps(_Props, frozen=True):
     """Whether the answer can have several lines."""
     submit_label: str | None = None
     """Text of the button."""
+    can_decline: bool = False
+    """Whether the user can decline to answer."""
     state: QuestionState | None = None
     answer: Json = None
 

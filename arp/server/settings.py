@@ -15,7 +15,7 @@ from arp.protocol.messages import Command, Workflow
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub
-    from arp.hub.runner import Handler
+    from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
 
 
@@ -41,6 +41,8 @@ class Served(Struct, frozen=True):
     """What runs in the place of an agent, by slash command."""
     closers: Sequence[Callable[[], Awaitable[object]]] = ()
     """Called when no turn runs any more: they end what the app's agents have started."""
+    answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
+    """What takes the answers to questions of turns that are gone, by name of the question."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

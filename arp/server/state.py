@@ -166,6 +166,7 @@ class ServerState:
             served.tools,
             served.debug,
             served.command_handlers,
+            served.answer_handlers,
         )
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()

@@ -26,6 +26,8 @@ class ResolveQuestion(Struct, frozen=True):
 
     action_id: str
     value: Json
+    is_declined: bool = False
+    """There is no answer: somebody does not want to give one."""
 
 
 class Acknowledge(Struct, frozen=True):

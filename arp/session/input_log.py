@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import RendererInfo
 
@@ -19,10 +22,23 @@ REMEMBERED = 4096
 all renderers of a session send while one of them looks for a lost connection."""
 
 
+class GivenAnswer(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The answer that began a turn, since the turn that had asked was over."""
+
+    action_id: str
+    """Of the question."""
+    name: str = ""
+    """Of the question; empty: it has none."""
+    value: Json = None
+    """As every renderer may see it."""
+    declined: bool = False
+    """There is no answer: somebody does not want to give one."""
+
+
 class InputLog(dict[str, str | None]):
     """What came in before: the turn of each of the newest inputs that had an id."""
 
-    __slots__ = ("files", "renderers", "traceparents", "typed")
+    __slots__ = ("answers", "files", "given", "renderers", "traceparents", "typed")
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,6 +52,11 @@ class InputLog(dict[str, str | None]):
         self.typed: dict[str, JsonObject] = {}
         """Of turns that are not over: the data of the input that began each. The ledger has the
         same, or less of it: no secrets. The agent gets what was typed; a restart forgets it."""
+        self.answers: dict[str, GivenAnswer] = {}
+        """Of turns that are not over: the answer that began each, where it was one to a question of
+        a turn that was over."""
+        self.given: dict[str, Json] = {}
+        """The values of these answers as they were given; a restart forgets them."""
 
     def remember(self, input_id: str, turn_id: str | None) -> None:
         """Record an input that took effect; of too many the oldest is forgotten."""
@@ -57,6 +78,15 @@ class InputLog(dict[str, str | None]):
         self.renderers.pop(turn_id, None)
         self.traceparents.pop(turn_id, None)
         self.typed.pop(turn_id, None)
+        self.answers.pop(turn_id, None)
+        self.given.pop(turn_id, None)
+
+    def answer_of(self, turn_id: str) -> GivenAnswer | None:
+        """Return the answer that began a turn, as it was given as far as that is known."""
+        answer = self.answers.get(turn_id)
+        if answer is None or turn_id not in self.given:
+            return answer
+        return replace(answer, value=self.given[turn_id])
 
     def remember_files(self, sha256: Iterable[str]) -> None:
         """Record files; one that comes again counts as the newest."""

@@ -37,13 +37,14 @@ from arp.protocol.messages import (
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain
 from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
-from arp.session.input_log import files_named
+from arp.session.input_log import GivenAnswer, files_named
 from arp.session.session import Question, Session
 from arp.session.session_settings import Grant, PermissionTerms
 from arp.surface.answers import (
     answer_value,
     as_asked,
     check_answer,
+    is_decline,
     offers_action,
     public_answer,
 )
@@ -68,6 +69,10 @@ ReadTyped: TypeAlias = Callable[[Component, str], tuple[str, JsonObject] | None]
 """Reads a typed line as the answer to a question: an input type and its data, or `None` where the
 line is no answer. It depends on how the renderer shows the question."""
 
+CheckAnswer: TypeAlias = Callable[[Question, Json], None]
+"""Judges the value of an answer: raises `InvalidAnswer` where who asked cannot take it, and the
+question stays open."""
+
 
 class Particulars(Struct, frozen=True):
     """What is told of a turn that begins, besides its input."""
@@ -84,6 +89,8 @@ class Particulars(Struct, frozen=True):
     """The thread that it belongs to; `None` is the first."""
     origin: str | None = None
     """The program that began it; `None`: somebody typed it."""
+    answers: GivenAnswer | None = None
+    """The question that it answers; `None`: it answers none, or one that nobody asked."""
 
 
 NO_PARTICULARS = Particulars()
@@ -155,6 +162,7 @@ def receive(
     read_typed: ReadTyped,
     renderer: RendererInfo = UNKNOWN,
     traceparent: str | None = None,
+    check: CheckAnswer | None = None,
 ) -> list[Effect]:
     """Take an input.
 
@@ -165,6 +173,7 @@ def receive(
             text, and so does one without `hello`.
         renderer: What that renderer said of itself, for the agent of a turn that begins.
         traceparent: The span outside that asks for a turn, as W3C Trace Context writes it.
+        check: Judges an answer that fits its component; `None`: nobody does.
 
     Returns:
         What to do when the facts are durable; first the acknowledgement, if the input has an id.
@@ -193,7 +202,7 @@ def receive(
     answered = _find_question(session, message, read_typed)
     if answered is not None:
         component, fitted = answered
-        return _answer(session, component, fitted, renderer)
+        return _answer(session, component, fitted, renderer, check)
     return new_turn(session, message, renderer, Particulars(traceparent=traceparent))
 
 
@@ -342,6 +351,11 @@ def _reserved(session: Session, message: Input) -> list[Effect]:
     if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
         return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
+    if turn_id is not None and session.asks(turn_id):  # it was cut off while it waited
+        session.in_turn("run.status", turn_id, intent, status="cancelling")
+        for question in [one for one in session.questions.values() if one.turn_id == turn_id]:
+            session.cancel_question(question)
+        return acknowledge(message, turn_id)
     if message.id is not None:
         session.record("run.status", intent, status="idle")
     return acknowledge(message, None)
@@ -373,6 +387,7 @@ def _find_question(
     for component, named in _open(session, message):
         spec = CATALOG.get(component.type)
         is_meant = spec is not None and message.input_type == spec.answered_by
+        is_meant = is_meant or is_decline(component, message.input_type, message.data)
         if is_meant and message.data.get("action") == "confirm":
             _check_clear(session, named)
         if is_meant or offers_action(component, message.input_type, message.data):
@@ -444,16 +459,24 @@ def _checked(component: Component, message: Input) -> Input:
 
 
 def _answer(
-    session: Session, component: Component, message: Input, renderer: RendererInfo
+    session: Session,
+    component: Component,
+    message: Input,
+    renderer: RendererInfo,
+    check: CheckAnswer | None,
 ) -> list[Effect]:
     if component.type == "tabs":
         return _tab(session, component, message)
+    question = session.questions.get((message.surface, component.id))
+    if is_decline(component, message.input_type, message.data):
+        return _decline(session, component, message, renderer, question)
     value = answer_value(component, message.input_type, message.data)
     message = _without_secrets(component, message, value)
     public = public_answer(component, value)
-    question = session.questions.get((message.surface, component.id))
     if component.type == "confirm":
         _check_terms(question.terms if question is not None else None, message.data)
+    if question is not None and check is not None:
+        check(question, value)
     if question is not None and question.turn_id == session.running:
         session.answer_question(question, public, _told(message), _granted(question, message))
         # Of a permission more than yes or no counts.
@@ -464,8 +487,34 @@ def _answer(
         session.answer_question(question, public, None)
     elif component.type in CATALOG:
         session.mark(component.id, message.surface, "answered", public, None)
-    told = Particulars(thread=_thread_of(session, component, message.surface, question))
-    return new_turn(session, message, renderer, told)
+    thread, answers = _thread_of(session, component, message.surface, question), None
+    if question is not None:
+        answers = GivenAnswer(question.action_id, question.name, public)
+    told = Particulars(thread=thread, answers=answers)
+    return new_turn(session, message, renderer, told, value)
+
+
+def _decline(
+    session: Session,
+    component: Component,
+    message: Input,
+    renderer: RendererInfo,
+    question: Question | None,
+) -> list[Effect]:
+    """Close a question that somebody does not want to answer, and tell who asked."""
+    if question is not None and question.turn_id == session.running:
+        session.decline_question(question, _told(message))
+        resolve = ResolveQuestion(question.action_id, None, is_declined=True)
+        return [*acknowledge(message, question.turn_id), resolve]
+    _room(session)
+    answers: GivenAnswer | None = None
+    if question is not None:
+        session.decline_question(question, None)
+        answers = GivenAnswer(question.action_id, question.name, None, declined=True)
+    else:
+        session.mark(component.id, message.surface, "declined", None, None)
+    thread = _thread_of(session, component, message.surface, question)
+    return new_turn(session, message, renderer, Particulars(thread=thread, answers=answers))
 
 
 def _thread_of(
@@ -533,11 +582,25 @@ def _tab(session: Session, component: Component, message: Input) -> list[Effect]
 
 
 def new_turn(
-    session: Session, message: Input, renderer: RendererInfo, told: Particulars = NO_PARTICULARS
+    session: Session,
+    message: Input,
+    renderer: RendererInfo,
+    told: Particulars = NO_PARTICULARS,
+    answer: Json = None,
 ) -> list[Effect]:
-    """Begin a turn with an input that was checked, or queue it, and resume the queue."""
+    """Begin a turn with an input that was checked, or queue it, and resume the queue.
+
+    Args:
+        session: As in `receive`.
+        message: The input.
+        renderer: As in `receive`.
+        told: What is told of the turn besides.
+        answer: The answer that it brings, as it was given: the ledger may have less of it.
+    """
     _room(session)
     turn_id, submitted, ids = first_fact(session, message, renderer, told)
+    if told.answers is not None:
+        session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
     if session.running is not None and session.rules.policy == "interrupt":
         effects.append(StopTurn(session.running))
@@ -557,6 +620,8 @@ def first_fact(
         submitted["edits"] = told.edits
     if told.origin is not None:
         submitted["origin"] = told.origin
+    if told.answers is not None:
+        submitted["answers"] = msgspec.to_builtins(told.answers)
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
     session.threads.join(turn_id, told.thread)

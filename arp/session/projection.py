@@ -264,6 +264,8 @@ def _resolved(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMe
     told = payload.get("input")
     if payload.get("resumes"):
         out.append(_turn(at, "running", is_last=not told))
+    elif (ends := payload.get("ends")) is not None:
+        out.append(_turn(at, ends, is_last=not told))
     if told:
         out.append(_echo(at, told))
     return out

@@ -97,8 +97,9 @@ def seal(session: Session, reason: str) -> None:
 def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
     """Close the turn that a crash interrupted and go on with the queue.
 
-    Open questions stay open. That the session was made again from its log is a fact before all
-    others; where nothing is to be mended there is none.
+    Open questions stay open, and the turn reads as waiting while there is one. That the session was
+    made again from its log is a fact before all others; where nothing is to be mended there is
+    none.
 
     Args:
         session: As its log leaves it.
@@ -113,6 +114,8 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
     if fault is not None:
         return session.end_turn(session.running, "failed", fault)
     told = "the server stopped while this turn ran; it was closed as interrupted"
+    if session.asks(session.running):
+        told = "the server stopped while this turn waited for an answer; its question stays open"
     session.in_turn("runtime.warning", session.running, {"message": told})
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
     return session.end_turn(session.running, "failed", error, reason="interrupted")

@@ -8,7 +8,7 @@ answer) comes back as effects.
 What may happen to a turn now, `turn_states` says. Whatever a fact changes besides the screen, it
 changes in `follow`, both when it is recorded and when it is read from the log. A question stays
 open until it is answered, or its turn ends by itself; a turn that ended by a crash leaves its
-questions open.
+questions open, and reads as waiting until the last of them is closed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
 from arp.session.branches import Branches
 from arp.session.effects import Effect, RunTurn, StopTurn
-from arp.session.input_log import InputLog
+from arp.session.input_log import GivenAnswer, InputLog
 from arp.session.log import Log
 from arp.session.projection import At, commit_messages, stored
 from arp.session.recorded import (
@@ -93,6 +93,22 @@ class Question(Struct, frozen=True):
     turn_id: str
     terms: PermissionTerms | None = None
     """Of a permission."""
+    name: str = ""
+    """What the app calls it, to be called with its answer when its turn is gone."""
+    expires_at: str | None = None
+    """From when on no answer counts (RFC 3339)."""
+
+
+class QuestionTerms(Struct, frozen=True):
+    """What is recorded of a question besides its component."""
+
+    name: str = ""
+    """As in `Question`."""
+    expires_at: str | None = None
+    """As in `Question`; of a permission, `ToolUse` has it."""
+
+
+NO_TERMS = QuestionTerms()
 
 
 class ToolUse(Struct, frozen=True):
@@ -331,6 +347,8 @@ class Session:
                 self.settings.follow(type_name, turn_id, payload, sequence)
                 if turn_id is not None and "renderer" in payload:
                     seen.renderers[turn_id] = msgspec.convert(payload["renderer"], RendererInfo)
+                if turn_id is not None and "answers" in payload:
+                    seen.answers[turn_id] = msgspec.convert(payload["answers"], GivenAnswer)
             case "turn.completed" | "turn.failed" if turn_id is not None:
                 seen.forget_turn(turn_id)
             case "action.required" | "action.resolved" if turn_id is not None:
@@ -354,7 +372,15 @@ class Session:
                 self.settings.grants.add(msgspec.convert(payload["grant"], Grant))
         elif self.settings.shows(turn_id):
             component_id, surface = payload["component"]["id"], payload["surface"]
-            asked = Question(action_id, component_id, surface, turn_id, terms_of(payload))
+            asked = Question(
+                action_id,
+                component_id,
+                surface,
+                turn_id,
+                terms_of(payload),
+                payload.get("name", ""),
+                payload.get("expiresAt"),
+            )
             self.questions[surface, component_id] = asked
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
@@ -643,6 +669,8 @@ class Session:
         """End a turn, once; its open questions close, and its open tools fail.
 
         Both stay open in a turn that was interrupted: readers show such a tool as interrupted too.
+        With a question open it reads as waiting, until that is closed, and its error is not shown:
+        nothing failed that anybody has to do again.
 
         Args:
             turn_id: A turn that runs or is queued; another one is left as it is.
@@ -660,15 +688,17 @@ class Session:
             for question in [q for q in self.questions.values() if q.turn_id == turn_id]:
                 self.cancel_question(question)
             self._close_tools(turn_id)
-        if error is not None:
+        waits = reason == "interrupted" and self.asks(turn_id)
+        if error is not None and not waits:
             payload = error_payload(error)
             shown: JsonObject = {"error": payload.error, "code": payload.code}
             self.in_turn("runtime.error", turn_id, {**shown, "retryable": payload.retryable})
         type_name = "turn.completed" if status == "completed" else "turn.failed"
         ids = {"status_reason": reason or status} if status != "completed" else {}
-        ended: JsonObject = {"status": status, "usage": usage} if usage else {"status": status}
+        told = "waiting" if waits else status
+        ended: JsonObject = {"status": told, "usage": usage} if usage else {"status": told}
         was_queued = turn_id in self.queue
-        self.in_turn(type_name, turn_id, ended, status=status, **ids)
+        self.in_turn(type_name, turn_id, ended, status=told, **ids)
         self.evict()
         if was_queued:
             self.record_queue()
@@ -709,6 +739,7 @@ class Session:
         component: Component,
         surface: str = "main",
         about: ToolUse | None = None,
+        terms: QuestionTerms = NO_TERMS,
     ) -> Question:
         """Show a component that waits for an answer.
 
@@ -719,6 +750,7 @@ class Session:
             component: What asks.
             surface: Where.
             about: The use of a tool that waits for the answer.
+            terms: What is recorded of it besides.
 
         Raises:
             ArpError: The component is refused, or is a question of this turn that is still open;
@@ -742,6 +774,10 @@ class Session:
             self._resolved(before, {"decision": "expired"})
         action_id = f"{turn_id}.{component.id}.{self.log.sequence + 1}"
         payload = {"component": as_object(asked), "surface": surface}
+        if terms.name:
+            payload["name"] = terms.name
+        if terms.expires_at is not None:
+            payload["expiresAt"] = terms.expires_at
         ids = {"action_id": action_id}
         if about is not None:
             payload |= self._permission(turn_id, about)
@@ -784,6 +820,22 @@ class Session:
             input_of["grant"] = {"tool": grant.tool, "rule": grant.rule}
         self._resolved(question, {"decision": "answered", **input_of})
 
+    def decline_question(self, question: Question, told: JsonObject | None) -> None:
+        """Close a question for every renderer: somebody does not want to answer it.
+
+        Args:
+            question: An open one.
+            told: As in `answer_question`.
+        """
+        with suppress(ArpError):  # as in `cancel_question`
+            self.mark(question.component_id, question.surface, "declined", None, question.turn_id)
+        input_of: JsonObject = {"input": told} if told is not None else {}
+        self._resolved(question, {"decision": "declined", **input_of})
+
+    def asks(self, turn_id: str) -> bool:
+        """Return whether a question of a turn is open."""
+        return any(one.turn_id == turn_id for one in self.questions.values())
+
     def is_open(self, question: Question) -> bool:
         """Return whether a question still waits for its answer."""
         return self.questions.get((question.surface, question.component_id)) == question
@@ -800,10 +852,15 @@ class Session:
         self._resolved(question, {"decision": outcome})
 
     def _resolved(self, question: Question, payload: JsonObject) -> None:
-        payload["resumes"] = question.turn_id == self.running and not any(
-            one.turn_id == question.turn_id and one is not question
+        turn_id = question.turn_id
+        is_last = not any(
+            one.turn_id == turn_id and one.action_id != question.action_id
             for one in self.questions.values()
         )
+        payload["resumes"] = turn_id == self.running and is_last
+        if is_last and turn_id != self.running and self.status_of(turn_id) == "waiting":
+            is_done = payload["decision"] in ("answered", "declined")
+            payload["ends"] = "completed" if is_done else "cancelled"
         self.in_turn("action.resolved", question.turn_id, payload, action_id=question.action_id)
 
     def mark(

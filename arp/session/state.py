@@ -24,13 +24,13 @@ from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
 from arp.session.branches import Branches, KeptBranches
-from arp.session.input_log import InputLog
+from arp.session.input_log import GivenAnswer, InputLog
 from arp.session.session import Head, Question, Session
 from arp.session.session_settings import Grant, Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 10
+STATE_VERSION = 11
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]
@@ -89,6 +89,7 @@ class StoredSession(Struct, frozen=True):
     files: list[str]
     renderers: dict[str, RendererInfo]
     traceparents: dict[str, str]
+    answers: dict[str, GivenAnswer]
     title: str
     count: int
     named: int
@@ -125,6 +126,7 @@ def encode_state(session: Session) -> bytes:
         list(seen.files),
         seen.renderers,
         seen.traceparents,
+        seen.answers,
         session.settings.opening,
         screen.count,
         screen.named,
@@ -191,6 +193,7 @@ def _fill_seen(seen: InputLog, state: StoredSession) -> None:
     seen.update(state.inputs)
     seen.remember_files(state.files)
     seen.renderers, seen.traceparents = state.renderers, state.traceparents
+    seen.answers = state.answers
 
 
 def _fill_screen(screen: Window, state: StoredSession) -> None:

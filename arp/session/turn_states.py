@@ -11,8 +11,11 @@ A turn:
      └────────────────────┴─ completed, failed┴───────────────────────┘
 
 A turn is `OUT` before its first fact and when it is over. How it ended (completed, failed or
-cancelled) stands on the screen. A newer version of a turn, by an edit or because somebody asked
-again, is a turn of its own: the older one is over, and `branches` says which of them shows.
+cancelled) stands on the screen. One that was cut off while a question of it was open is over too,
+and nothing waits behind it: it ends by `turn.failed`, as interrupted, but reads as waiting until
+the `action.resolved` of its last question says how it reads from then on. A newer version of a
+turn, by an edit or because somebody asked again, is a turn of its own: the older one is over, and
+`branches` says which of them shows.
 
 The queue of a session is in one of four states:
 

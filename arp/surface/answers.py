@@ -27,7 +27,7 @@ from arp.protocol.json_value import Json, JsonObject, kind_of
 from arp.protocol.messages import InputType
 from arp.surface.form_fields import Offered, check_fields, said
 from arp.surface.question_text import HIDDEN
-from arp.surface.typed_answer import understand
+from arp.surface.typed_answer import DECLINE, understand
 
 __all__ = ["answer_value", "check_answer", "public_answer", "understand"]
 
@@ -44,6 +44,7 @@ MAX_DIGEST = 128
 _CLOSED = {
     "answered": "is already answered",
     "expired": "has expired and takes no more answers",
+    "declined": "was declined and takes no more answers",
     "cancelled": "was cancelled and takes no more answers",
 }
 
@@ -60,7 +61,8 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
     Returns:
         `{fields}` with every field by name (and `action` where the form names one), `{action,
         payload?}` of a confirm, `{selected}` without repeats (of a table the numbers of rows),
-        `{text}`, `{action, payload: {tab}}` of tabs.
+        `{text}`, `{action, payload: {tab}}` of tabs; `{action: decline}` of a question that lets
+        people decline.
 
     Raises:
         InvalidAnswer: Closed, of the wrong type, or a value that does not fit; the question stays
@@ -71,6 +73,8 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
     named = f'{component.type} "{component.id}"'
     if (state := component.props.get("state")) in _CLOSED:
         _refuse(f"{named} {_CLOSED[state]}", component.id)
+    if is_decline(component, input_type, data):
+        return {"action": DECLINE}
     asked = _asked(component, input_type)
     if asked is not None:
         return _CHECKS[asked.type](asked.props, data)
@@ -81,6 +85,19 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
         _refuse(f"{named} takes no input", component.id)
     wrong = f"{named} is answered by {spec.answered_by}, not {input_type:.40}"
     raise InvalidAnswer(wrong, detail=component.id)
+
+
+def is_decline(component: Component, input_type: str, data: JsonObject) -> bool:
+    """Return whether an input says that somebody does not want to answer, which they may.
+
+    Args:
+        component: The question.
+        input_type: Of the input.
+        data: Of the input; plain JSON.
+    """
+    may = component.props.get("can_decline") is True and component.type in CATALOG
+    may = may and asks(component.type, component.props)
+    return may and input_type == "action" and data.get("action") == DECLINE
 
 
 def as_asked(
@@ -97,7 +114,7 @@ def as_asked(
         data: Of the answer; plain JSON.
     """
     offered = _offered_to_action(component, input_type)
-    if offered is None:
+    if offered is None or is_decline(component, input_type, data):
         return input_type, data
     return "selection", {"selected": _chosen(offered, data)}
 

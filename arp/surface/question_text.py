@@ -34,7 +34,8 @@ def _form(props: JsonObject) -> str:
     form = msgspec.convert(props, FormProps)
     lines = [line for line in (form.title, form.description) if line]
     if form.state in (None, "open"):
-        return "\n".join([*lines, *map(_field, form.fields), _how_to_fill(form)])
+        how = _how_to_fill(form) + _or_decline(form)
+        return "\n".join([*lines, *map(_field, form.fields), how])
     if form.state == "answered" and isinstance(form.answer, dict):
         lines += [
             f"- {field.label or field.name}: {_given(field, form.answer[field.name])}"
@@ -102,7 +103,7 @@ def _confirm(props: JsonObject) -> str:
     yes = f"yes ({confirm.confirm_label})" if confirm.confirm_label else "yes"
     no = f"no ({confirm.deny_label})" if confirm.deny_label else "no"
     if confirm.state in (None, "open"):
-        return "\n".join([*lines, f"Reply {yes} or {no}."])
+        return "\n".join([*lines, f"Reply {yes} or {no}.{_or_decline(confirm)}"])
     if confirm.state == "answered" and isinstance(confirm.answer, bool):
         return "\n".join([*lines, f"Answered: {yes if confirm.answer else no}."])
     return "\n".join([*lines, _closed(confirm.state)])
@@ -124,7 +125,8 @@ def _choices(props: JsonObject) -> str:
         lines.append(line)
     if choices.state not in (None, "open"):
         return "\n".join([*lines, _closed(choices.state)])
-    return "\n".join([*lines, _how_to_choose(numbered, choices.multi_select)])
+    how = _how_to_choose(numbered, choices.multi_select) + _or_decline(choices)
+    return "\n".join([*lines, how])
 
 
 def _how_to_choose(numbered: bool, several: bool) -> str:
@@ -144,7 +146,8 @@ def _text_input(props: JsonObject) -> str:
         lines.append(f"Such as: {question.placeholder}")
     most = f" of at most {question.max_length} characters" if question.max_length else ""
     kind = "text" if question.multiline else "line of text"
-    return "\n".join([*lines, f"Reply with your answer, a {kind}{most}."])
+    how = f"Reply with your answer, a {kind}{most}.{_or_decline(question)}"
+    return "\n".join([*lines, how])
 
 
 def how_to_select(table: TableProps) -> str:
@@ -155,8 +158,8 @@ def how_to_select(table: TableProps) -> str:
     if table.state not in (None, "open"):
         return _closed(table.state)
     if table.selectable == "many":
-        return "Reply with numbers of rows, such as 1,3."
-    return "Reply with the number of a row."
+        return f"Reply with numbers of rows, such as 1,3.{_or_decline(table)}"
+    return f"Reply with the number of a row.{_or_decline(table)}"
 
 
 def _row_number(row: Json) -> str:
@@ -164,8 +167,20 @@ def _row_number(row: Json) -> str:
 
 
 def _closed(state: QuestionState | None) -> str:
-    words = {"answered": "Answered.", "expired": "Expired.", "cancelled": "Cancelled."}
+    words = {
+        "answered": "Answered.",
+        "declined": "Declined.",
+        "expired": "Expired.",
+        "cancelled": "Cancelled.",
+    }
     return words[state or "cancelled"]
+
+
+def _or_decline(
+    props: FormProps | ConfirmProps | ChoicesProps | TextInputProps | TableProps,
+) -> str:
+    """Return how to decline to answer, behind how to answer; empty where nobody may."""
+    return ' Reply "decline" to decline.' if props.can_decline else ""
 
 
 def _label(options: Sequence[str | FieldOption | Option], value: Json) -> str:

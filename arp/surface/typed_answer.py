@@ -40,6 +40,9 @@ NO = frozenset((
 # fmt: on
 """Short answers of several languages; a word that is yes in one and no in another is in neither."""
 
+DECLINE = "decline"
+"""Typed, and as an action: somebody does not want to answer a question that lets people decline."""
+
 MAX_SHORT = 1_000
 """Longest text that is looked at as yes, no or a list of choices, in characters."""
 
@@ -71,6 +74,9 @@ def understand(component: Component, text: str) -> tuple[str, JsonObject] | None
     """
     if component.props.get("state") not in (None, "open") or not text.strip():
         return None
+    declines = component.props.get("can_decline") is True and len(text) <= MAX_SHORT
+    if declines and text.strip(_ENDS).casefold() == DECLINE:
+        return "action", {"action": DECLINE}
     reader = _READERS.get(component.type)
     understood = reader(component.props, text) if reader is not None else None
     if understood is None and component.fallback is not None:

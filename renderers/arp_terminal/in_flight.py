@@ -65,7 +65,8 @@ class InFlight(Generic[T]):
         self._forget_confirmed(screen)
         answered = set(self._unconfirmed.values())
         turns = screen.turns.values()
-        return any(turn.status == "waiting" and turn.id not in answered for turn in turns)
+        waiting = {turn.id for turn in turns if turn.status == "waiting" and not turn.final}
+        return not waiting <= answered
 
     def is_idle(self, screen: Screen) -> bool:
         """Return whether everything that was sent is answered and no turn runs or is queued."""

@@ -156,4 +156,6 @@ def draw_end(turn: TurnScreen, options: Options) -> RenderableType | None:
         return indented(Text("■ Stopped" if options.unicode else "# Stopped", style=DIM), INDENT)
     if turn.status == "failed" and not turn.errors:
         return indented(Text("✗ Failed" if options.unicode else "! Failed", style=BAD), INDENT)
+    if turn.status == "waiting" and turn.final:  # it was cut off; the answer begins another turn
+        return indented(Text("? Waiting for your answer", style=DIM), INDENT)
     return None

@@ -11,7 +11,7 @@ from typing import Any
 from arp.access.principal import Principal
 from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
-from arp.hub.runner import Handler, HubApp
+from arp.hub.runner import AnswerHandler, Handler, HubApp
 from arp.hub.settings import HubSettings
 from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
@@ -29,6 +29,7 @@ from arp.store.store import SessionWrite
 from tests.waiting import becomes
 
 WAIT_S = 30.0
+NO_ANSWERS: Mapping[str, AnswerHandler] = {}
 AT = "2026-01-02T03:04:05.000000Z"
 ALL = list(VERSIONS)
 FEATURES = ["streaming", "input", "resume", "patch-append", "multi-surface"]
@@ -227,10 +228,11 @@ async def running(
     store: MemoryStore | None = None,
     settings: HubSettings | None = None,
     tools: ToolProvider | None = None,
+    answers: Mapping[str, AnswerHandler] = NO_ANSWERS,
     **more: Handler,
 ) -> AsyncIterator[Hub]:
     """Starts a hub over a store in memory, and ends it."""
-    hub = await started(agent, store=store, settings=settings, tools=tools, **more)
+    hub = await started(agent, store=store, settings=settings, tools=tools, answers=answers, **more)
     try:
         yield hub
     finally:
@@ -244,13 +246,14 @@ async def started(
     store: MemoryStore | None = None,
     settings: HubSettings | None = None,
     tools: ToolProvider | None = None,
+    answers: Mapping[str, AnswerHandler] = NO_ANSWERS,
     **more: Handler,
 ) -> Hub:
     """Starts a hub; the caller ends it."""
     kept = store if store is not None else MemoryStore()
     await kept.open()
     settings = settings or HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05)
-    app = HubApp({"agent": agent, **more}, tools=tools)
+    app = HubApp({"agent": agent, **more}, tools=tools, answer_handlers=answers)
     hub = Hub(kept, MemoryBlobs(), app, settings, now=lambda: AT)
     await hub.start()
     return hub

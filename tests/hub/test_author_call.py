@@ -11,7 +11,6 @@ import pytest
 
 from arp import Turn, ui
 from arp.hub.tool import ToolCall
-from arp.protocol.json_value import Json
 from arp.protocol.messages import FileRef
 from tests.hub.rig import Renderer, played, running
 from tests.waiting import becomes
@@ -71,7 +70,7 @@ async def test_answers_keep_their_types() -> None:
 
     async def agent(turn: Turn) -> None:
         assert_type(await turn.confirm("Sure?", id="q"), bool)
-        assert_type(await turn.ask(ui.confirm("Sure?", id="r")), Json)
+        assert_type(await turn.ask(ui.confirm("Sure?", id="r")), bool)
 
     await answered(agent, 2)
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from arp.ledger.tracing import read_traceparent, trace_of
@@ -23,8 +24,9 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn, StopTurn
+from arp.session.input_log import GivenAnswer
 from arp.session.inputs import MAX_QUEUE, receive, submit
-from arp.session.session import Session
+from arp.session.session import Question, QuestionTerms, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
@@ -693,9 +695,95 @@ def test_answer_after_a_crash_closes_the_question_and_begins_a_turn() -> None:
     assert session.questions == {}
     marked, resolved, submitted, _ = facts(session)
     assert (marked.type, resolved.type) == ("artifact.changed", "action.resolved")
-    assert resolved.payload == {"decision": "answered", "resumes": False}
+    assert resolved.payload == {"decision": "answered", "resumes": False, "ends": "completed"}
+    assert submitted.payload["answers"]["actionId"] == resolved.action_id
     hidden = submitted.payload["input"]["data"]["fields"]
     assert (hidden["n"], hidden["p"] != "x") == ("Ada", True)
+
+
+def test_answer_that_who_asked_cannot_take_leaves_the_question_open() -> None:
+    """What a component cannot check, whoever asked can: its refusal names the field."""
+    session = begun()
+    question = session.ask("t1", form())
+    facts(session)
+
+    def check(asked: Question, value: Any) -> None:
+        assert asked == question
+        if value["n"] == "Bob":
+            raise InvalidAnswer("fields.n: not Bob", detail="fields.n")
+
+    bob = Input(input_type="form_submit", data={"fields": {"n": "Bob"}}, source_component="q")
+    with pytest.raises(InvalidAnswer, match="not Bob"):
+        receive(session, bob, understand_draft, check=check)
+    assert (kinds(session), session.is_open(question)) == ([], True)
+    ada = Input(input_type="form_submit", data={"fields": {"n": "Ada"}}, source_component="q")
+    (resolve,) = receive(session, ada, understand_draft, check=check)
+    assert resolve == ResolveQuestion(question.action_id, {"n": "Ada", "p": None})
+
+
+# -- declining -------------------------------------------------------------------------------------
+
+DECLINE = {"action": "decline"}
+
+
+def text_input() -> Component:
+    return Component("q", "text-input", {"label": "Why?"})
+
+
+def declinable(component: Component) -> Component:
+    return msgspec.structs.replace(component, props={**component.props, "can_decline": True})
+
+
+@pytest.mark.parametrize("component", [form(), choices(), confirm(), text_input()])
+def test_question_may_be_declined_where_it_says_so(component: Component) -> None:
+    session = begun()
+    question = session.ask("t1", declinable(component))
+    facts(session)
+    told = send(session, "action", DECLINE, source_component="q", id="i2")
+    resolve = ResolveQuestion(question.action_id, None, is_declined=True)
+    assert told == [Acknowledge("i2", "t1"), resolve]
+    assert shows(session, "q")["state"] == "declined"
+    assert "answer" not in shows(session, "q")
+    marked, resolved = facts(session)
+    assert (marked.type, resolved.payload["decision"]) == ("artifact.changed", "declined")
+    assert session.status_of("t1") == "running"
+    error = refused(session, "action", DECLINE, source_component="q")
+    assert "was declined and takes no more answers" in error.message
+
+
+@pytest.mark.parametrize("component", [form(), choices(), confirm(), text_input()])
+def test_question_that_does_not_say_so_cannot_be_declined(component: Component) -> None:
+    session = begun()
+    question = session.ask("t1", component)
+    refused(session, "action", DECLINE, source_component="q")
+    assert session.is_open(question)
+
+
+def test_decline_that_names_no_question_is_of_the_newest_that_may_be_declined() -> None:
+    session = begun()
+    first = session.ask("t1", declinable(choices("a")))
+    session.ask("t1", choices("b"))
+    assert send(session, "action", DECLINE) == [
+        ResolveQuestion(first.action_id, None, is_declined=True)
+    ]
+
+
+def test_decline_after_a_crash_begins_a_turn_that_knows_it() -> None:
+    session = begun()
+    question = session.ask("t1", declinable(form()), terms=QuestionTerms("trip"))
+    session.end_turn("t1", "failed", reason="interrupted")
+    assert send(session, "action", DECLINE, source_component="q") == [RunTurn("t2")]
+    given = session.input_log.answer_of("t2")
+    assert given == GivenAnswer(question.action_id, "trip", None, declined=True)
+    assert session.status_of("t1") == "completed"
+
+
+def test_component_that_was_only_shown_may_be_declined_too() -> None:
+    session = begun()
+    session.commit("t1", "main", [RenderChange([declinable(choices())])])
+    session.end_turn("t1", "completed")
+    assert send(session, "action", DECLINE, source_component="q") == [RunTurn("t2")]
+    assert shows(session, "q")["state"] == "declined"
 
 
 def test_answer_that_would_begin_a_turn_needs_room_for_it() -> None:

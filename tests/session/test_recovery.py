@@ -17,7 +17,7 @@ from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn
 from arp.session.inputs import receive, submit
 from arp.session.log import ReadOnly
 from arp.session.recovery import Interrupted, messages_of, recover, seal
-from arp.session.session import Head, Question, Session
+from arp.session.session import Head, Question, QuestionTerms, Session
 from arp.surface.change import RenderChange
 from arp.surface.draft_answer import understand_draft
 from tests.restoring import restore
@@ -286,6 +286,84 @@ def test_questions_of_the_interrupted_turn_stay_open() -> None:
     assert session.questions == {("main", "q"): question}
     (shown,) = session.screen.output("t1")
     assert shown.props["state"] == "open"
+
+
+def test_turn_that_was_cut_off_while_it_waited_reads_as_waiting() -> None:
+    """Nothing failed that anybody has to do again: no error, and the queue goes on."""
+    one = talk()
+    one.session.ask("t1", confirm())
+    user(one.session, "two")
+    session = one.restored
+    assert recover(session) == [RunTurn("t2")]
+    _, warning, ended, *_ = written = facts(session)
+    assert warning.payload["message"].endswith("its question stays open")
+    assert (ended.type, ended.payload) == ("turn.failed", {"status": "waiting"})
+    assert (ended.status, ended.status_reason) == ("waiting", "interrupted")
+    shown = session.screen.turns["t1"]
+    assert (shown.status, shown.final, shown.errors) == ("waiting", True, [])
+    one.facts += written
+    assert again(one.facts).screen.canonical() == session.screen.canonical()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [("answered", "completed"), ("declined", "completed"), ("expired", "cancelled")],
+)
+def test_turn_that_waited_is_over_with_its_last_question(outcome: str, status: str) -> None:
+    one = talk()
+    first, last = one.session.ask("t1", confirm("a")), one.session.ask("t1", confirm("b"))
+    session = one.restored
+    recover(session)
+    session.cancel_question(first)
+    assert session.status_of("t1") == "waiting"
+    match outcome:
+        case "answered":
+            session.answer_question(last, True, None)
+        case "declined":
+            session.decline_question(last, None)
+        case _:
+            session.cancel_question(last, "expired")
+    assert session.status_of("t1") == status
+    one.facts += (written := facts(session))
+    ends = [fact.payload.get("ends") for fact in written if fact.type == "action.resolved"]
+    assert ends == [None, status]
+    assert again(one.facts).screen.canonical() == session.screen.canonical()
+
+
+def test_turn_that_waits_may_be_cancelled_though_nothing_runs() -> None:
+    one = talk()
+    one.session.ask("t1", confirm())
+    session = one.restored
+    recover(session)
+    stop = {"action": "arp.cancel", "payload": {"turn_id": "t1"}}
+    assert send(session, "action", stop, id="i2") == [Acknowledge("i2", "t1")]
+    assert (session.status_of("t1"), session.questions) == ("cancelled", {})
+
+
+def test_question_comes_back_with_its_name_and_its_deadline() -> None:
+    one = talk()
+    terms = QuestionTerms("trip", "2026-11-21T09:00:00Z")
+    question = one.session.ask("t1", confirm(), terms=terms)
+    assert (question.name, question.expires_at) == ("trip", "2026-11-21T09:00:00Z")
+    assert one.restored.questions == {("main", "q"): question}
+
+
+def test_answer_that_began_a_turn_comes_back_as_far_as_the_ledger_has_it() -> None:
+    one = talk()
+    question = one.session.ask("t1", form(), terms=QuestionTerms("login"))
+    session = one.restored
+    recover(session)
+    send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")
+    given = session.input_log.answer_of("t2")
+    assert given is not None
+    assert (given.action_id, given.name) == (question.action_id, "login")
+    assert given.value == {"n": "Ada", "p": "x"}
+    one.facts += facts(session)
+    known = again(one.facts).input_log.answer_of("t2")
+    assert known is not None
+    assert known.value == {"n": "Ada", "p": "••••"}
+    session.end_turn("t2", "completed")
+    assert session.input_log.answer_of("t2") is None
 
 
 def test_inputs_keep_their_times() -> None:

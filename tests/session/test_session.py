@@ -369,7 +369,7 @@ def test_question_of_an_earlier_turn_expires_when_its_id_is_asked_again() -> Non
     after = session.ask("t2", choices())
     _, resolved, required = facts(session)
     assert (resolved.type, resolved.action_id) == ("action.resolved", before.action_id)
-    assert resolved.payload == {"decision": "expired", "resumes": False}
+    assert resolved.payload == {"decision": "expired", "resumes": False, "ends": "cancelled"}
     assert required.action_id == after.action_id
     assert session.questions == {("main", "q"): after}
 
@@ -401,7 +401,7 @@ def test_answer_that_begins_a_turn_of_its_own_is_not_told_twice() -> None:
     facts(session)
     session.answer_question(question, True, None)
     _, resolved = facts(session)
-    assert resolved.payload == {"decision": "answered", "resumes": False}
+    assert resolved.payload == {"decision": "answered", "resumes": False, "ends": "completed"}
 
 
 def test_answer_that_does_not_fit_the_component_leaves_the_question_open() -> None:

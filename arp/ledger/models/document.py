@@ -194,8 +194,8 @@ def thread_status(state: State, thread: Thread, now: str | None) -> str:
     """Return where a thread stands.
 
     It runs or is blocked while a turn is active; else turns are queued; else what
-    `thread.updated` said since the last turn counts, or how that turn ended. A thread that never
-    had a turn is idle.
+    `thread.updated` said since the last turn counts, or how that turn ended: it is blocked if that
+    was cut off while it waited for an answer. A thread that never had a turn is idle.
     """
     turn = thread.turns.open.get(thread.active_turn_id or "")
     if turn is not None:
@@ -207,7 +207,8 @@ def thread_status(state: State, thread: Thread, now: str | None) -> str:
         return "queued"
     if thread.told_status is not None:
         return thread.told_status if thread.told_status in THREAD_STATUSES else "unknown"
-    return thread.last_outcome.status if thread.last_outcome is not None else "idle"
+    last = thread.last_outcome.status if thread.last_outcome is not None else "idle"
+    return "blocked" if last == "waiting" else last
 
 
 def _waits(state: State, thread: Thread, turn: TurnModel) -> bool:

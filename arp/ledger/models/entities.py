@@ -527,7 +527,8 @@ _incident: Final = _line(INCIDENTS)
 
 
 def _turn_failed(records: Records, fact: Fact) -> None:
-    if fact.status_reason != "cancelled":
+    waits = fact.payload.get("status") == "waiting"  # it was cut off; its question is open
+    if fact.status_reason != "cancelled" and not waits:
         _incident(records, fact)
 
 

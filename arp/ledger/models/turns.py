@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import added, brief, part, text, texts
@@ -35,7 +36,8 @@ class TurnModel(Record, rename="camel", omit_defaults=True, kw_only=True):
 
     turn_id: str
     status: str
-    """queued, running, cancelling, completed, failed or cancelled."""
+    """queued, running, cancelling, completed, failed or cancelled; waiting: it was cut off, and a
+    question of it is open."""
     status_reason: str | None = None
     input_type: str | None = None
     input: str | None = None
@@ -223,7 +225,21 @@ def _end_status(fact: Fact) -> str:
     """A cancel is `turn.failed` with `statusReason: "cancelled"` (ledger.md 2)."""
     if fact.type == "turn.completed":
         return "completed"
+    if fact.status_reason == "interrupted" and fact.payload.get("status") == "waiting":
+        return "waiting"
     return "cancelled" if fact.status_reason == "cancelled" else "failed"
+
+
+def _answered(threads: ThreadsModel, fact: Fact) -> None:
+    """Take how a turn reads that was cut off while it waited, when its last question is closed."""
+    turn, ends = threads.turn(fact), fact.payload.get("ends")
+    if turn is None or turn.status != "waiting" or ends not in ("completed", "cancelled"):
+        return
+    thread = threads.of(fact)
+    turn.status, turn.last_sequence = ends, fact.sequence
+    last = thread.last_outcome
+    if last is not None and last.turn_id == turn.turn_id:
+        thread.last_outcome = replace(last, status=ends)
 
 
 def _removed(threads: ThreadsModel, fact: Fact) -> None:
@@ -313,6 +329,7 @@ RULES: Final[dict[str, Rule]] = {
     "turn.started": _started,
     "turn.completed": _ended,
     "turn.failed": _ended,
+    "action.resolved": _answered,
     "run.status": _in_turn(_run_status),
     "history.rollback.completed": _removed,
     "model.requested": _in_turn(_model),

@@ -71,6 +71,20 @@ def test_after_a_crash_the_question_is_pending_under_the_same_id() -> None:
     assert (request["actionId"], request["turnEnded"]) == ("a1", True)
 
 
+def test_a_turn_that_was_cut_off_while_it_waited_is_no_failure() -> None:
+    """It waits until its question is closed; the thread is blocked, and there is no incident."""
+    story = asked()
+    ids = IN_TURN | {"status": "waiting", "status_reason": "interrupted"}
+    story.tell("turn.failed", ids, status="waiting")
+    assert (story.thread["status"], story.thread["turns"][0]["status"]) == ("blocked", "waiting")
+    assert story.thread["incidents"] == []
+    ended = {"decision": "answered", "resumes": False, "ends": "completed"}
+    story.in_turn("action.resolved", {"action_id": "a1"}, **ended)
+    assert (story.thread["status"], story.thread["turns"][0]["status"]) == ("completed",) * 2
+    story.in_turn("action.resolved", {"action_id": "a2"}, **(ended | {"ends": "cancelled"}))
+    assert story.thread["turns"][0]["status"] == "completed"
+
+
 def test_the_end_of_another_turn_says_nothing_about_a_question() -> None:
     story = asked()
     story.tell("turn.completed", IN_TURN | {"turn_id": "t0"}, status="completed")

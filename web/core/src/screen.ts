@@ -160,6 +160,11 @@ export class Screen {
     return this.#turns.get(id)?.status;
   }
 
+  /** Whether all of a turn's output has come. */
+  isFinal(id: string): boolean {
+    return this.#turns.get(id)?.final ?? false;
+  }
+
   /** What shows on a surface besides `main`. */
   surface(name: string): readonly Component[] {
     return this.#surfaces.get(name)?.output("") ?? NONE;

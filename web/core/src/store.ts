@@ -104,14 +104,17 @@ export class Store {
   }
 }
 
-/** The turn that runs or waits; queued turns, and those removed from the queue, follow it. */
+/**
+ * The turn that runs or waits; queued turns, and those removed from the queue, follow it. One that was
+ * cut off while it waited is over.
+ */
 export function activeTurn(screen: Screen): string | null {
   let found: string | null = null;
   const { turnIds } = screen;
   for (let at = turnIds.length - 1; at >= 0; at -= 1) {
     const id = turnIds[at] as string;
     const status = screen.status(id);
-    if (status === "running" || status === "waiting") found = id;
+    if ((status === "running" || status === "waiting") && !screen.isFinal(id)) found = id;
     else if (status !== "queued" && status !== "cancelled") break; // one taken out of the queue is in it
   }
   return found;

@@ -528,7 +528,9 @@ export interface TableProps {
   sortable?: boolean;
   /** How many rows the user can select. With `one` or `many` it is an input component. */
   selectable?: "many" | "none" | "one";
-  state?: "answered" | "cancelled" | "expired" | "open" | null;
+  /** Whether the user can decline to answer. */
+  can_decline?: boolean;
+  state?: "answered" | "cancelled" | "declined" | "expired" | "open" | null;
   answer?: Json;
 }
 
@@ -701,7 +703,9 @@ export interface FormProps {
   submit_label?: string | null;
   /** Sent as `action` with the answer. */
   submit_action?: string | null;
-  state?: "answered" | "cancelled" | "expired" | "open" | null;
+  /** Whether the user can decline to answer. */
+  can_decline?: boolean;
+  state?: "answered" | "cancelled" | "declined" | "expired" | "open" | null;
   answer?: Json;
 }
 
@@ -717,7 +721,9 @@ export interface ConfirmProps {
   deny_label?: string | null;
   /** Whether a yes deletes or overwrites something. */
   destructive?: boolean;
-  state?: "answered" | "cancelled" | "expired" | "open" | null;
+  /** Whether the user can decline to answer. */
+  can_decline?: boolean;
+  state?: "answered" | "cancelled" | "declined" | "expired" | "open" | null;
   answer?: Json;
 }
 
@@ -741,7 +747,9 @@ export interface ChoicesProps {
   style?: "buttons" | "cards" | "list";
   /** Whether the user can select several. */
   multi_select?: boolean;
-  state?: "answered" | "cancelled" | "expired" | "open" | null;
+  /** Whether the user can decline to answer. */
+  can_decline?: boolean;
+  state?: "answered" | "cancelled" | "declined" | "expired" | "open" | null;
   answer?: Json;
 }
 
@@ -757,7 +765,9 @@ export interface TextInputProps {
   multiline?: boolean;
   /** Text of the button. */
   submit_label?: string | null;
-  state?: "answered" | "cancelled" | "expired" | "open" | null;
+  /** Whether the user can decline to answer. */
+  can_decline?: boolean;
+  state?: "answered" | "cancelled" | "declined" | "expired" | "open" | null;
   answer?: Json;
 }
 

@@ -287,9 +287,10 @@ export class ArpMessage extends ArpElement {
     return html`<p class="arp-typing" aria-hidden="true"><span></span><span></span><span></span></p>`;
   }
 
-  /** How the turn ended, if not well. */
-  #ending({ status, errors }: TurnState): unknown {
+  /** How the turn ended, if not well; or that it was cut off, and its question is open. */
+  #ending({ status, errors, final }: TurnState): unknown {
     const { t } = this.context;
+    if (status === "waiting" && final) return html`<p class="arp-ending">${icon("question")} ${t("yourTurn")}</p>`;
     if (status === "cancelled") return html`<p class="arp-ending">${icon("stop")} ${t("stopped")}</p>`;
     if (status === "failed" && errors.length === 0) return html`<p class="arp-ending arp-bad">${icon("alert")} ${t("failed")}</p>`;
     return nothing;

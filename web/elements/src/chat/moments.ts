@@ -5,6 +5,8 @@ import type { ArpClient, TurnState, TurnStatus } from "@agent-rendering/core";
 export class Moments {
   readonly #seen = new Map<string, TurnStatus | null>();
   readonly #happened: (turn: TurnState) => void;
+  /** Turns that were cut off while they waited: their end was before the answer that closes them. */
+  readonly #left = new Set<string>();
   #isBefore = true;
 
   constructor(happened: (turn: TurnState) => void) {
@@ -13,6 +15,7 @@ export class Moments {
 
   clear(): void {
     this.#seen.clear();
+    this.#left.clear();
     this.#isBefore = true;
   }
 
@@ -27,8 +30,14 @@ export class Moments {
       const isOver = turn.status === "completed" || turn.status === "failed" || turn.status === "cancelled";
       const status = isOver && !turn.final ? (this.#seen.get(id) ?? "running") : turn.status;
       const before = this.#seen.get(id);
+      const wasLeft = this.#left.has(id);
+      if (status === "waiting" && turn.final) this.#left.add(id);
       if (this.#seen.has(id) && before === status) continue;
       this.#seen.set(id, status);
+      if (wasLeft) {
+        this.#left.delete(id);
+        continue;
+      }
       const isKnown = !this.#isBefore;
       if (isKnown || status === "running" || status === "waiting") this.#happened({ ...turn, status });
     }

@@ -1,0 +1,518 @@
+"""A form for what a JSON Schema describes, and its answer as the schema wants it.
+
+Theory of operation. Each scalar property becomes a field. The properties of an object inside stand
+beside the others, named with a dot (`address.city`); a list of offered values becomes one checkbox
+for each; a list of texts or numbers becomes a text with one value on each line. A schema that is no
+object becomes the one field `value`. `SchemaForm.read` goes the way back: it takes what the form
+was answered with, checks what fields cannot say (whole numbers, lengths of lists), and leaves out
+what nobody filled in, so that defaults apply.
+
+A pattern is not checked here, because one from outside can take forever: whoever wrote the schema
+checks it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, Literal, NoReturn, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from arp.protocol.components import Component, Field, FormProps
+from arp.protocol.errors import InvalidAnswer, LocalError
+from arp.protocol.json_value import Json, JsonObject
+
+MAX_FIELDS: Final = 100
+"""Of one form; a person fills in fewer."""
+
+MAX_DEPTH: Final = 4
+"""Of objects in objects."""
+
+MAX_REFERENCES: Final = 20
+"""That lead from one schema to the next."""
+
+LONG_TEXT: Final = 200
+"""Characters; a text that may be longer gets a field with several lines."""
+
+ONLY_FIELD: Final = "value"
+"""The field of a schema that is no object."""
+
+_NAME = re.compile(r"(?!__)[^\u0000-\u001f\u007f:;=]{1,128}")
+_FORBIDDEN: Final = frozenset(("constructor", "prototype"))
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+
+_WAYS: Final = ("anyOf", "oneOf", "allOf")
+
+_YES_OR_NO: Final = (("Yes", True), ("No", False))
+
+Offer: TypeAlias = tuple[str, Json]
+"""What a person reads, and what the schema wants for it."""
+
+Reading: TypeAlias = Literal[
+    "text", "number", "integer", "boolean", "choice", "lines", "numbers", "integers", "ticks"
+]
+"""How the value of a field becomes that of its property."""
+
+_LISTS: Final[dict[str, Reading]] = {
+    "string": "lines",
+    "number": "numbers",
+    "integer": "integers",
+}
+
+
+class NoForm(LocalError):
+    """There is no form for a schema; the message names the property and why."""
+
+
+class _Slot(Struct, frozen=True):
+    """One scalar or list of the schema."""
+
+    path: tuple[str, ...]
+    """Where its value stands in the answer; empty: it is the answer."""
+    name: str
+    """Of its field, or what those of its checkboxes begin with."""
+    reading: Reading
+    schema: JsonObject
+    is_required: bool
+    is_nullable: bool
+    offers: tuple[Offer, ...] = ()
+
+
+class SchemaForm(Struct, frozen=True):
+    """A form for what a JSON Schema describes; `form_of_schema` makes it."""
+
+    fields: tuple[Field, ...]
+    title: str | None = None
+    description: str | None = None
+    slots: tuple[_Slot, ...] = ()
+    constants: tuple[tuple[tuple[str, ...], Json], ...] = ()
+    """Properties that can have one value only: there is no field for them."""
+
+    def component(
+        self,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        submit_label: str | None = None,
+        id: str = "",
+    ) -> Component:
+        """Return the form as a component.
+
+        Args:
+            title: `None` = that of the schema.
+            description: `None` = that of the schema.
+            submit_label: As in `ui.form`.
+            id: As in `ui.form`.
+        """
+        told = FormProps(
+            self.fields,
+            self.title if title is None else title,
+            self.description if description is None else description,
+            submit_label,
+        )
+        props: JsonObject = msgspec.json.decode(msgspec.json.encode(told))
+        return Component(id, "form", props)
+
+    def field_of(self, path: Sequence[Json]) -> str | None:
+        """Return the name of the field for a place in the answer; `None` if there is none.
+
+        Args:
+            path: Names of properties, and numbers of items, from the outermost on. What is inside
+                of a field means the field.
+        """
+        place = tuple(map(str, path))
+        for slot in self.slots:
+            if slot.path == place[: len(slot.path)]:
+                return f"{slot.name}.1" if slot.reading == "ticks" else slot.name
+        return None
+
+    def read(self, answer: JsonObject) -> Json:
+        """Return an answer as the schema wants it.
+
+        Args:
+            answer: The fields of the form, as they passed its check.
+
+        Raises:
+            InvalidAnswer: A value does not fit the schema; `detail` names its field.
+        """
+        out: JsonObject = {}
+        for path, constant in self.constants:
+            _put(out, path, constant)
+        for slot in self.slots:
+            value = _read(slot, answer)
+            if value is None and not slot.path:
+                return None
+            if not slot.path:
+                return value
+            if value is not None or (slot.is_nullable and "default" not in slot.schema):
+                _put(out, slot.path, value)
+        return out
+
+
+def form_of_schema(
+    schema: Mapping[str, Json], values: Mapping[str, Json] | None = None
+) -> SchemaForm:
+    """Return the form for a JSON Schema.
+
+    Args:
+        schema: Its `$ref`s stay within it. `additionalProperties` and patterns are passed over.
+        values: What stands in the fields at first, as the schema would have it; `None`: its
+            defaults.
+
+    Raises:
+        NoForm: It has something that no field can stand for, or too much of it.
+    """
+    return _Builder(dict(schema), dict(values or {})).form()
+
+
+class _Builder:
+    """Goes through a schema once."""
+
+    def __init__(self, root: JsonObject, values: JsonObject) -> None:
+        self._root = root
+        self._values = values
+        self._fields: list[Field] = []
+        self._slots: list[_Slot] = []
+        self._constants: list[tuple[tuple[str, ...], Json]] = []
+
+    def form(self) -> SchemaForm:
+        schema, _ = self._resolved(self._root, ())
+        if "properties" in schema or schema.get("type") == "object":
+            self._object(schema, ())
+        else:
+            self._property(self._root, (), is_required=True)
+        if len(self._fields) > MAX_FIELDS:
+            raise NoForm(f"the form would have {len(self._fields)} fields; at most {MAX_FIELDS}")
+        return SchemaForm(
+            tuple(self._fields),
+            _text(schema.get("title")),
+            _text(schema.get("description")),
+            tuple(self._slots),
+            tuple(self._constants),
+        )
+
+    def _object(self, schema: JsonObject, path: tuple[str, ...], is_required: bool = True) -> None:
+        properties = schema.get("properties")
+        if not isinstance(properties, dict) or len(path) >= MAX_DEPTH:
+            raise _no_form(path, "an object of any shape, or one too deep")
+        required = schema.get("required")
+        needed = required if isinstance(required, list) else []
+        for name, inner in properties.items():
+            must = is_required and name in needed
+            self._property(inner, (*path, str(name)), is_required=must)
+
+    def _resolved(self, schema: Json, path: tuple[str, ...]) -> tuple[JsonObject, bool]:
+        """Return a schema behind its references, and whether it may be null."""
+        is_nullable = False
+        for _ in range(MAX_REFERENCES):
+            if not isinstance(schema, dict):
+                raise _no_form(path, "no schema")
+            own = {key: one for key, one in schema.items() if key not in _WAYS}
+            key = next((one for one in _WAYS if isinstance(schema.get(one), list)), None)
+            ways: list[Json] = schema[key] if key is not None else []
+            others = [one for one in ways if not _is_null(one)]
+            is_nullable = is_nullable or len(others) < len(ways)
+            if isinstance(reference := own.pop("$ref", None), str):
+                schema = {**self._at(reference, path), **own}
+            elif len(others) == 1 and isinstance(others[0], dict):
+                schema = {**others[0], **own}
+            else:
+                return self._told_apart({**own, key: others} if key else own, is_nullable)
+        raise _no_form(path, "references that lead in a circle")
+
+    def _told_apart(self, schema: JsonObject, is_nullable: bool) -> tuple[JsonObject, bool]:
+        """Return a schema whose type and values are not null, and whether null is one besides."""
+        types, values = schema.get("type"), schema.get("enum")
+        if isinstance(types, list):
+            rest = [one for one in types if one != "null"]
+            is_nullable = is_nullable or len(rest) < len(types)
+            schema = {**schema, "type": rest[0] if len(rest) == 1 else rest}
+        return schema, is_nullable or (isinstance(values, list) and None in values)
+
+    def _at(self, reference: str, path: tuple[str, ...]) -> JsonObject:
+        found: Json = self._root if reference.startswith("#") else None
+        for part in reference.removeprefix("#").split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if isinstance(found, dict) else None
+        if not isinstance(found, dict):
+            raise _no_form(path, f"a reference to {reference!r:.80}, which is not there")
+        return found
+
+    def _property(self, inner: Json, path: tuple[str, ...], *, is_required: bool) -> None:
+        schema, is_nullable = self._resolved(inner, path)
+        if "properties" in schema:
+            self._object(schema, path, is_required and not is_nullable)
+            return
+        if "const" in schema and "default" not in schema and is_required:
+            self._constants.append((path, schema["const"]))
+            return
+        name = ".".join(path) or ONLY_FIELD
+        if _NAME.fullmatch(name) is None or name in _FORBIDDEN:
+            raise _no_form(path, "a name that no field can have")
+        reading, offers = self._kind(schema, path, is_nullable)
+        slot = _Slot(path, name, reading, schema, is_required, is_nullable, offers)
+        self._slots.append(slot)
+        self._fields += _fields(slot, _given(self._values, path, schema.get("default")))
+
+    def _kind(
+        self, schema: JsonObject, path: tuple[str, ...], is_nullable: bool
+    ) -> tuple[Reading, tuple[Offer, ...]]:
+        if offers := _offers(schema):
+            return "choice", offers
+        match schema.get("type"):
+            case "boolean":
+                return ("choice", _YES_OR_NO) if is_nullable else ("boolean", ())
+            case "string":
+                return "text", ()
+            case "number":
+                return "number", ()
+            case "integer":
+                return "integer", ()
+            case "array":
+                items, _ = self._resolved(schema.get("items"), path)
+                if offers := _offers(items):
+                    return "ticks", offers
+                if reading := _LISTS.get(str(items.get("type"))):
+                    return reading, ()
+        raise _no_form(path, f"{_said(schema)}, for which there is no field")
+
+
+# -- fields ----------------------------------------------------------------------------------------
+
+
+def _fields(slot: _Slot, given: Json) -> Iterator[Field]:
+    label = _label(slot)
+    must = slot.is_required and not slot.is_nullable
+    if slot.reading == "ticks":
+        ticked = given if isinstance(given, list) else []
+        for number, (words, value) in enumerate(slot.offers, 1):
+            text = f"{label}: {words}"
+            yield Field(f"{slot.name}.{number}", text, "checkbox", value=value in ticked)
+        return
+    if slot.reading == "choice":
+        named = [words for words, value in slot.offers if value == given and given is not None]
+        options = tuple(dict.fromkeys(words for words, _ in slot.offers))
+        shown = named[0] if named else None
+        yield Field(slot.name, label, "select", value=shown, options=options, required=must)
+        return
+    if slot.reading == "boolean":
+        yield Field(slot.name, label, "checkbox", value=given is True)
+        return
+    if slot.reading in ("lines", "numbers", "integers"):
+        lines = given if isinstance(given, list) else []
+        shown = "\n".join(map(str, lines)) or None
+        hint = "one on each line"
+        needs_one = must and _count(slot.schema.get("minItems")) > 0
+        yield Field(slot.name, label, "textarea", shown, required=needs_one, placeholder=hint)
+        return
+    value = given if isinstance(given, str | int | float) else None
+    yield _scalar(slot, label, value, must)
+
+
+def _scalar(slot: _Slot, label: str, value: str | float | None, must: bool) -> Field:
+    schema = slot.schema
+    if slot.reading != "text":
+        bounds = {"min": _bound(slot, "minimum", 1), "max": _bound(slot, "maximum", -1)}
+        return _field(slot, label, "number", value, bounds, must)
+    kind = schema.get("format")
+    if kind == "date":
+        return _field(slot, label, "date", value, {}, must)
+    lengths = {"min_length": schema.get("minLength"), "max_length": schema.get("maxLength")}
+    known = {name: one for name, one in lengths.items() if type(one) is int and one >= 0}
+    # An empty field is no value at all, so a text that may be empty need not be filled in.
+    must = must and known.get("max_length") != 0
+    if kind == "email":
+        return _field(slot, label, "email", value, known, must)
+    if kind == "password" or schema.get("writeOnly") is True:
+        return _field(slot, label, "password", None, known, must)
+    is_long = known.get("max_length", 0) > LONG_TEXT
+    return _field(slot, label, "textarea" if is_long else "text", value, known, must)
+
+
+def _field(slot: _Slot, label: str, kind: str, value: Json, rules: JsonObject, must: bool) -> Field:
+    plain: JsonObject = {"name": slot.name, "label": label, "field_type": kind, "required": must}
+    validation = {name: one for name, one in rules.items() if one is not None}
+    if validation:
+        plain["validation"] = validation
+    if value is not None:
+        plain["value"] = value
+    if slot.schema.get("format") == "date-time":
+        plain["placeholder"] = "2026-01-31T18:30:00Z"
+    return msgspec.convert(plain, Field)
+
+
+def _label(slot: _Slot) -> str:
+    """Return what a person reads beside a field: its title, or name, and what it means."""
+    *outer, by_name = map(_spoken, slot.path) if slot.path else ("Answer",)
+    title, told = _text(slot.schema.get("title")), _text(slot.schema.get("description"))
+    # Pydantic and others make titles of the names themselves.
+    if title is None or title.casefold() == by_name.casefold():
+        label = told or title or by_name
+    else:
+        label = f"{title}: {told}" if told else title
+    return ": ".join([*outer, label])
+
+
+def _spoken(name: str) -> str:
+    """Return the name of a property as words."""
+    words = re.sub(r"[_\s]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)).strip()
+    return words[:1].upper() + words[1:] or name
+
+
+def _bound(slot: _Slot, name: str, step: int) -> int | float | None:
+    """Return a limit of a number: an exclusive one is stepped over where the number is whole."""
+    bound = _amount(slot.schema.get(name))
+    beyond = _amount(slot.schema.get(f"exclusive{name.capitalize()}"))
+    if beyond is not None and slot.reading == "integer":
+        return int(beyond) + step
+    return beyond if bound is None else bound
+
+
+def _offers(schema: JsonObject) -> tuple[Offer, ...]:
+    """Return the values that are offered, in order: of `enum`, or of several `const`."""
+    values = schema.get("enum")
+    if isinstance(values, list):
+        names = schema.get("enumNames")
+        known = names if isinstance(names, list) and len(names) == len(values) else values
+        pairs = zip(known, values, strict=True)
+        return tuple((_words(words), value) for words, value in pairs if value is not None)
+    ways = schema.get("oneOf", schema.get("anyOf"))
+    consts = [one for one in ways if isinstance(one, dict)] if isinstance(ways, list) else []
+    if consts and all("const" in one for one in consts):
+        return tuple((_words(one.get("title", one["const"])), one["const"]) for one in consts)
+    return ((_words(schema["const"]), schema["const"]),) if "const" in schema else ()
+
+
+def _words(value: Json) -> str:
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _given(values: JsonObject, path: tuple[str, ...], default: Json) -> Json:
+    found: Json = values if path else values.get(ONLY_FIELD)
+    for name in path:
+        if not isinstance(found, dict) or name not in found:
+            return default
+        found = found[name]
+    return default if found is None else found
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def _read(slot: _Slot, answer: JsonObject) -> Json:
+    if slot.reading == "ticks":
+        ticked = [
+            value
+            for number, (_, value) in enumerate(slot.offers, 1)
+            if answer.get(f"{slot.name}.{number}") is True
+        ]
+        if not ticked and not slot.is_required and "default" not in slot.schema:
+            return None
+        return _counted(slot, ticked, f"{slot.name}.1")
+    value = answer.get(slot.name)
+    if slot.reading == "boolean":
+        return value is True
+    if value is None:
+        is_list = slot.reading in ("lines", "numbers", "integers")
+        return _counted(slot, [], slot.name) if is_list and slot.is_required else None
+    match slot.reading:
+        case "choice":
+            return next(wanted for words, wanted in slot.offers if words == value)
+        case "text":
+            return _formed(slot, value)
+        case "number" | "integer":
+            return _number(slot, value)
+    lines = [line.strip() for line in value.splitlines() if line.strip()]
+    if slot.reading == "lines":
+        return _counted(slot, lines, slot.name)
+    return _counted(slot, [_parsed(slot, line) for line in lines], slot.name)
+
+
+def _formed(slot: _Slot, value: str) -> str:
+    match slot.schema.get("format"):
+        case "date-time":
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                _refuse(slot.name, "expected a date and time such as 2026-01-31T18:30:00Z")
+        case "uri" if _URI.fullmatch(value) is None:
+            _refuse(slot.name, "expected an address such as https://example.org")
+    return value
+
+
+def _number(slot: _Slot, value: float) -> int | float:
+    if slot.reading in ("integer", "integers"):
+        if not float(value).is_integer():
+            _refuse(slot.name, f"expected a whole number, got {value}")
+        value = int(value)
+    schema = slot.schema
+    least, most = _amount(schema.get("exclusiveMinimum")), _amount(schema.get("exclusiveMaximum"))
+    if least is not None and value <= least:
+        _refuse(slot.name, f"expected more than {least}, got {value}")
+    if most is not None and value >= most:
+        _refuse(slot.name, f"expected less than {most}, got {value}")
+    step = schema.get("multipleOf")
+    if type(step) is int and step > 0 and value % step != 0:
+        _refuse(slot.name, f"expected a multiple of {step}, got {value}")
+    return value
+
+
+def _parsed(slot: _Slot, line: str) -> int | float:
+    try:
+        value = float(line)
+        whole = int(value)
+    except (ValueError, OverflowError):
+        _refuse(slot.name, f'expected a number on each line, got "{line:.40}"')
+    if slot.reading == "integers" and whole != value:
+        _refuse(slot.name, f"expected whole numbers, got {line:.40}")
+    return whole if slot.reading == "integers" else value
+
+
+def _counted(slot: _Slot, values: list[Json], name: str) -> list[Json]:
+    least, most = _count(slot.schema.get("minItems")), slot.schema.get("maxItems")
+    if len(values) < least:
+        _refuse(name, f"expected at least {least}, got {len(values)}")
+    if type(most) is int and len(values) > most:
+        _refuse(name, f"expected at most {most}, got {len(values)}")
+    return values
+
+
+def _put(out: JsonObject, path: tuple[str, ...], value: Json) -> None:
+    for name in path[:-1]:
+        out = out.setdefault(name, {})
+    out[path[-1]] = value
+
+
+def _refuse(name: str, why: str) -> NoReturn:
+    where = f"fields.{name}"
+    raise InvalidAnswer(f"{where}: {why}", detail=where)
+
+
+def _no_form(path: tuple[str, ...], why: str) -> NoForm:
+    return NoForm(f"{'.'.join(path) or 'schema'}: {why}", detail=".".join(path) or None)
+
+
+def _said(schema: JsonObject) -> str:
+    kind = schema.get("type")
+    return f"type {kind!r:.40}" if kind is not None else "no type"
+
+
+def _is_null(schema: Json) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "null"
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _amount(value: Json) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _count(value: Json) -> int:
+    return value if type(value) is int and value > 0 else 0
