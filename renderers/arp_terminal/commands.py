@@ -16,6 +16,7 @@ COMMANDS = {
     "/help": "shows this",
     "/cancel": "stops what the agent is doing (as Ctrl-C does)",
     "/skip": "leaves the question open and lets you say something else",
+    "/decline": "declines to answer the question, where that is offered",
     "/answer": "asks the questions again that were skipped",
     "/back": "goes back to the field before, in a form",
     "/file": "sends files: /file PATH… [-- what to say with them]",

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from arp.client.events import Connected, Disconnected, Event, Skipped
 from arp.protocol.errors import ArpError
@@ -160,7 +161,13 @@ class Conversation:
     @property
     def prompt(self) -> Prompt:
         """Shown before the line that is typed next."""
-        return self._asking.dialogue.prompt if self._asking is not None else FREE
+        if self._asking is None:
+            return FREE
+        prompt = self._asking.dialogue.prompt
+        if not self._may_decline(self._asking):
+            return prompt
+        hint = f"{prompt.hint}, /decline" if prompt.hint else "/decline"
+        return replace(prompt, hint=hint)
 
     @property
     def question_id(self) -> str | None:
@@ -253,8 +260,8 @@ class Conversation:
         state = component.props.get("state") if component is not None else None
         if state == "answered":
             self.notes.append(Note("info", "Answered on another screen."))
-        elif state == "expired":
-            self.notes.append(Note("info", f"The question is over: {STATES['expired']}."))
+        elif state in ("declined", "expired"):
+            self.notes.append(Note("info", f"The question is over: {STATES[state]}."))
 
     # -- what the user does ----------------------------------------------------------------------
 
@@ -357,6 +364,8 @@ class Conversation:
                 self.ended = "new"
             case "/cancel":
                 await self.client.cancel()
+            case "/decline":
+                await self._decline()
             case "/skip" | "/answer":
                 self._skip(command.name == "/skip")
             case "/file":
@@ -367,6 +376,20 @@ class Conversation:
             case _:
                 return command
         return None
+
+    async def _decline(self) -> None:
+        asking = self._asking
+        if asking is None or not self._may_decline(asking):
+            self.notes.append(Note("bad", "There is no question that you can decline."))
+            return
+        self._in_flight.add(await self._send(asking.id, ActionReply("decline")), asking)
+        self._passed.add(asking.id)
+        self._asking = None
+        self._look_for_question()
+
+    @staticmethod
+    def _may_decline(asking: Asking) -> bool:
+        return asking.question.component.props.get("can_decline") is True
 
     def _skip(self, skip: bool) -> None:
         if skip and self._asking is not None:

@@ -15,7 +15,7 @@ from arp_terminal.options import Options
 from arp_terminal.palette import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, TITLE, WARN
 from arp_terminal.props import items, label, line, lines, objects, paragraph
 
-STATES = {"expired": "not answered in time", "cancelled": "withdrawn"}
+STATES = {"declined": "declined", "expired": "not answered in time", "cancelled": "withdrawn"}
 """Shown with a question that ended without an answer."""
 
 MAX_NAMED = 5

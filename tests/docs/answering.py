@@ -57,4 +57,5 @@ async def _answer(client: ArpClient, question: Component) -> None:
 
 def _given(field: dict[str, Json]) -> Json:
     options = field.get("options")
-    return options[0] if options else "Ada"
+    by_kind = {"date": "2026-05-01", "number": 2, "checkbox": True}
+    return options[0] if options else by_kind.get(field.get("field_type", "text"), "Ada")

@@ -45,7 +45,7 @@ def echo() -> App:
 
 def run(block: Block, **names: Any) -> dict[str, Any]:
     names = {"__name__": "docs", "App": App, "Turn": Turn, "ui": ui, **names}
-    exec(compile(block.code, str(block), "exec"), names)
+    exec(compile(block.code, str(block), "exec", dont_inherit=True), names)
     return names
 
 

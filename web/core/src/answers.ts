@@ -5,7 +5,7 @@ import type { Component, Input, Json, JsonObject } from "./generated/wire.js";
 
 export type InputType = Input["input_type"];
 
-export type QuestionState = "open" | "answered" | "expired" | "cancelled";
+export type QuestionState = "open" | "answered" | "declined" | "expired" | "cancelled";
 
 /** The state of a question; `null` for what is none. Only an open one can be answered. */
 export function questionState({ type, props }: Component): QuestionState | null {

@@ -218,6 +218,11 @@ export class ArpClient {
     return this.#answer(component, ...answerOfValue(component, value), options);
   }
 
+  /** Declines to answer a question that lets people do so (`can_decline`), unless an answer is on its way. */
+  decline(component: Component): string {
+    return this.#answer(component, "action", { action: "decline" }, {});
+  }
+
   /** Stops a turn: the one that runs, if none is named. A queued one is removed from the queue. */
   stop(turnId?: string): string {
     return this.#command("cancel", turnId);

@@ -48,6 +48,8 @@ export interface ArpContext {
   readonly depth: number;
   /** Answers a question once; see the core's `answerOfValue` for the value. Returns the input's id, if there is one. */
   answer(component: Component, value: Json, files?: readonly AnswerFile[]): string | void;
+  /** Declines to answer a component. Returns the input's id, if there is one. */
+  decline(component: Component): string | void;
   /** Sends an action of a component. */
   action(component: Component, name: string, payload?: unknown): void;
   /** Takes note of how a component shows. */
@@ -71,6 +73,7 @@ export function createContext(given: Partial<ArpContext> = {}): ArpContext {
     pictureFrame: null,
     depth: 0,
     answer: (component, value, files = []) => client?.answer(component, value, { files }),
+    decline: (component) => client?.decline(component),
     action: (component, name, payload) => void client?.sendAction(component.id, name, payload),
     present: ({ id }, how) => client?.presented(id, how),
     announce: () => undefined,

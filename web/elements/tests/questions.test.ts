@@ -47,10 +47,27 @@ test.each([
   expect(words(place.querySelector("[data-taken]"))).toBe(`Answered: ${shown}`);
 });
 
-test.each([["expired", "Expired"], ["cancelled", "Cancelled"]])("a question that is %s says so and is shut", async (state, shown) => {
+test.each([["declined", "Declined"], ["expired", "Expired"], ["cancelled", "Cancelled"]])("a question that is %s says so and is shut", async (state, shown) => {
   const place = await drawn(component("choices", { options: ["a"], state }), noting().context);
   expect(words(place.querySelector(".arp-standing"))).toBe(shown);
   expect(buttons(place)[0]?.disabled).toBe(true);
+});
+
+test.each(["form", "confirm", "choices", "text-input", "table"])("a %s that lets people decline is declined once, by a button of its own", async (type) => {
+  const props = { form: { fields: [{ name: "n" }] }, confirm: ASKED, choices: { options: ["a"] }, table: { headers: ["a"], rows: [[1]], selectable: "one" } }[type] ?? {};
+  const without = await drawn(component(type, props), noting().context);
+  expect(without.querySelector(".arp-decline")).toBeNull();
+  const declined: string[] = [];
+  const { context, answers, announced } = noting({ decline: ({ id }) => void declined.push(id) });
+  const asked = component(type, { ...props, can_decline: true });
+  const place = await drawn(asked, context);
+  const button = place.querySelector<HTMLButtonElement>(".arp-decline");
+  expect(words(button)).toBe("Decline");
+  button?.click();
+  button?.click();
+  await ready(place);
+  expect([declined, answers, announced]).toEqual([[asked.id], [], ["Answer sent"]]);
+  expect(place.querySelector(".arp-decline")).toBeNull();
 });
 
 test("in a recording a question is shut: anyone who looks on cannot answer what was asked then", async () => {

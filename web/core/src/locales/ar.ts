@@ -207,6 +207,8 @@ export const AR: Strings = {
   answered: "تمت الإجابة",
   answerSent: "أُرسلت الإجابة",
   answerQueued: "ستُرسل إجابتك عند عودة الاتصال.",
+  decline: "الامتناع عن الإجابة",
+  declined: "تم الامتناع عن الإجابة",
   expired: "انتهت المهلة",
   cancelled: "أُلغي",
   required: "مطلوب",

@@ -137,6 +137,8 @@ export const DE: Strings = {
   answered: "Beantwortet",
   answerSent: "Antwort gesendet",
   answerQueued: "Ihre Antwort wird gesendet, sobald die Verbindung wieder da ist.",
+  decline: "Ablehnen",
+  declined: "Abgelehnt",
   expired: "Abgelaufen",
   cancelled: "Abgebrochen",
   required: "Erforderlich",

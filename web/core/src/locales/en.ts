@@ -144,6 +144,8 @@ export const EN = {
   answered: "Answered",
   answerSent: "Answer sent",
   answerQueued: "Your answer will be sent when the connection is back.",
+  decline: "Decline",
+  declined: "Declined",
   expired: "Expired",
   cancelled: "Cancelled",
   required: "Required",

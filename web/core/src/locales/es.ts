@@ -137,6 +137,8 @@ export const ES: Strings = {
   answered: "Respondido",
   answerSent: "Respuesta enviada",
   answerQueued: "Su respuesta se enviará cuando vuelva la conexión.",
+  decline: "Rechazar",
+  declined: "Rechazado",
   expired: "Caducado",
   cancelled: "Cancelado",
   required: "Obligatorio",

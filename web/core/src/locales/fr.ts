@@ -137,6 +137,8 @@ export const FR: Strings = {
   answered: "Répondu",
   answerSent: "Réponse envoyée",
   answerQueued: "Votre réponse sera envoyée dès le retour de la connexion.",
+  decline: "Refuser",
+  declined: "Refusé",
   expired: "Expiré",
   cancelled: "Annulé",
   required: "Obligatoire",

@@ -137,6 +137,8 @@ export const JA: Strings = {
   answered: "回答済み",
   answerSent: "回答を送信しました",
   answerQueued: "接続が戻ると回答が送信されます。",
+  decline: "回答しない",
+  declined: "回答を辞退しました",
   expired: "期限切れ",
   cancelled: "取り消し済み",
   required: "必須",

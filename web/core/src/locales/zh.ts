@@ -137,6 +137,8 @@ export const ZH: Strings = {
   answered: "已回答",
   answerSent: "回答已发送",
   answerQueued: "连接恢复后将发送您的回答。",
+  decline: "拒绝回答",
+  declined: "已拒绝回答",
   expired: "已过期",
   cancelled: "已取消",
   required: "必填",

@@ -391,6 +391,10 @@ export class ArpChat extends ArpElement {
         if (id !== undefined && this.#active?.store.status.get().activeTurn === null) this.#asks(id);
         return id;
       },
+      decline: (component) => {
+        this.#emit("arp-action", { component, name: "decline", payload: null });
+        return this.#active?.decline(component);
+      },
       action: (component, name, payload) => void this.#active?.sendAction(component.id, name, payload),
       announce: (text) => this.#announcer.say(text),
     });

@@ -290,7 +290,7 @@ export class ArpMessage extends ArpElement {
   /** How the turn ended, if not well; or that it was cut off, and its question is open. */
   #ending({ status, errors, final }: TurnState): unknown {
     const { t } = this.context;
-    if (status === "waiting" && final) return html`<p class="arp-ending">${icon("question")} ${t("yourTurn")}</p>`;
+    if (status === "waiting" && final) return html`<p class="arp-ending">${t("yourTurn")}</p>`;
     if (status === "cancelled") return html`<p class="arp-ending">${icon("stop")} ${t("stopped")}</p>`;
     if (status === "failed" && errors.length === 0) return html`<p class="arp-ending arp-bad">${icon("alert")} ${t("failed")}</p>`;
     return nothing;

@@ -3,7 +3,7 @@
  * once, and after a reload.
  */
 
-import { questionState, type Json, type Outgoing } from "@agent-rendering/core";
+import { questionState, type Component, type Json, type Outgoing } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
 import type { AnswerFile } from "../context.js";
 import { ComponentElement } from "../element.js";
@@ -72,14 +72,23 @@ export abstract class QuestionElement extends ComponentElement {
 
   /** Answers, once. */
   protected reply(value: Json, files: readonly AnswerFile[] = []): void {
+    this.#send("answer", value, (component) => this.context.answer(component, value, files));
+  }
+
+  /** Declines to answer, once. */
+  #decline(): void {
+    this.#send("decline", null, (component) => this.context.decline(component));
+  }
+
+  #send(name: "answer" | "decline", value: Json, send: (component: Component) => string | void): void {
     const { component, context, pending } = this;
     if (!this.open || component === null) return;
     if (pending !== null) context.client?.discard(pending.id);
     this.sent = { value, id: null };
-    const id = context.answer(component, value, files) ?? null;
+    const id = send(component) ?? null;
     this.sent = { value, id };
     context.announce(this.t(this.#isOffline() ? "answerQueued" : "answerSent"));
-    this.dispatchEvent(new CustomEvent("arp-action", { bubbles: true, composed: true, detail: { component, name: "answer", payload: value } }));
+    this.dispatchEvent(new CustomEvent("arp-action", { bubbles: true, composed: true, detail: { component, name, payload: value } }));
     void this.updateComplete.then(() => this.#keepFocus());
   }
 
@@ -99,23 +108,30 @@ export abstract class QuestionElement extends ComponentElement {
     const { t, component, pending } = this;
     const state = component && questionState(component);
     if (state === "answered") return note("check", t("answered"));
-    if (state === "expired" || state === "cancelled") return note("cross", t(state));
+    if (state === "declined" || state === "expired" || state === "cancelled") return note("cross", t(state));
     if (pending?.phase === "refused") return html`<p class="arp-note arp-error" role="alert">${icon("error")}<span>${pending.error ? wrong(pending.error, t, (text) => t("notSent", { error: text })) : nothing}</span></p>`;
     if (pending === null && this.sent === null) return nothing;
     const late = pending?.phase === "sent" ? html`<arp-late>· ${t("notDelivered")}</arp-late>` : nothing;
     return note("check", t(this.#isOffline() ? "answerQueued" : "answerSent"), late);
   }
 
+  /** The button of who does not want to answer, where that is possible. */
+  protected declining(): TemplateResult | typeof nothing {
+    if (this.component?.props.can_decline !== true || !this.open) return nothing;
+    return html`<button type="button" class="arp-button arp-soft arp-decline" @click=${() => this.#decline()}>${this.t("decline")}</button>`;
+  }
+
   /** The frame of a question: title, text, controls, standing. */
   protected frame(title: Json | undefined, message: Json | undefined, controls: unknown, kind: string): TemplateResult {
     const heading = text(title);
+    const decline = this.declining();
     return html`<section
       class="arp-card arp-question" data-kind=${kind} data-state=${(this.component && questionState(this.component)) ?? "open"} role="group" tabindex="-1"
       aria-labelledby=${heading ? this.titleId : nothing} aria-label=${heading ? nothing : this.t("choice")}
     >
       ${heading ? html`<h3 class="arp-title" id=${this.titleId} dir="auto">${heading}</h3>` : nothing}
       ${text(message) ? html`<p class="arp-plain arp-question-text" dir="auto">${text(message)}</p>` : nothing}
-      ${controls}${this.standing()}
+      ${controls}${decline === nothing ? nothing : html`<div class="arp-actions">${decline}</div>`}${this.standing()}
     </section>`;
   }
 }

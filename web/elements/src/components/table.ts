@@ -191,6 +191,7 @@ export class ArpTable extends QuestionElement {
     const rows = [...picked].sort((one, other) => one - other);
     return html`<div class="arp-actions">
       ${open || this.sent !== null ? html`<button type="button" class="arp-button" ?disabled=${!open || rows.length === 0} @click=${() => this.reply(this.component?.props.selectable === "one" ? (rows[0] as number) : rows)}>${t("submit")}</button>` : nothing}
+      ${this.declining()}
       <span class="arp-note" role="status">${open && rows.length > 0 ? t("chosen", { count: rows.length }) : nothing}</span>
       ${this.standing()}
     </div>`;
