@@ -54,6 +54,7 @@ test.each([["declined", "Declined"], ["expired", "Expired"], ["cancelled", "Canc
 });
 
 test.each(["form", "confirm", "choices", "text-input", "table"])("a %s that lets people decline is declined once, by a button of its own", async (type) => {
+  await loadComponents();
   const props = { form: { fields: [{ name: "n" }] }, confirm: ASKED, choices: { options: ["a"] }, table: { headers: ["a"], rows: [[1]], selectable: "one" } }[type] ?? {};
   const without = await drawn(component(type, props), noting().context);
   expect(without.querySelector(".arp-decline")).toBeNull();
