@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
+<<<<<<< HEAD
     from arp.hub.turn import Turn
     from arp.record.recorder import Recorder
+=======
+>>>>>>> d6ed032 (Questions over restarts: tests with a server that is killed, and on the page)
     from arp.runtime.agent import RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest
@@ -30,10 +33,7 @@ if TYPE_CHECKING:
 
 Decorator: TypeAlias = "Callable[[Handler], Handler]"
 
-T = TypeVar("T")
-A_contra = TypeVar("A_contra", contravariant=True)
-
-AnswerFunction: TypeAlias = "Callable[[Turn, A_contra], Coroutine[Any, Any, None]]"
+AnswerFunction = TypeVar("AnswerFunction", bound="Callable[..., Coroutine[Any, Any, None]]")
 """What takes an answer: `async def booked(turn: Turn, trip: Trip) -> None`."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
@@ -209,15 +209,9 @@ class App:
 
         return add
 
-    @overload
-    def on_answer(self, name: str, /) -> Callable[[AnswerFunction[Json]], AnswerFunction[Json]]: ...
-
-    @overload
     def on_answer(
-        self, name: str, kind: type[T], /
-    ) -> Callable[[AnswerFunction[T]], AnswerFunction[T]]: ...
-
-    def on_answer(self, name: str, kind: type[Any] | None = None, /) -> Any:
+        self, name: str, kind: type[Any] | None = None, /
+    ) -> Callable[[AnswerFunction], AnswerFunction]:
         """Register what takes the answer to a question when the process that asked is gone.
 
             @app.on_answer("trip", Trip)
@@ -246,7 +240,7 @@ class App:
             raise ValueError(f"on_answer {name!r:.60}: {told}")
         wanted = None if kind is None else AnswerType(kind)
 
-        def add(handler: Any) -> Any:
+        def add(handler: AnswerFunction) -> AnswerFunction:
             _check_handler(name, handler, ("turn", "answer"))
             self._answer_handlers[name] = AnswerHandler(handler, wanted)
             return handler

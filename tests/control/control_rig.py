@@ -58,7 +58,9 @@ async def controlled(
     **more: Handler,
 ) -> AsyncIterator[Control]:
     """Yield the control plane of a hub in memory, for an anonymous principal."""
-    async with running(agent, store=store, settings=settings, tools=None, **more) as hub:
+    async with running(
+        agent, store=store, settings=settings, tools=None, answers={}, **more
+    ) as hub:
         yield Control(Plane(hub, ["agent", *more]), Principal())
 
 

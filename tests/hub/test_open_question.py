@@ -54,6 +54,11 @@ def shown(renderer: Renderer, name: str, turn: str = "t1") -> Any:
     return component.props
 
 
+def status_of(renderer: Renderer, turn: str = "t1") -> str | None:
+    """Return the status of a turn as a renderer shows it."""
+    return renderer.screen.turns[turn].status
+
+
 async def asked(renderer: Renderer, count: int = 1) -> Renderer:
     """Waits until a renderer has been told of so many questions."""
     await renderer.box.until(
@@ -420,10 +425,10 @@ async def test_turn_whose_question_is_open_reads_as_waiting_after_a_restart() ->
         assert shown(renderer, "q")["state"] == "open"
         await renderer.say("something else")
         assert await renderer.ended("t2") == "completed"
-        assert renderer.screen.turns["t1"].status == "waiting"
+        assert status_of(renderer) == "waiting"
         await renderer.send("action", YES, source_component="q")
         assert await renderer.ended("t3") == "completed"
-        assert renderer.screen.turns["t1"].status == "completed"
+        assert status_of(renderer) == "completed"
         late = await Renderer(hub).join()
         assert late.screen.canonical() == renderer.screen.canonical()
     assert renderer.screen.text("t3") == "got {'action': 'confirm'}"

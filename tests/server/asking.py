@@ -1,16 +1,13 @@
-"""An app for tests of restarts: it asks, and takes answers when the process that asked is gone.
-
-Run as `python -m tests.server.asking LEDGER`; it prints its port.
-"""
+"""An app for tests of restarts: it asks, and takes answers when the process that asked is gone."""
 
 from __future__ import annotations
 
-import sys
 from datetime import date
 
 import msgspec
 
-from arp import DECLINED, App, Turn, ui
+from arp import DECLINED, App, Turn
+from arp.hub.open_question import Declined
 
 
 class Trip(msgspec.Struct):
@@ -20,27 +17,35 @@ class Trip(msgspec.Struct):
     start: date
     seats: int = 1
 
+    def __post_init__(self) -> None:
+        """Refuse a place where nobody goes."""
+        if self.to == "Atlantis":
+            raise ValueError("nobody goes there")
 
-app = App("Asking", ledger=sys.argv[1] if len(sys.argv) > 1 else "memory:")
+
+app = App("Asking")
 
 
 @app.agent
 async def asks(turn: Turn) -> None:
-    """Asks what it is told to ask."""
+    """Asks for a trip, or whatever else it is told to ask."""
     await turn.say("Asking. ")
     match turn.text:
         case "trip":
-            await booked(turn, await turn.ask(Trip, title="Your trip", name="trip", id="q"))
-        case "both":
-            await turn.say(str(await turn.ask(ui.text_input("Why?", id="q"), can_decline=True)))
-        case "sure" | "":
-            await turn.say(f"sure: {await turn.confirm('Sure?', id='q')}")
-        case other:
-            await turn.say(f"You said {other}.")
+            trip = await turn.ask(Trip, title="Your trip", name="trip", can_decline=True)
+            await booked(turn, trip)
+        case "soon":
+            await turn.confirm("Sure?", timeout_s=0.5, id="soon")
+        case "sure":
+            await turn.say(f"Sure: {await turn.confirm('Sure?', id='sure')}.")
+        case _:
+            await turn.say(f"A new turn: {turn.input.data}.")
 
 
 @app.on_answer("trip", Trip)
-async def booked(turn: Turn, trip: Trip) -> None:
+async def booked(turn: Turn, trip: Trip | Declined) -> None:
     """Books a trip."""
-    told = "no trip" if trip is DECLINED else f"{trip.seats} to {trip.to} on {trip.start}"  # type: ignore[comparison-overlap]  # it is, where somebody declined
-    await turn.say(f"Booked: {told}.")
+    if trip is DECLINED:
+        await turn.say("No trip.")
+    else:
+        await turn.say(f"Booked: {trip.seats} to {trip.to} on {trip.start}.")
