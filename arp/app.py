@@ -21,11 +21,7 @@ if TYPE_CHECKING:
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
-<<<<<<< HEAD
-    from arp.hub.turn import Turn
     from arp.record.recorder import Recorder
-=======
->>>>>>> d6ed032 (Questions over restarts: tests with a server that is killed, and on the page)
     from arp.runtime.agent import RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest
