@@ -29,7 +29,7 @@ from arp.protocol.messages import Command, CommandChoice
 
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect
-    from arp.hub.open_question import DECLINED, QuestionExpired
+    from arp.hub.question_outcome import DECLINED, QuestionExpired
     from arp.hub.tool import ToolFailed, ToolProvider, ToolSpec
     from arp.hub.turn import Turn
 
@@ -63,8 +63,8 @@ __version__ = "0.1.0"
 _LATER: Final = {
     "ArpClient": "arp.client.client",
     "connect": "arp.client.client",
-    "DECLINED": "arp.hub.open_question",
-    "QuestionExpired": "arp.hub.open_question",
+    "DECLINED": "arp.hub.question_outcome",
+    "QuestionExpired": "arp.hub.question_outcome",
     "ToolFailed": "arp.hub.tool",
     "ToolProvider": "arp.hub.tool",
     "ToolSpec": "arp.hub.tool",

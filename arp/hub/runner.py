@@ -16,7 +16,7 @@ from msgspec import Struct
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch, is_authors
-from arp.hub.open_question import DECLINED, QuestionOutcome
+from arp.hub.question_outcome import DECLINED, QuestionOutcome
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task

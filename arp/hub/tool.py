@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.hub.author_call import must_await
-from arp.hub.open_question import expiry, rfc3339
+from arp.hub.question_outcome import expiry, rfc3339
 from arp.hub.turn_host import Asking, TurnHost
 from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed

@@ -20,7 +20,8 @@ from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
 from arp.hub.author_call import must_await
-from arp.hub.open_question import Declined, OpenQuestion, expiry
+from arp.hub.open_question import OpenQuestion
+from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
 from arp.protocol.blob_path import blob_path

@@ -25,7 +25,7 @@ from msgspec import Struct
 from arp.access.principal import User
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession, QuestionDeadline
-from arp.hub.open_question import QuestionOutcome, rfc3339
+from arp.hub.question_outcome import QuestionOutcome, rfc3339
 from arp.hub.spans import Spans
 from arp.protocol.catalog import put_children, take_children
 from arp.protocol.components import Component, as_object

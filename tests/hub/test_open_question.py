@@ -12,7 +12,8 @@ import pydantic
 import pytest
 
 from arp import DECLINED, QuestionExpired, Turn, ui
-from arp.hub.open_question import MAX_TIMEOUT_S, Declined, OpenQuestion, QuestionWithdrawn
+from arp.hub.open_question import OpenQuestion
+from arp.hub.question_outcome import MAX_TIMEOUT_S, Declined, QuestionWithdrawn
 from arp.hub.runner import AnswerHandler
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent, SurfaceDestroyed

@@ -7,7 +7,7 @@ from datetime import date
 import msgspec
 
 from arp import DECLINED, App, Turn
-from arp.hub.open_question import Declined
+from arp.hub.question_outcome import Declined
 
 
 class Trip(msgspec.Struct):

@@ -453,6 +453,39 @@ async def test_an_end_that_was_not_heard_leaves_the_conversation_busy() -> None:
     assert talk.conversation.question_id == "next"
 
 
+async def test_a_question_is_declined_where_it_offers_that() -> None:
+    talk = Talk()
+    talk.turn("running")
+    talk.show(Component("q", "text-input", {"label": "Why?", "can_decline": True}))
+    assert talk.conversation.prompt.hint.endswith("/decline")
+    await talk.conversation.enter("/decline")
+    assert talk.sent[-1] == ("action", {"action": "decline"}, "q")
+    assert talk.conversation.question_id is None
+
+
+async def test_a_question_that_does_not_offer_it_cannot_be_declined() -> None:
+    talk = Talk()
+    talk.turn("running")
+    talk.show(Component("q", "text-input", {"label": "Why?"}))
+    assert "/decline" not in talk.conversation.prompt.hint
+    await talk.conversation.enter("/decline")
+    assert talk.conversation.question_id == "q"
+    assert talk.notes() == ["There is no question that you can decline."]
+
+
+async def test_a_turn_that_was_cut_off_while_it_waited_is_not_awaited() -> None:
+    """Its question is asked as one that nobody waits for; the agent is idle."""
+    talk = Talk()
+    talk.turn("running")
+    talk.show(Component("q", "choices", {"options": ["a"]}))
+    talk.turn("waiting")
+    talk.end("waiting")
+    assert not talk.conversation.is_awaited
+    assert talk.conversation.running is None
+    assert talk.conversation.question_id == "q"
+    assert talk.conversation.prompt.offered
+
+
 async def test_an_answer_that_was_taken_is_not_awaited_before_the_screen_knows_of_it() -> None:
     """Over server-sent events the acknowledgement may overtake what comes of the answer."""
     talk = Talk()
