@@ -67,7 +67,7 @@ class NoForm(LocalError):
     """There is no form for a schema; the message names the property and why."""
 
 
-class _Slot(Struct, frozen=True):
+class _FormSlot(Struct, frozen=True):
     """One scalar or list of the schema."""
 
     path: tuple[str, ...]
@@ -87,7 +87,7 @@ class SchemaForm(Struct, frozen=True):
     fields: tuple[Field, ...]
     title: str | None = None
     description: str | None = None
-    slots: tuple[_Slot, ...] = ()
+    slots: tuple[_FormSlot, ...] = ()
     constants: tuple[tuple[tuple[str, ...], Json], ...] = ()
     """Properties that can have one value only: there is no field for them."""
 
@@ -175,7 +175,7 @@ class _Builder:
         self._root = root
         self._values = values
         self._fields: list[Field] = []
-        self._slots: list[_Slot] = []
+        self._slots: list[_FormSlot] = []
         self._constants: list[tuple[tuple[str, ...], Json]] = []
 
     def form(self) -> SchemaForm:
@@ -253,7 +253,7 @@ class _Builder:
         if _NAME.fullmatch(name) is None or name in _FORBIDDEN:
             raise _no_form(path, "a name that no field can have")
         reading, offers = self._kind(schema, path, is_nullable)
-        slot = _Slot(path, name, reading, schema, is_required, is_nullable, offers)
+        slot = _FormSlot(path, name, reading, schema, is_required, is_nullable, offers)
         self._slots.append(slot)
         self._fields += _fields(slot, _given(self._values, path, schema.get("default")))
 
@@ -277,13 +277,15 @@ class _Builder:
                     return "ticks", offers
                 if reading := _LISTS.get(str(items.get("type"))):
                     return reading, ()
+            case _:
+                pass
         raise _no_form(path, f"{_said(schema)}, for which there is no field")
 
 
 # -- fields ----------------------------------------------------------------------------------------
 
 
-def _fields(slot: _Slot, given: Json) -> Iterator[Field]:
+def _fields(slot: _FormSlot, given: Json) -> Iterator[Field]:
     label = _label(slot)
     must = slot.is_required and not slot.is_nullable
     if slot.reading == "ticks":
@@ -312,7 +314,7 @@ def _fields(slot: _Slot, given: Json) -> Iterator[Field]:
     yield _scalar(slot, label, value, must)
 
 
-def _scalar(slot: _Slot, label: str, value: str | float | None, must: bool) -> Field:
+def _scalar(slot: _FormSlot, label: str, value: str | float | None, must: bool) -> Field:
     schema = slot.schema
     if slot.reading != "text":
         bounds = {"min": _bound(slot, "minimum", 1), "max": _bound(slot, "maximum", -1)}
@@ -332,7 +334,9 @@ def _scalar(slot: _Slot, label: str, value: str | float | None, must: bool) -> F
     return _field(slot, label, "textarea" if is_long else "text", value, known, must)
 
 
-def _field(slot: _Slot, label: str, kind: str, value: Json, rules: JsonObject, must: bool) -> Field:
+def _field(
+    slot: _FormSlot, label: str, kind: str, value: Json, rules: JsonObject, must: bool
+) -> Field:
     plain: JsonObject = {"name": slot.name, "label": label, "field_type": kind, "required": must}
     validation = {name: one for name, one in rules.items() if one is not None}
     if validation:
@@ -344,7 +348,7 @@ def _field(slot: _Slot, label: str, kind: str, value: Json, rules: JsonObject, m
     return msgspec.convert(plain, Field)
 
 
-def _label(slot: _Slot) -> str:
+def _label(slot: _FormSlot) -> str:
     """Return what a person reads beside a field: its title, or name, and what it means."""
     *outer, by_name = map(_spoken, slot.path) if slot.path else ("Answer",)
     title, told = _text(slot.schema.get("title")), _text(slot.schema.get("description"))
@@ -362,7 +366,7 @@ def _spoken(name: str) -> str:
     return words[:1].upper() + words[1:] or name
 
 
-def _bound(slot: _Slot, name: str, step: int) -> int | float | None:
+def _bound(slot: _FormSlot, name: str, step: int) -> int | float | None:
     """Return a limit of a number: an exclusive one is stepped over where the number is whole."""
     bound = _amount(slot.schema.get(name))
     beyond = _amount(slot.schema.get(f"exclusive{name.capitalize()}"))
@@ -404,7 +408,7 @@ def _given(values: JsonObject, path: tuple[str, ...], default: Json) -> Json:
 # -- answers ---------------------------------------------------------------------------------------
 
 
-def _read(slot: _Slot, answer: JsonObject) -> Json:
+def _read(slot: _FormSlot, answer: JsonObject) -> Json:
     if slot.reading == "ticks":
         ticked = [
             value
@@ -427,13 +431,15 @@ def _read(slot: _Slot, answer: JsonObject) -> Json:
             return _formed(slot, value)
         case "number" | "integer":
             return _number(slot, value)
+        case _:
+            pass
     lines = [line.strip() for line in value.splitlines() if line.strip()]
     if slot.reading == "lines":
         return _counted(slot, lines, slot.name)
     return _counted(slot, [_parsed(slot, line) for line in lines], slot.name)
 
 
-def _formed(slot: _Slot, value: str) -> str:
+def _formed(slot: _FormSlot, value: str) -> str:
     match slot.schema.get("format"):
         case "date-time":
             try:
@@ -442,10 +448,12 @@ def _formed(slot: _Slot, value: str) -> str:
                 _refuse(slot.name, "expected a date and time such as 2026-01-31T18:30:00Z")
         case "uri" if _URI.fullmatch(value) is None:
             _refuse(slot.name, "expected an address such as https://example.org")
+        case _:
+            pass
     return value
 
 
-def _number(slot: _Slot, value: float) -> int | float:
+def _number(slot: _FormSlot, value: float) -> int | float:
     if slot.reading in ("integer", "integers"):
         if not float(value).is_integer():
             _refuse(slot.name, f"expected a whole number, got {value}")
@@ -462,7 +470,7 @@ def _number(slot: _Slot, value: float) -> int | float:
     return value
 
 
-def _parsed(slot: _Slot, line: str) -> int | float:
+def _parsed(slot: _FormSlot, line: str) -> int | float:
     try:
         value = float(line)
         whole = int(value)
@@ -473,7 +481,7 @@ def _parsed(slot: _Slot, line: str) -> int | float:
     return whole if slot.reading == "integers" else value
 
 
-def _counted(slot: _Slot, values: list[Json], name: str) -> list[Json]:
+def _counted(slot: _FormSlot, values: list[Json], name: str) -> list[Json]:
     least, most = _count(slot.schema.get("minItems")), slot.schema.get("maxItems")
     if len(values) < least:
         _refuse(name, f"expected at least {least}, got {len(values)}")

@@ -179,7 +179,7 @@ async def test_help_without_commands_of_the_agent_lists_those_of_this_program() 
     talk = Talk()
     await talk.conversation.enter("/help")
     (shown,) = talk.notes()
-    assert shown.splitlines()[0] == "/help   shows this"
+    assert shown.splitlines()[0] == "/help    shows this"
     assert len(shown.splitlines()) == 9
 
 
