@@ -11,6 +11,7 @@ import pytest
 
 from arp import App, Turn
 from arp.protocol.messages import Workflow
+from arp.surface.schema_form import NoForm
 
 
 async def works(turn: Turn) -> None:
@@ -178,3 +179,39 @@ def test_type_checkers_refuse_a_plain_function() -> None:
     app = App()
     with pytest.raises(TypeError):
         app.agent(plain)  # type: ignore[arg-type]
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+async def takes_an_answer(turn: Turn, answer: str) -> None:
+    """What `on_answer` wants."""
+
+
+@pytest.mark.parametrize(
+    ("handler", "says"),
+    [
+        (takes_nothing, "but is given (turn, answer); write: async def trip(turn, answer)"),
+        (plain, "a plain function; write: async def trip(turn, answer)"),
+    ],
+)
+def test_what_cannot_take_an_answer_is_refused_where_it_is_written(handler: Any, says: str) -> None:
+    app = App()
+    with pytest.raises(TypeError, match=re.escape(says)):
+        app.on_answer("trip")(handler)
+    assert dict(app.served().answer_handlers) == {}
+
+
+def test_name_of_a_question_has_one_function() -> None:
+    app = App()
+    assert app.on_answer("trip")(takes_an_answer) is takes_an_answer
+    assert list(app.served().answer_handlers) == ["trip"]
+    with pytest.raises(ValueError, match="on_answer 'trip': give this one another name"):
+        app.on_answer("trip")
+    with pytest.raises(ValueError, match="on_answer '': take a name"):
+        app.on_answer("")
+
+
+def test_type_of_an_answer_has_a_form() -> None:
+    with pytest.raises(NoForm):
+        App().on_answer("odd", dict)

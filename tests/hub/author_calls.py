@@ -104,7 +104,10 @@ OF_CALLS: Final[dict[tuple[str, str], Any]] = {
     ("Recorder.file", "kept"): None,
     ("Permission.unanswered", "decision"): "cancelled",
     ("Recorder.within", "ids"): "x",
-    ("Turn.ask", "component"): ui.confirm("x"),
+    ("Turn.ask", "asked"): ui.confirm("x"),
+    ("Turn.ask", "options"): None,
+    ("Turn.question", "asked"): ui.confirm("x"),
+    ("Turn.question", "options"): None,
     ("Turn.confirm", "more"): None,
     ("ToolCall.approve", "options"): None,
     ("ToolCall.ask_permission", "options"): None,
@@ -112,6 +115,8 @@ OF_CALLS: Final[dict[tuple[str, str], Any]] = {
 """Where the name means something else."""
 
 KEYWORDS: Final = {
+    "Turn.ask": "name",
+    "Turn.question": "name",
     "Turn.confirm": "confirm_label",
     "ToolCall.approve": "message",
     "ToolCall.ask_permission": "message",

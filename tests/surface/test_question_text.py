@@ -101,6 +101,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "- a: no\nAnswered.",
     ),
     ("form", {"fields": [{"name": "a"}], "state": "answered"}, "Answered."),
+    ("form", {"fields": [{"name": "a"}], "state": "declined"}, "Declined."),
     ("form", {"fields": [{"name": "a"}], "state": "expired"}, "Expired."),
     ("confirm", {"title": "Delete?"}, "Delete?\nReply yes or no."),
     (

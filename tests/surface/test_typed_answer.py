@@ -234,3 +234,28 @@ def test_any_text_is_an_answer_that_can_be_judged_or_none(text: str) -> None:
     for kind, props in (("confirm", DELETE), ("choices", SEVERAL), ("form", FORM)):
         understood = read(kind, props, text)
         assert understood is None or understood[0] in ("action", "selection", "form_submit")
+
+
+# -- declining -------------------------------------------------------------------------------------
+
+ASKED: dict[str, dict[str, Any]] = {
+    "confirm": {"title": "Sure?"},
+    "choices": {"options": ["a"]},
+    "form": {"fields": [{"name": "n"}]},
+    "text-input": {"label": "Why?"},
+    "table": {"headers": ["a"], "rows": [[1]], "selectable": "one"},
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_one_word_declines_where_the_question_offers_that(kind: str) -> None:
+    props = {**ASKED[kind], "can_decline": True}
+    for text in ("decline", " Decline. "):
+        assert read(kind, props, text) == ("action", {"action": "decline"})
+    for text in ("decline it", "I decline"):
+        assert read(kind, props, text) != ("action", {"action": "decline"})
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_that_word_is_any_other_where_the_question_does_not_offer_it(kind: str) -> None:
+    assert read(kind, ASKED[kind], "decline") != ("action", {"action": "decline"})

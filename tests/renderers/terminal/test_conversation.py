@@ -180,7 +180,7 @@ async def test_help_without_commands_of_the_agent_lists_those_of_this_program() 
     await talk.conversation.enter("/help")
     (shown,) = talk.notes()
     assert shown.splitlines()[0] == "/help    shows this"
-    assert len(shown.splitlines()) == 9
+    assert len(shown.splitlines()) == 10
 
 
 async def test_a_question_is_asked_when_it_appears_and_answered_with_its_id() -> None:

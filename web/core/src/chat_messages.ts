@@ -85,7 +85,7 @@ export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
       }
     }
   }
-  const isBusy = (turn.status === "running" || turn.status === "waiting") && !turn.final;
+  const isBusy = turn.status === "running" || turn.status === "waiting";
   if (open === null && isBusy && messages.at(-1)?.role !== "assistant") open = { parts: [] };
   close();
   const last = messages.at(-1);

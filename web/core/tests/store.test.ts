@@ -184,6 +184,17 @@ test("a listener that was removed gets nothing, and leaves nothing behind", asyn
   expect(received).toBe(0);
 });
 
+test("a turn that was cut off while it waited is not active: its final commit has come", async () => {
+  const [client, socket] = await online();
+  socket.notify(message("turn", 1, { status: "waiting" }));
+  expect(client.store.status.get().activeTurn).toBe("t1");
+  socket.notify(message("turn", null, { status: "waiting" }), message("commit", 2, { final: true }));
+  expect(client.store.status.get().activeTurn).toBeNull();
+  socket.notify(message("turn", 3, { status: "completed" }));
+  frame();
+  expect([turn(client).status, turn(client).final]).toEqual(["completed", true]);
+});
+
 test("activeTurn is the turn that runs or waits, not those queued after it", async () => {
   const [client, socket] = await online();
   const status = (turn_id: string, status: string) => ({ ...message("turn", null, { status }), turn_id });
