@@ -13,6 +13,7 @@ import pytest
 
 from arp import DECLINED, QuestionExpired, Turn, ui
 from arp.hub.open_question import OpenQuestion
+from arp.hub.pushed import PushRequest, push_turn
 from arp.hub.question_outcome import MAX_TIMEOUT_S, Declined, QuestionWithdrawn
 from arp.hub.runner import AnswerHandler
 from arp.protocol.components import Component
@@ -475,6 +476,32 @@ async def test_type_judges_an_answer_after_a_restart_too() -> None:
         await renderer.send("form_submit", {"fields": {"name": "Ann"}}, source_component="q")
         assert await renderer.ended("t2") == "completed"
     assert given == [Guest(name="Ann")]
+
+
+async def test_question_of_a_turn_that_nobody_typed_has_its_function_too() -> None:
+    store, given = HeldStore(), list[Any]()
+
+    async def agent(turn: Turn) -> None:
+        if turn.origin is not None:
+            await turn.confirm("Restart it?", id="q", name="restart")
+
+    async def restarts(turn: Turn, answer: Any) -> None:
+        given.append((turn.id, answer))
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("hi")
+        await renderer.ended("t1")
+        await push_turn(hub, "s", PushRequest("It is down", None, "monitor", None, None))
+        await asked(renderer)
+        await settled(hub)
+    await store.open()
+    async with running(agent, store=store, answers={"restart": AnswerHandler(restarts)}) as hub:
+        renderer = await Renderer(hub).join()
+        assert status_of(renderer, "t2") == "waiting"
+        await renderer.send("action", YES, source_component="q")
+        assert await renderer.ended("t3") == "completed"
+    assert given == [("t3", True)]
 
 
 async def test_password_reaches_the_function_though_the_ledger_has_none() -> None:

@@ -54,7 +54,7 @@ async def test_a_damaged_state_and_a_turn_that_a_kill_ended_are_told_once(tmp_pa
         assert await server.stop(15) == 0
         (warning,) = await facts(ledger, "runtime.warning")
         assert warning["turnId"] == "one"
-        assert "the server stopped while this turn ran" in warning["payload"]["message"]
+        assert "the server stopped while this turn waited" in warning["payload"]["message"]
         assert await facts(ledger, "snapshot.repaired") == []
         with closing(sqlite3.connect(ledger)) as db, db:
             changed = db.execute("UPDATE model SET data = X'7B7D' WHERE name = 'live'").rowcount
@@ -63,7 +63,7 @@ async def test_a_damaged_state_and_a_turn_that_a_kill_ended_are_told_once(tmp_pa
             server = await start(agent, ledger)
             async with rpc(server.port) as caller:
                 resumed = await caller.call("agentSession/thread/resume", sessionId="s")
-                assert [turn["status"] for turn in resumed["thread"]["turns"]] == ["failed"]
+                assert [turn["status"] for turn in resumed["thread"]["turns"]] == ["waiting"]
             assert await server.stop(15) == 0
         (repaired,) = await facts(ledger, "snapshot.repaired")
         assert repaired["payload"]["readModel"] == "live"
