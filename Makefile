@@ -10,7 +10,7 @@ NPM = $(or $(shell command -v npm),$(error arp: needs Node.js 20.19 or newer wit
 BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
 OPENCODE = tests/runtime/npm
-BENCH = stream paced fanout patch idle start ledger terminal
+BENCH = stream paced fanout patch idle start ledger terminal frameworks
 
 .PHONY: help demo test install opencode fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
 
@@ -45,7 +45,7 @@ check: lint types  ## run all checks that a commit must pass, except the tests
 	$(VENV)/python -m tools.check_page
 
 matrix: install opencode  ## run the contract suite against each runtime, and write what it saw
-	for name in $(or $(RUNTIMES),fake function grpc http claude_code codex acp); do \
+	for name in $(or $(RUNTIMES),fake function grpc http claude_code codex acp langgraph openai_agents pydantic_ai ag_ui); do \
 	  $(VENV)/arp conformance runtime tests.runtime.runtimes_under_test:$$name --matrix tests/runtime/matrix.json || exit 1; \
 	done
 	$(VENV)/python -m tools.gen_docs

@@ -30,7 +30,7 @@ from arp.protocol.messages import Command, CommandChoice
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect
     from arp.hub.question_outcome import DECLINED, QuestionExpired
-    from arp.hub.tool import ToolFailed, ToolProvider, ToolSpec
+    from arp.hub.tool import ToolFailed, ToolProvider, ToolSpec, tool
     from arp.hub.turn import Turn
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "User",
     "connect",
     "serve",
+    "tool",
     "ui",
 ]
 __version__ = "0.1.0"
@@ -68,6 +69,7 @@ _LATER: Final = {
     "ToolFailed": "arp.hub.tool",
     "ToolProvider": "arp.hub.tool",
     "ToolSpec": "arp.hub.tool",
+    "tool": "arp.hub.tool",
     "Turn": "arp.hub.turn",
 }
 """Names that are loaded when they are asked for, with all that stands under them."""

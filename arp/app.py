@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from arp.record.recorder import Recorder
     from arp.runtime.agent import RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
-    from arp.runtime.types import CreateSessionRequest
+    from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
 
 Decorator: TypeAlias = "Callable[[Handler], Handler]"
@@ -46,6 +46,8 @@ class App:
         access: Who may come in: a token, or a hook that tells users apart; host names, origins.
         settings: How sessions behave: limits, what becomes of an input while a turn runs.
         tools: Where the tools come from that agents call by `turn.use`.
+        mcp: MCP servers, whose tools come to them: addresses, commands such as `npx some-server`,
+            or `McpServer`s. They are connected as long as the app is served.
 
     Raises:
         TypeError: Something of it is of another type.
@@ -61,6 +63,7 @@ class App:
         access: Access | None = None,
         settings: HubSettings | None = None,
         tools: ToolProvider | None = None,
+        mcp: Sequence[str | McpServer] = (),
     ) -> None:
         if isinstance(suggestions, str):
             raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
@@ -72,7 +75,11 @@ class App:
         self.ledger = well_formed(ledger)
         self.access = access or Access()
         self.settings = settings or HubSettings()
-        self.tools = tools
+        self._closers: list[Callable[[], Awaitable[object]]] = []
+        """They end what the agents have started, when the server stops."""
+        self._openers: list[Callable[[], Awaitable[object]]] = []
+        """They begin what the agents need, when the server starts."""
+        self.tools = self._with_mcp(tools, mcp) if mcp else tools
         self.handlers: dict[str, Handler] = {}
         self._described: dict[str, Workflow] = {}
         """How each agent was described where it was registered, by its name."""
@@ -81,8 +88,7 @@ class App:
         self._answer_handlers: dict[str, AnswerHandler] = {}
         self._hub: Hub | None = None
         """The hub that serves this app now."""
-        self._closers: list[Callable[[], Awaitable[object]]] = []
-        """They end what the agents have started, when the server stops."""
+        self._runtimes: list[RuntimeService] = []
 
     @overload
     def agent(self, handler: Handler, /) -> Handler: ...
@@ -145,7 +151,7 @@ class App:
 
     def runtime(
         self,
-        runtime: RuntimeService,
+        runtime: RuntimeService | object,
         *,
         name: str | None = None,
         session: CreateSessionRequest | None = None,
@@ -157,7 +163,9 @@ class App:
         Its text, tools, permissions and costs are on every screen. It is closed with the server.
 
         Args:
-            runtime: A runtime of `arp.runtime`.
+            runtime: A runtime of `arp.runtime`; or an agent of a framework: a compiled graph of
+                LangGraph, an `Agent` of the OpenAI Agents SDK or of Pydantic AI. What it remembers
+                of sessions is kept beside the ledger.
             name: What `?workflow=` and `hello.workflow` give; `None` = the runtime's name.
             session: How its sessions are created: directory, model, mode, tools.
             offers: Which models, modes and providers users may switch to; `None` = every model,
@@ -165,15 +173,60 @@ class App:
             limits: How many of its sessions are open at once, and for how long without a turn.
 
         Raises:
+            AriError: It is no runtime, and no agent of a known framework; or what the framework
+                needs is not installed. Nothing is registered.
             ValueError: There is an agent of that name already.
         """
         from arp.runtime.agent import RuntimeAgent
+        from arp.runtime.named import runtime_for
         from arp.runtime.types import CloseRequest
 
+        runtime = runtime_for(runtime)
         agent = RuntimeAgent(runtime, session=session, offers=offers, limits=limits, app=self)
         known = name or str(getattr(runtime, "name", "")) or "runtime"
         self._add(well_formed(known), Workflow("", title=known), agent)
         self._closers.append(partial(runtime.close, CloseRequest()))
+        self._runtimes.append(runtime)
+
+    def model_agent(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        instructions: str = "",
+        tools: Sequence[Callable[..., Any]] = (),
+        mcp: Sequence[str | McpServer] = (),
+        name: str | None = None,
+    ) -> None:
+        """Register an agent from nothing: `app.model_agent("openai:gpt-5", tools=[weather])`.
+
+        Needs the extra `llm`. The provider's key is read from the environment, such as
+        `OPENAI_API_KEY`.
+
+        Args:
+            model: `openai:NAME`, `anthropic:NAME`, `ollama:NAME`, or another that Pydantic AI
+                knows.
+            base_url: Where the model is, if not at its provider's: any server that speaks the
+                protocol of the provider.
+            instructions: What the model is told first.
+            tools: Functions, `async def` or `def` (which run in threads), with types and a
+                docstring. One that returns a component shows it; a list of objects shows as a
+                table. `@tool(needs_approval=True)` above one: a person allows each call.
+            mcp: MCP servers, whose tools the model may call too: addresses, commands, or
+                `McpServer`s.
+            name: What `?workflow=` and `hello.workflow` give; `None` = `model`.
+
+        Raises:
+            AriError: There is no such model, its key is missing, or the extra is not installed; the
+                message says what to do. Nothing is registered.
+            ValueError: There is an agent of that name already.
+        """
+        from arp.runtime.named import model_named
+
+        made = model_named(
+            model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp
+        )
+        self.runtime(made, name=name or "model")
 
     def command(self, name: str, *, description: str = "", hint: str = "") -> Decorator:
         """Register what a user gives as `/name …`: `@app.command("export", hint="csv or json")`.
@@ -274,6 +327,10 @@ class App:
         debug: bool = False,
     ) -> Served:
         """Return what a server needs to know, with what its command line says instead."""
+        if self._runtimes:
+            from arp.runtime.named import keep_beside
+
+            keep_beside(ledger or self.ledger, self._runtimes)
         return Served(
             self.handlers,
             self.workflows,
@@ -287,8 +344,22 @@ class App:
             self._set_hub,
             self._command_handlers,
             tuple(self._closers),
+            tuple(self._openers),
             self._answer_handlers,
         )
+
+    def _with_mcp(
+        self, tools: ToolProvider | None, servers: Sequence[str | McpServer]
+    ) -> ToolProvider:
+        """Return a provider of an app's own tools and those of MCP servers."""
+        from arp.runtime.named import mcp_tools
+
+        provider = mcp_tools(servers)
+        self._openers.append(provider.open)
+        self._closers.append(provider.aclose)
+        from arp.hub.tool import ToolProviders
+
+        return provider if tools is None else ToolProviders((tools, provider))
 
     def _set_hub(self, hub: Hub | None) -> None:
         self._hub = hub

@@ -75,8 +75,16 @@ def main() -> None:
     "--runtime",
     metavar="NAME",
     help="Serve an agent that exists already, in place of TARGET: claude-code, codex, "
-    'acp:"COMMAND", http(s)://HOST:PORT, grpc(s)://HOST:PORT, or module:NAME.',
+    'acp:"COMMAND", langgraph:MODULE:NAME, openai-agents:…, pydantic-ai:…, ag-ui:URL, '
+    "http(s)://HOST:PORT, grpc(s)://HOST:PORT, or module:NAME.",
 )
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="Serve a model, in place of TARGET: openai:NAME, anthropic:NAME, ollama:NAME, …",
+)
+@click.option("--base-url", help="Where the model is.  [default: at its provider's]")
+@click.option("--instructions", help="What the model is told first.")
 @click.option("--cwd", help="Directory in which the agent of --runtime works.  [default: this one]")
 @click.option("--mode", help="Mode in which the agent of --runtime begins.")
 @click.option("--runtime-model", help="Model with which the agent of --runtime begins.")
@@ -146,6 +154,7 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
     \b
       arp serve --runtime claude-code --cwd project
       arp serve --runtime acp:"opencode acp"
+      arp serve --model openai:gpt-5
 
     Several agents can be served side by side: each TARGET has a ledger of its own, and a server
     takes the next free port if 8080 is taken.

@@ -75,6 +75,14 @@ class ServeSettings(Struct, frozen=True):
     """To which users may switch it."""
     passed: list[str] = field(default_factory=list, name="pass-env")
     """Variables of the environment that it gets besides its own."""
+    model: Annotated[str, Meta(min_length=1, description="the name of a model")] | None = None
+    """Serves a model, in place of a target."""
+    base_url: Annotated[str, Meta(min_length=1, description="an address")] | None = field(
+        default=None, name="base-url"
+    )
+    """Where the model is; `None`: at its provider's."""
+    instructions: str = ""
+    """What the model is told first."""
     host: Annotated[str, Meta(min_length=1, description="an address")] = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535, description="a number from 0 to 65535")] | None = None
@@ -193,7 +201,8 @@ def _configure_logging(verbose: int) -> None:
 
 def _application(target: str | None, serving: ServeSettings) -> Application:
     if target is None:
-        app, target = _runtime_app(serving), str(serving.runtime).partition(":")[0]
+        app = _runtime_app(serving) if serving.runtime is not None else _model_app(serving)
+        target = str(serving.runtime or serving.model).partition(":")[0]
     else:
         app = _load(target)
     host = serving.host
@@ -278,6 +287,19 @@ def _runtime_app(serving: ServeSettings) -> App:
     return app
 
 
+def _model_app(serving: ServeSettings) -> App:
+    """Return an app whose only agent is the model that the settings name."""
+    from arp.runtime.errors import AriError
+
+    model = str(serving.model)
+    app = App(title=model.rpartition(":")[2], description=f"The model {model}")
+    try:
+        app.model_agent(model, base_url=serving.base_url, instructions=serving.instructions)
+    except AriError as error:
+        fail(f"--model {error.message}")
+    return app
+
+
 def _last_line(error: BaseException) -> str:
     """Return what was raised and where, in one line."""
     text = str(error).strip().partition("\n")[0]
@@ -290,8 +312,11 @@ def _last_line(error: BaseException) -> str:
 
 def serve_target(target: str | None, serving: ServeSettings) -> None:
     """Serve the app of a target, or a runtime, over HTTP, or to one renderer over pipes."""
-    if (target is None) == (serving.runtime is None):
-        fail("give exactly one of TARGET and --runtime: arp serve app.py, or --runtime claude-code")
+    if [target, serving.runtime, serving.model].count(None) != 2:
+        fail(
+            "give exactly one of TARGET, --runtime and --model: arp serve app.py, "
+            "--runtime claude-code, or --model openai:gpt-5"
+        )
     _configure_logging(serving.verbose)
     if serving.stdio:
         _serve_stdio(target, serving)

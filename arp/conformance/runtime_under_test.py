@@ -57,6 +57,8 @@ class RuntimeUnderTest(Protocol):
     """Of every `create_session` and `resume_session`, such as the model."""
     asks_at_once: bool = True
     """Whether the agent asks about the calls of one answer together, not one after the other."""
+    marks_failures: bool = True
+    """Whether the agent says of the result of a tool that it is an error."""
     other_model: str = ""
     """Another model that sessions can take; empty: there is none."""
     case_s: float = 50.0

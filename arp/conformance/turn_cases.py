@@ -84,6 +84,8 @@ async def tool_call_and_result(run: CaseRun) -> None:
 @CASES.add(2, EventType.TOOL_RESULT)
 async def failed_tool(run: CaseRun) -> None:
     """The result of a tool that failed is an error."""
+    if not run.under_test.marks_failures:
+        raise NotShown("nothing says that a tool failed")
     session = await run.session()
     events = await session.turn(run.run_text("exit 3"))
     (result,) = of_type(events, EventType.TOOL_RESULT)

@@ -8,20 +8,33 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, Protocol, TypedDict, Unpack
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    NoReturn,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+)
 
 import msgspec
 from msgspec import Struct
 
 from arp.hub.author_call import must_await
+from arp.hub.open_question import OpenQuestion
 from arp.hub.question_outcome import expiry, rfc3339
 from arp.hub.turn_host import Asking, TurnHost
+from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.wording import PREVIEW_CHARACTERS, encoded, well_formed
+from arp.record.wording import PREVIEW_CHARACTERS, check_kind, encoded, well_formed
 from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
+from arp.surface.change import RenderChange
 
 if TYPE_CHECKING:
     from arp.record.work import RecordedPermission
@@ -140,6 +153,30 @@ def digest_of(text: str, salt: bytes = b"") -> str:
     return sha256(salt + text.encode()).hexdigest()
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ASKS = "__arp_needs_approval__"
+
+
+def tool(*, needs_approval: bool = False) -> Callable[[F], F]:
+    """Say how a function is used that a model may call: `@tool(needs_approval=True)`.
+
+    Args:
+        needs_approval: Whether a person has to allow each call, with its arguments.
+    """
+
+    def marked(function: F) -> F:
+        setattr(function, _ASKS, needs_approval)
+        return function
+
+    return marked
+
+
+def asks_first(function: Callable[..., Any]) -> bool:
+    """Return whether a person has to allow each call of a function."""
+    return bool(getattr(function, _ASKS, False))
+
+
 class ToolSpec(Struct, frozen=True):
     """What whoever calls a tool has to know of it."""
 
@@ -167,6 +204,25 @@ class ToolProvider(Protocol):
         Raises:
             ToolFailed: It could not be done; the message is shown to everyone.
         """
+
+
+class ToolProviders:
+    """Several providers as one; of two tools with one name the first provider's is called."""
+
+    def __init__(self, providers: Sequence[ToolProvider]) -> None:
+        self._providers = providers
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Return the tools of all."""
+        found = {one.name: one for part in self._providers[::-1] for one in part.tools()}
+        return list(found.values())
+
+    async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
+        """Carry out a call by the first that has the tool."""
+        for provider in self._providers:
+            if any(one.name == tool.name for one in provider.tools()):
+                return await provider.call(tool, args)
+        raise ToolFailed(f"there is no tool {tool.name!r:.60}")
 
 
 class ToolFailed(AgentFailed):
@@ -252,6 +308,32 @@ class ToolCall:
         except (TypeError, ValueError):
             text = _repr(value)
         self._whole = well_formed(text)
+
+    def show(self, *components: Component) -> None:
+        """Show components that the tool has made; as `Turn.show`."""
+        self._check_open()
+        named = [self._host.named(one, "tool.show") for one in components]
+        self._host.gather("main", RenderChange(named, self.name))
+
+    async def show_image(self, content: bytes, mime: str, *, alt: str) -> None:
+        """Show an image that the tool has made, from its bytes.
+
+        Raises:
+            ResourceLimit: It is larger than an upload may be; nothing is shown.
+        """
+        self._check_open()
+        ref = await self._host.files.save("image", content, mime)
+        src = blob_path(self._session.head.session_id, ref.sha256, ref.name)
+        self.show(Component("", "image", {"src": src, "alt": alt}))
+
+    @must_await("tool.ask")
+    async def ask(self, component: Component) -> Json:
+        """Show an input component and wait for its answer; as `Turn.ask`."""
+        self._check_open()
+        asked: OpenQuestion[Json] = OpenQuestion(
+            self._host, self._host.ask(component, Asking()), lambda answer: answer
+        )
+        return asked.taken(await self._host.outcome_of(asked.asked, withdraws=True))
 
     @property
     def args(self) -> Json:
@@ -340,6 +422,7 @@ class ToolCall:
 
     def hides(self, text: str) -> bool:
         """Return whether a text has a secret, of which facts and screens have a mark only."""
+        check_kind(text, str, "text")
         return bool(self._session.log.redactor.clean(text)[1])
 
     def _as_shown(self, text: str) -> Approval:

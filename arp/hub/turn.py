@@ -13,6 +13,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import msgspec
@@ -21,6 +22,7 @@ from msgspec import UNSET, UnsetType
 from arp.access.principal import User
 from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
+from arp.hub.past_messages import PastMessages, past_of
 from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
@@ -29,6 +31,7 @@ from arp.protocol.components import Asks, Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
+from arp.protocol.screen import TurnScreen
 from arp.record.wording import check_kind, plain, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
@@ -91,12 +94,12 @@ ASK_OPTIONS = AskOptions.__optional_keys__
 class Turn:
     """One turn of an agent: what the user said, and everything that the agent may do about it.
 
-    Input: `text`, `input`, `command`, `arguments`, `files`, `renderer`, `user`, `origin`,
-    `history`; `id`, `session_id`, `thread_id`. Output: `say`, `think`, `show`, `patch`, `append`,
-    `insert`, `remove`, `replace`, `reorder`, `frame`, `shown_as`. Tools: `tool`, `start_tool`,
-    `tools`, `use`, `usage`, `record`. Questions: `ask`, `question`,
-    `confirm`. Files: `read_file`, `save_file`,
-    `file_url`. State: `state`, `cache`, `set_commands`.
+    Input: `text`, `input`, `command`, `arguments`, `files`, `renderer`, `user`, `origin`; `id`,
+    `session_id`, `thread_id`. Memory: `messages`, `history`, `parent`, `branch`. Output: `say`,
+    `think`, `show`, `patch`, `append`, `insert`, `remove`, `replace`, `reorder`, `frame`,
+    `shown_as`. Tools: `tool`, `start_tool`, `tools`, `use`, `usage`, `record`. Questions: `ask`,
+    `question`, `confirm`. Files: `read_file`, `save_file`, `file_url`. State: `state`, `cache`,
+    `set_commands`.
     """
 
     def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
@@ -180,6 +183,61 @@ class Turn:
         """Which program began this turn by `app.push`; `None`: somebody typed it."""
         return self.input.origin
 
+    @property
+    def parent(self) -> str | None:
+        """The turn before this one, on its branch and in its thread; `None`: it is the first.
+
+        What an agent remembers elsewhere belongs to `parent` and goes on from there: after an edit
+        that is an older turn than the last one.
+        """
+        earlier = self._earlier()
+        return earlier[-1] if earlier else None
+
+    @property
+    def branch(self) -> str:
+        """The branch: `main`, or the id of the turn with which it left another one.
+
+        An input that is edited, and an answer that is made again, begin a branch.
+        """
+        branches = self._session.branches
+        if branches is None or self.id not in branches:
+            return "main"
+        way = [*branches.before(self.id), self.id]
+        return next((one for one in way[::-1] if branches.versions(one)[0] != one), "main")
+
+    def messages(self, limit: int = 200) -> PastMessages:
+        """Return the conversation before this turn: what was said, shown, called and answered.
+
+        Of this branch and thread alone. It has forms for models and frameworks:
+        `turn.messages().as_openai()`, `as_anthropic()`, `as_langchain()`, `as_pydantic_ai()`.
+
+        Args:
+            limit: At most this many messages, the newest.
+        """
+        check_kind(limit, int, "limit")
+        screen = self._session.screen
+        past = [
+            message
+            for turn_id in self._earlier()
+            if turn_id in screen.turns and not self._was_taken_back(screen.turns[turn_id])
+            for message in past_of(screen, screen.turns[turn_id])
+        ]
+        return PastMessages(past[-limit:] if limit > 0 else ())
+
+    def _earlier(self) -> list[str]:
+        """Return the turns before this one, on its branch and in its thread."""
+        threads, branches = self._session.threads, self._session.branches
+        if branches is not None and self.id in branches:
+            before = branches.before(self.id)
+        else:
+            before = list(takewhile(lambda one: one != self.id, self._session.screen.turns))
+        return [one for one in before if threads.of(one) == self.thread_id]
+
+    def _was_taken_back(self, turn: TurnScreen) -> bool:
+        """Return whether a turn was cancelled before anything came of it."""
+        output = self._session.screen.output(turn.id)
+        return turn.status == "cancelled" and not turn.tools and not output
+
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
         """Return what was said before this turn: ("user" | "assistant", text), oldest first.
 
@@ -189,22 +247,16 @@ class Turn:
             limit: At most this many entries, the newest.
         """
         entries: list[tuple[str, str]] = []
-        for turn in self._session.screen.turns.values():
-            if turn.id == self.id:
-                break
-            if self._session.threads.of(turn.id) != self.thread_id:
+        screen = self._session.screen
+        for turn_id in self._earlier():
+            turn = screen.turns.get(turn_id)
+            if turn is None or self._was_taken_back(turn):
                 continue
-            if (
-                turn.status == "cancelled"
-                and not turn.tools
-                and not self._session.screen.output(turn.id)
-            ):
-                continue  # it was taken back before anything came of it
             for echo in turn.inputs[:1]:
                 said = echo.data.get("text")
                 if isinstance(said, str) and said:
                     entries.append(("user", said))
-            answered = self._session.screen.text(turn.id)
+            answered = screen.text(turn.id)
             if answered:
                 entries.append(("assistant", answered))
         return entries[-limit:]
@@ -644,9 +696,10 @@ class Turn:
     def state(self) -> dict[str, Any]:
         """A JSON object of the agent's own for this session, durable; no renderer gets it.
 
-        If the turn changed it, it is recorded when the turn ends, however it ends: as what a turn
-        showed stays when it fails or is cancelled, so does what it keeps here. Only what a turn
-        changed in which the process was killed is lost. Each branch has the state of its own turns.
+        If the turn changed it, it is recorded before a question is asked, and when the turn ends,
+        however it ends: as what a turn showed stays when it fails or is cancelled, so does what it
+        keeps here. Only what a turn changed after that is lost if the process is killed. Each
+        branch has the state of its own turns.
 
         A state that has more than `MAX_STATE_BYTES` as JSON, holds a secret or is no JSON is not
         recorded, and fails the turn.

@@ -255,7 +255,14 @@ class TurnHost:
         Raises:
             ArpError, TypeError, ValueError: It cannot be recorded, and stays what it was.
         """
-        state, self._state = self._state, None
+        try:
+            self.save_state()
+        finally:
+            self._state = None
+
+    def save_state(self) -> None:
+        """Record what the agent keeps now, as `record_state`; it may go on changing it."""
+        state = self._state
         if state is None:
             return
         try:
@@ -344,6 +351,7 @@ class TurnHost:
         """
         self.settle()
         self.check_running()
+        self.save_state()
         named = self.named(component, "turn.ask")
         expires_at, about = asking.expires_at, asking.about
         until = None if expires_at is None or about is not None else rfc3339(expires_at)

@@ -16,15 +16,19 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, ToolFailed
+from arp.hub.past_messages import told
+from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, ToolFailed, digest_of
 from arp.protocol.components import Component
-from arp.protocol.errors import SurfaceDestroyed
+from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
+from arp.protocol.validate import check_component
+from arp.record.wording import encoded
 from arp.runtime import types as ari
 from arp.runtime.errors import (
     AriCode,
@@ -54,7 +58,17 @@ from arp.runtime.services import (
     RuntimeService,
     SessionUtilityManager,
 )
-from arp.runtime.user_questions import DECLINE, OTHER, ask_user, is_user_question
+from arp.runtime.structured import cell_of
+from arp.runtime.user_questions import (
+    DECLINE,
+    OTHER,
+    AskedOnce,
+    ask_user,
+    asked_once,
+    is_user_question,
+    question_mark,
+)
+from arp.surface.answers import answer_value, check_answer
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
@@ -179,6 +193,8 @@ class LinkedSession:
         """Id and name of the sub-agents that have made calls, by the ids of the calls."""
         self.turn_ids: list[str] = []
         """The turns of ARP that the runtime knows."""
+        self.knows_past = False
+        """Whether it began with the conversation before them."""
         self.watcher: asyncio.Task[None] | None = None
         self.turns = 0
         """Turns of ARP that use it now."""
@@ -230,8 +246,8 @@ class RuntimeAgent:
         """The sessions that are open, by the runtime's id."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._app = app
-        self._can_compact: bool | None = None
-        """Whether the runtime makes conversations shorter; `None`: it was not asked yet."""
+        self._known: frozenset[str] | None = None
+        """What the runtime can do; `None`: it was not asked yet."""
         self.name = ""
         """The runtime's name; known with the first turn."""
         self.runtime_name = re.sub("[^!-~]+", "-", str(getattr(runtime, "name", "")))[:64]
@@ -273,6 +289,11 @@ class RuntimeAgent:
             return
         if turn.command == COMPACT and await self._compacted(turn, link):
             return
+        if turn.input.source_component is not None and (again := await self._active(link)):
+            # The runtime has taken up the turn again that asked, and asks again: with this answer.
+            self._began(turn, link)
+            await self._play_rest(turn, link, again)
+            return
         message = await self._message(turn, link)
         if message is None:
             await turn.say("Please write a message.")
@@ -281,8 +302,18 @@ class RuntimeAgent:
             subscription, turn_id = await self._begun(turn, link, message, turn.id)
         except InvalidArgument as refused:
             raise _about_file(turn, self.name, refused) from refused
-        link.turn_ids.append(turn.id)
+        self._began(turn, link)
         await self._play(turn, link, subscription, turn_id)
+
+    def _began(self, turn: Turn, link: LinkedSession) -> None:
+        """Note that the runtime knows a turn: a restart while it asks something must find it."""
+        link.turn_ids.append(turn.id)
+        link.remember(turn)
+
+    async def _active(self, link: LinkedSession) -> str:
+        """Return the id of the runtime's active turn; empty without one."""
+        got = await self.runtime.get_session(ari.GetSessionRequest(link.session_id))
+        return got.session.active_turn_id
 
     async def _begun(
         self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage, key: str
@@ -346,13 +377,43 @@ class RuntimeAgent:
         # The branch was left, or the runtime knows nothing of it. A new session gets what was said
         # with its first message: the agent knows this branch, and nothing that was edited away.
         await self._make_room()
-        created = (await self.runtime.create_session(self.request)).session
+        request = await self._seeded(turn, session_id)
+        try:
+            created = (await self.runtime.create_session(request)).session
+        except NotFound:  # that turn left nothing to go on from
+            request = msgspec.structs.replace(request, fork_session_id="", fork_after="")
+            created = (await self.runtime.create_session(request)).session
         link = LinkedSession(key, created.session_id)
+        link.knows_past = bool(request.history)
         link.recall(known, with_tasks=False)
         await self._keep(turn, link, created)
         about: JsonObject = {"runtime": self.name, "runtimeSessionId": link.session_id}
         turn.record("thread.started", correlation=about)
         return link
+
+    async def _seeded(self, turn: Turn, left: Json) -> ari.CreateSessionRequest:
+        """Return how a session is created that begins with the conversation of this branch.
+
+        Where the runtime cannot begin so, the conversation comes with the first message.
+
+        Args:
+            turn: The first one of the session.
+            left: The session of the runtime that knew the turns before; `None` without one.
+        """
+        past = _history_of(turn)
+        if not past or not await self._can("history_seed"):
+            return self.request
+        request = msgspec.structs.replace(self.request, history=past)
+        if isinstance(left, str) and turn.parent and await self._can("fork_session"):
+            return msgspec.structs.replace(request, fork_session_id=left, fork_after=turn.parent)
+        return request
+
+    async def _can(self, name: str) -> bool:
+        """Return whether the runtime has a capability."""
+        if self._known is None:
+            status = await self.runtime.status(ari.StatusRequest())
+            self._known = frozenset(one.name for one in status.capabilities if one.enabled)
+        return name in self._known
 
     async def _reopened(self, turn: Turn, link: LinkedSession) -> LinkedSession:
         """Return the link once its session is open."""
@@ -377,6 +438,7 @@ class RuntimeAgent:
                 )
             )
             await self._keep(turn, link, resumed.session)
+            link.cursor, link.knows_past = resumed.sequence, True
         return link
 
     async def _keep(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
@@ -512,7 +574,8 @@ class RuntimeAgent:
             text = _answered_late(turn)
         if not text and not parts:
             return None
-        past = [] if link.turn_ids else _without_switches(turn.history(MAX_TOLD))
+        knows_past = link.knows_past or link.turn_ids
+        past = [] if knows_past else _without_switches(turn.history(MAX_TOLD))
         if past:
             before = "\n\n".join(f"{role}: {said}" for role, said in past)
             text = f"The conversation so far:\n\n{before}\n\nNow the user says:\n\n{text}"
@@ -527,10 +590,10 @@ class RuntimeAgent:
             try:
                 return await self.runtime.send_message(request)
             except FailedPrecondition:
-                session = await self.runtime.get_session(ari.GetSessionRequest(link.session_id))
-                if not session.session.active_turn_id:
+                active = await self._active(link)
+                if not active:
                     raise
-                await self._play_rest(turn, link, session.session.active_turn_id)
+                await self._play_rest(turn, link, active)
         return await self.runtime.send_message(request)
 
     async def _play_own(self, turn: Turn, link: LinkedSession) -> None:
@@ -558,12 +621,8 @@ class RuntimeAgent:
         """Return whether `/compact` is ours: the runtime can do it, and has no command for it."""
         if not isinstance(self.runtime, SessionUtilityManager):
             return False
-        if self._can_compact is None:
-            status = await self.runtime.status(ari.StatusRequest())
-            known = [one.name for one in status.capabilities if one.enabled]
-            self._can_compact = "compaction" in known
         listed = [one.name for one in await self._listed(session_id)]
-        return self._can_compact and COMPACT not in listed
+        return COMPACT not in listed and await self._can("compaction")
 
     # -- switches --------------------------------------------------------------------------------
 
@@ -684,6 +743,8 @@ class RuntimeTurn:
         self.link = link
         self.calls: dict[str, ToolCall] = {}
         self.inputs: dict[str, ari.Event] = {}
+        self.used_late = False
+        """Whether the input of the turn has answered a permission that an earlier turn asked."""
         self.asking: dict[str, asyncio.Task[None]] = {}
         self.looking = asyncio.Lock()
         """Held while files are looked at: questions come in the order of their requests."""
@@ -735,6 +796,10 @@ class RuntimeTurn:
         if self.retries and event.type is not ari.EventType.LIFECYCLE:
             self._end_retry(event)
         match event.type:
+            case _ if event.lifecycle is ari.Lifecycle.COMPONENT:
+                self._show_component(event.details.get("component"))
+            case _ if event.lifecycle is ari.Lifecycle.SPEAKER:
+                self._show_speaker(event.content)
             case ari.EventType.TEXT:
                 await self.turn.say(event.content)
             case ari.EventType.THINKING:
@@ -835,6 +900,9 @@ class RuntimeTurn:
             and is_user_question(request.tool_input_raw)
         )
         ask = self._question if is_question else self._permission
+        if request.kind is ari.PermissionKind.QUESTION and request.takes_updated_input:
+            once = asked_once(request.tool_input_raw, request.tool_call_id, self.turn.id)
+            ask = partial(self._asked_once, once) if once is not None else ask
         task = asyncio.get_running_loop().create_task(self._asked(request, ask))
         self.asking[request.request_id] = task
         task.add_done_callback(lambda _: self.asking.pop(request.request_id, None))
@@ -845,6 +913,31 @@ class RuntimeTurn:
         if answered is not None:
             return ari.PermissionResponse("allow", updated_input=answered)
         return ari.PermissionResponse("deny", NO_ANSWER if request.takes_message else "")
+
+    async def _asked_once(
+        self, once: AskedOnce, request: ari.PermissionRequest
+    ) -> ari.PermissionResponse:
+        """Ask one thing, unless the input of the turn is its answer already."""
+        late = self._late_answer(once, request)
+        if late is None:
+            if once.about:
+                items = [{"key": name, "value": cell_of(one)} for name, one in once.about.items()]
+                self.turn.show(Component("", "key-value", {"items": items}))
+            late = await self.turn.ask(once.component)
+        answered = {**request.tool_input_raw, "answer": once.answer(late)}
+        return ari.PermissionResponse("allow", updated_input=answered)
+
+    def _late_answer(self, once: AskedOnce, request: ari.PermissionRequest) -> Json:
+        """Return the turn's input if it answers this question, which an earlier turn asked."""
+        echo = self.turn.input
+        asked_by = echo.source_component or ""
+        if not asked_by.startswith(question_mark(request.tool_call_id)):
+            return None
+        try:
+            fitting = check_answer(once.component, echo.input_type, echo.data)
+        except ArpError:  # the agent asks something else by now
+            return None
+        return answer_value(once.component, echo.input_type, fitting)
 
     async def _permission(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
         """Ask a person whether a tool may run: what it runs is what was approved."""
@@ -862,6 +955,8 @@ class RuntimeTurn:
 
         async with self.looking:
             files = await binding.look()
+        if not files and (late := self._late_permission(request, call)) is not None:
+            return late
         approval = await call.ask_permission(
             title,
             rule=RULE,
@@ -888,6 +983,30 @@ class RuntimeTurn:
                 self._tell_later(title, approval.reason)
             return ari.PermissionResponse("deny")
         return ari.PermissionResponse("deny", message=approval.reason)
+
+    def _late_permission(
+        self, request: ari.PermissionRequest, call: ToolCall
+    ) -> ari.PermissionResponse | None:
+        """Return what the turn's input says of exactly this call; `None`: nothing, so ask.
+
+        The question was asked by a turn that a restart cut off. Its answer names the input that was
+        shown by its digest, and counts once.
+        """
+        data = self.turn.input.data
+        payload, action = data.get("payload"), data.get("action")
+        given: JsonObject = payload if isinstance(payload, dict) else {}
+        shown = encoded(request.tool_input_raw).decode()
+        is_it = given.get("digest") == digest_of(shown) and "updated_input" not in given
+        if self.used_late or action not in ("confirm", "deny") or not is_it:
+            return None
+        self.used_late = True
+        permission = call.record.permission(call.name)
+        if action == "confirm":
+            permission.evaluated("allow", "person", "user", digest=digest_of(shown))
+            return ari.PermissionResponse("allow")
+        permission.evaluated("deny", "person", "user", digest=digest_of(shown))
+        reason = str(given.get("reason") or "") if request.takes_message else ""
+        return ari.PermissionResponse("deny", reason)
 
     async def _rule(self, rules: Mapping[str, ari.PermissionRule]) -> ari.PermissionRule | None:
         """Return which rule is to hold; of several, the person chooses one."""
@@ -963,6 +1082,20 @@ class RuntimeTurn:
             case ari.Lifecycle.RATE_LIMIT:
                 self._show_limit(details)
         record_event(self.turn.record, event)
+
+    def _show_speaker(self, name: str) -> None:
+        """Say who speaks from now on."""
+        self.turn.show(Component("", "text", {"content": f"**{name}**", "format": "markdown"}))
+
+    def _show_component(self, given: Json) -> None:
+        """Show a component of the agent; one that is wrong is recorded."""
+        try:
+            shown = check_component({"id": "", **given}, empty_ids=True)
+        except (TypeError, ArpError) as wrong:
+            told = f"{self.agent.name} has shown what is no component: {wrong}"
+            record_warning(self.turn.record, told)
+        else:
+            self.turn.show(shown)
 
     def _show_plan(self, todos: Json) -> None:
         steps: list[Json] = []
@@ -1066,6 +1199,28 @@ def _without_switches(history: Sequence[tuple[str, str]]) -> list[tuple[str, str
         if not is_ours:
             kept.append((role, said))
     return kept
+
+
+def _history_of(turn: Turn) -> tuple[ari.RuntimeMessage, ...]:
+    """Return the conversation before a turn as messages of a runtime, without what was for us."""
+    past = turn.messages(MAX_TOLD)
+    ours = {
+        message.turn_id
+        for message in past
+        if message.text.split(maxsplit=1)[:1] in [[f"/{name}"] for name in SWITCHES]
+    }
+    return tuple(
+        ari.RuntimeMessage(
+            message.role,
+            told(message),
+            tool_calls=tuple(
+                ari.PastToolCall(call.id, call.name, call.args, call.result, not call.ok)
+                for call in message.calls
+            ),
+        )
+        for message in past
+        if message.turn_id not in ours
+    )
 
 
 def _about_file(turn: Turn, name: str, refused: InvalidArgument) -> AriError:

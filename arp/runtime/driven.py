@@ -90,27 +90,33 @@ class OpenSession:
         self.tasks: set[asyncio.Task[object]] = set()
         self._runtime = runtime
         self._heartbeat: asyncio.TimerHandle | None = None
+        """Runs as long as a turn is active; it looks when the last event was."""
         self._turn_timers: list[asyncio.TimerHandle] = []
 
     def _emitted(self, event: ari.Event) -> None:
         self.updated_at_ns = event.timestamp_ns
         self.log.append(event)
-        loop = asyncio.get_running_loop()
-        if self._heartbeat is not None:
-            self._heartbeat.cancel()
-            self._heartbeat = None
         if event.done:
-            for timer in self._turn_timers:
-                timer.cancel()
-            self._turn_timers.clear()
-        elif event.turn_id:
-            self._heartbeat = loop.call_later(self._runtime.heartbeat_s, self._beat)
+            self.stop_timers()
+        elif event.turn_id and self._heartbeat is None:
+            self._beat_in(self._runtime.heartbeat_s)
         if event.permission is not None and event.permission.deadline_ns:
             wait = (event.permission.deadline_ns - event.timestamp_ns) / 1e9
             self.later(wait, self._expire, event.permission.request_id)
 
+    def _beat_in(self, delay_s: float) -> None:
+        self._heartbeat = asyncio.get_running_loop().call_later(delay_s, self._beat)
+
     def _beat(self) -> None:
-        if self.feed.turn is not None:
+        """Say that the turn is active, if nothing came for a while."""
+        quiet_s = (self._runtime.clock() - self.updated_at_ns) / 1e9
+        left_s = self._runtime.heartbeat_s - quiet_s
+        self._heartbeat = None
+        if self.feed.turn is None:
+            return
+        if left_s > 0.001:
+            self._beat_in(left_s)
+        else:
             self.feed.tell(ari.Lifecycle.HEARTBEAT)
 
     def _expire(self, request_id: str) -> None:
@@ -313,7 +319,7 @@ class DrivenRuntime(ABC):
                 ari.SessionState.CLOSED,
                 ari.SessionState.FAILED,
             ):
-                return ari.ResumeSessionResponse(known.value())
+                return ari.ResumeSessionResponse(known.value(), known.log.last)
             if not request.session_id:
                 raise NotFound("session_id: it is empty")
             if request.cwd or known is None:
@@ -322,8 +328,10 @@ class DrivenRuntime(ABC):
                 else:
                     cwd = self._own_cwd(await self._find(request.session_id))
                 request = msgspec.structs.replace(request, cwd=cwd)
-            await self._reopen(known or self._session_to_resume(request), request, known)
-            return ari.ResumeSessionResponse(self._sessions[request.session_id].value())
+            session = known or self._session_to_resume(request)
+            before = session.log.last
+            await self._reopen(session, request, known)
+            return ari.ResumeSessionResponse(session.value(), before)
 
     async def get_session(self, request: ari.GetSessionRequest) -> ari.GetSessionResponse:
         """Return a session."""
@@ -569,7 +577,10 @@ class DrivenRuntime(ABC):
 
     def _check_takes(self, request: ari.CreateSessionRequest) -> None:
         """Raise for a field that this runtime cannot meet, rather than ignore it."""
-        optional = ("session_id", "model", "mode", "provider", "instructions", "mcp_servers")
+        optional = (
+            "session_id", "model", "mode", "provider", "instructions", "mcp_servers", "history",
+            "fork_session_id",
+        )  # fmt: skip
         for name in optional:
             if getattr(request, name) and name not in self.takes:
                 raise Unimplemented(f"{name}: {self.name} cannot take one")

@@ -31,6 +31,8 @@ class EventLog:
         self._last = 0
         self._subscribers: WeakSet[LogSubscription] = WeakSet()
         """Weak: one that nobody reads any more need not be closed."""
+        self._asleep: list[asyncio.Event] = []
+        """Of consumers that have read all: an event that nobody waits for wakes nobody."""
         self._closed = False
 
     @property
@@ -43,15 +45,26 @@ class EventLog:
         self._events.append(event)
         self._last = event.sequence
         self._characters += len(event.content)
-        self._drop_oldest(MAX_KEPT_EVENTS, MAX_KEPT_CHARACTERS)
-        for subscriber in self._subscribers:
-            subscriber.wake.set()
+        if len(self._events) > MAX_KEPT_EVENTS or self._characters > MAX_KEPT_CHARACTERS:
+            self._drop_oldest(MAX_KEPT_EVENTS, MAX_KEPT_CHARACTERS)
+        if self._asleep:
+            self._wake()
+
+    async def wait(self, wake: asyncio.Event) -> None:
+        """Wait for the next event, or the end."""
+        wake.clear()
+        self._asleep.append(wake)
+        await wake.wait()
+
+    def _wake(self) -> None:
+        asleep, self._asleep = self._asleep, []
+        for wake in asleep:
+            wake.set()
 
     def close(self) -> None:
         """Let every consumer end behind the newest event; when the last has, few are kept."""
         self._closed = True
-        for subscriber in self._subscribers:
-            subscriber.wake.set()
+        self._wake()
         self._shrink_if_unread()
 
     def reopen(self) -> None:
@@ -142,14 +155,13 @@ class LogSubscription:
         Cancel: Safe; no event is lost.
         """
         while not self._over:
-            self.wake.clear()
             event = self._log.next_after(self.cursor)
             if event is not None:
                 self.cursor = event.sequence
                 return event
             if self._log.is_closed:
                 break
-            await self.wake.wait()
+            await self._log.wait(self.wake)
         self._log.drop(self)
         raise StopAsyncIteration
 

@@ -26,8 +26,9 @@ from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError, InvalidArgument
 from arp.runtime.feed import SessionFeed
-from arp.runtime.function import FunctionRuntime, FunctionSession, FunctionTurn
+from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.runtime.services import METHODS
+from arp.runtime.task_runtime import TaskSession
 
 
 class Says(NamedTuple):
@@ -88,7 +89,7 @@ class FakeRuntime(FunctionRuntime):
 
     name = "fake"
     takes: ClassVar[frozenset[str]] = frozenset(
-        {"session_id", "model", "mode", "provider", "instructions", "mcp_servers"}
+        {"session_id", "history", "model", "mode", "provider", "instructions", "mcp_servers"}
     )
 
     def __init__(
@@ -259,15 +260,11 @@ class FakeRuntime(FunctionRuntime):
         sent = await self.send_message(ari.SendMessageRequest(request.session_id, message))
         return ari.CompactSessionResponse(sent.turn_id)
 
-    async def _create(
-        self, request: ari.CreateSessionRequest, feed: SessionFeed
-    ) -> FunctionSession:
+    async def _create(self, request: ari.CreateSessionRequest, feed: SessionFeed) -> TaskSession:
         self._check_choices(request)
         return _set_up(await super()._create(request, feed), request)
 
-    async def _resume(
-        self, request: ari.ResumeSessionRequest, feed: SessionFeed
-    ) -> FunctionSession:
+    async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> TaskSession:
         self._check_choices(request)
         return _set_up(await super()._resume(request, feed), request)
 
@@ -306,8 +303,8 @@ def _one_of(choices: Sequence[ari.Choice], name: str, wanted: str) -> str:
 
 
 def _set_up(
-    session: FunctionSession, request: ari.CreateSessionRequest | ari.ResumeSessionRequest
-) -> FunctionSession:
+    session: TaskSession, request: ari.CreateSessionRequest | ari.ResumeSessionRequest
+) -> TaskSession:
     session.model, session.mode = request.model, request.mode
     session.provider = request.provider
     return session

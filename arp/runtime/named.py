@@ -7,17 +7,26 @@ import importlib
 import inspect
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arp.runtime.errors import InvalidArgument, Unavailable
 from arp.runtime.services import RuntimeService
+from arp.store.location import path_of
+
+if TYPE_CHECKING:
+    from arp.runtime.mcp_tools import McpTools
+    from arp.runtime.types import McpServer
 
 NAMES = (
     "claude-code",
     "codex",
     "acp:COMMAND",
+    "langgraph:MODULE:NAME",
+    "openai-agents:MODULE:NAME",
+    "pydantic-ai:MODULE:NAME",
+    "ag-ui:URL",
     "grpc(s)://HOST:PORT",
     "http(s)://HOST:PORT",
     "MODULE:NAME",
@@ -79,6 +88,86 @@ ADAPTERS = {
     "acp": Adapter("arp.runtime.acp", "AcpRuntime", ""),
 }
 
+FRAMEWORKS = {
+    "langgraph": Adapter("arp.runtime.langgraph", "LangGraphRuntime", "langgraph"),
+    "openai-agents": Adapter("arp.runtime.openai_agents", "OpenAIAgentsRuntime", "openai-agents"),
+    "pydantic-ai": Adapter("arp.runtime.pydantic_ai", "PydanticAIRuntime", "llm"),
+    "ag-ui": Adapter("arp.runtime.ag_ui", "AgUiRuntime", "ag-ui"),
+}
+PACKAGES = {"langgraph": "langgraph", "agents": "openai-agents", "pydantic_ai": "pydantic-ai"}
+"""The framework of an object, by the package that its class is from."""
+
+
+def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
+    """Return the runtime of an agent: a runtime is one itself, an agent of a framework gets one.
+
+    Raises:
+        InvalidArgument: It is neither.
+        Unavailable: What the framework's runtime needs is not installed.
+    """
+    if hasattr(agent, "send_message"):
+        runtime: RuntimeService = agent  # type: ignore[assignment]  # as far as can be seen
+        return runtime
+    for kind in type(agent).__mro__:
+        framework = PACKAGES.get(kind.__module__.partition(".")[0])
+        if framework is not None:
+            made: RuntimeService = _loaded(FRAMEWORKS[framework])(agent, cwd=cwd)
+            return made
+    known = ", ".join(FRAMEWORKS)
+    raise InvalidArgument(
+        f"{type(agent).__name__} is no runtime, and no agent of a framework ({known})"
+    )
+
+
+def keep_beside(ledger: str, runtimes: Iterable[RuntimeService]) -> None:
+    """Let runtimes keep their sessions beside the ledger's file, where they have no other place."""
+    path = path_of(ledger)
+    for runtime in runtimes if path is not None else ():
+        keep_in = getattr(runtime, "keep_in", None)
+        if keep_in is not None:
+            keep_in(Path(f"{path}.runtimes") / str(getattr(runtime, "name", "runtime")))
+
+
+def mcp_tools(servers: Sequence[str | McpServer]) -> McpTools:
+    """Return the tools of MCP servers, not yet connected.
+
+    Raises:
+        Unavailable: The client of MCP is not installed; the message says what to do.
+    """
+    try:
+        from arp.runtime.mcp_tools import McpTools
+    except ModuleNotFoundError as missing:
+        raise not_installed(missing, "mcp") from missing
+    return McpTools(servers)
+
+
+def model_named(
+    model: str,
+    *,
+    base_url: str | None = None,
+    instructions: str = "",
+    tools: Sequence[Callable[..., Any]] = (),
+    mcp: Sequence[str | McpServer] = (),
+) -> RuntimeService:
+    """Return the runtime of a model with tools; see `arp.runtime.model_agent.model_runtime`.
+
+    Raises:
+        InvalidArgument: There is no such model, or its key is missing.
+        Unavailable: What it needs is not installed; the message says what to do.
+    """
+    made = _loaded(Adapter("arp.runtime.model_agent", "model_runtime", "llm"))
+    return made(model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp)
+
+
+def _loaded(adapter: Adapter) -> Callable[..., RuntimeService]:
+    try:
+        found: Callable[..., RuntimeService] = getattr(
+            importlib.import_module(adapter.module), adapter.kind
+        )
+    except ModuleNotFoundError as missing:
+        raise not_installed(missing, adapter.extra) from missing
+    return found
+
 
 def named_runtime(
     name: str, *, cwd: str | Path = ".", environment: Mapping[str, str] | None = None
@@ -98,6 +187,9 @@ def named_runtime(
     kind, _, rest = name.partition(":")
     if kind in ("http", "https", "grpc", "grpcs"):
         return _remote(name, environment or {})
+    if kind in FRAMEWORKS and rest:
+        given = rest if kind == "ag-ui" else _found(*_module_and_name(rest))
+        return _loaded(FRAMEWORKS[kind])(given, cwd=cwd)
     if kind in ADAPTERS:
         return _adapter(ADAPTERS[kind], rest, cwd, dict(environment or {}))
     if rest and "/" not in kind:
@@ -133,28 +225,35 @@ def not_installed(missing: ModuleNotFoundError, extra: str) -> Unavailable:
 def _adapter(
     adapter: Adapter, command: str, cwd: str | Path, environment: dict[str, str]
 ) -> RuntimeService:
-    try:
-        kind = getattr(importlib.import_module(adapter.module), adapter.kind)
-    except ModuleNotFoundError as missing:
-        raise not_installed(missing, adapter.extra) from missing
     options = {"command": shlex.split(command)} if adapter.kind == "AcpRuntime" else {}
-    runtime: RuntimeService = kind(cwd=cwd, environment=environment, **options)
-    return runtime
+    return _loaded(adapter)(cwd=cwd, environment=environment, **options)
 
 
 def _object(module: str, name: str, cwd: str | Path) -> RuntimeService:
     from arp.runtime.function import FunctionRuntime
 
+    found = _found(module, name)
+    if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
+        return FunctionRuntime(found, cwd=cwd)
+    made = found() if isinstance(found, type) or inspect.isfunction(found) else found
+    try:
+        return runtime_for(made, cwd)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{module}:{name}: {error.message}") from error
+
+
+def _module_and_name(rest: str) -> tuple[str, str]:
+    module, _, name = rest.partition(":")
+    if not name:
+        raise InvalidArgument(f"{rest!r:.80}: write MODULE:NAME, such as my_agents:graph")
+    return module, name
+
+
+def _found(module: str, name: str) -> Any:
+    """Return what a module of the directory, or one that is installed, has under a name."""
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(module), name)
+        return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as missing:
         raise InvalidArgument(f"{module}:{name}: {missing}") from missing
-    if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
-        return FunctionRuntime(found, cwd=cwd)
-    runtime = found() if isinstance(found, type) or inspect.isfunction(found) else found
-    if not hasattr(runtime, "send_message"):
-        raise InvalidArgument(f"{module}:{name} is no runtime, and makes none")
-    checked: RuntimeService = runtime
-    return checked

@@ -387,6 +387,8 @@ class KnownCapability(NamedTuple):
 
 CAPABILITIES = (
     KnownCapability("session_id", "the caller may choose the id of a new session (`form`)"),
+    KnownCapability("history_seed", "a new session can begin with what was said before"),
+    KnownCapability("fork_session", "a new session can begin as another was after a turn"),
     KnownCapability("instructions", "a session takes additions to the system prompt"),
     KnownCapability("mcp_servers", "a session takes servers of tools (`transports`)"),
     KnownCapability("parts", "what a message takes besides text (`types`)"),

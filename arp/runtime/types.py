@@ -114,7 +114,7 @@ class EventType(StrEnum):
 
 
 class Lifecycle(StrEnum):
-    """What a lifecycle event tells. None of them is output of the agent."""
+    """What a lifecycle event tells. None of them is text of the agent."""
 
     CREATED = "created"
     RESUMED = "resumed"
@@ -159,6 +159,10 @@ class Lifecycle(StrEnum):
     """A hook of the runtime runs: `hook_id`, `name`, `event` and `status` (started, completed or
     failed) in `details`; with its end `duration_ms` and `decision` where known, and the reason of a
     failure as `content`."""
+    COMPONENT = "component"
+    """Something to show that is no text: `component` in `details`, a component of ARP as JSON."""
+    SPEAKER = "speaker"
+    """`content` is the name of the agent that speaks from now on, after a hand-off."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -364,6 +368,12 @@ class CreateSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """After how long a permission request counts as denied; 0: never."""
     title: str = ""
     metadata: Details = msgspec.field(default_factory=dict)
+    history: tuple[RuntimeMessage, ...] = ()
+    """What was said before: the session begins with it as its own conversation."""
+    fork_session_id: str = ""
+    """Begin as this session was after a turn; its conversation is the new one's then."""
+    fork_after: str = ""
+    """The `idempotency_key` of that turn."""
 
 
 class CreateSessionResponse(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -390,6 +400,9 @@ class ResumeSessionResponse(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of `resume_session`."""
 
     session: RuntimeSession
+    sequence: int = 0
+    """The last event before it was resumed: `session_events` after it has all of a turn that the
+    runtime takes up again."""
 
 
 class GetSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -4,19 +4,21 @@ Runtimes have two shapes for it. `questions` is a list, each with options, of wh
 can be taken, or words of the user's own: Claude Code's `AskUserQuestion`, Codex's
 `request_user_input`. `schema` is a JSON Schema of a flat object: a form of an MCP server. Each can
 be declined. What has another shape is no question here, and is asked as a permission.
+
+Agents of frameworks ask one thing at a time: `question` with `options`, a `schema`, a `component`
+of ARP, or nothing of these for a text. That is one component, whose id says which question it is:
+so an answer that comes after a restart is known to be the answer to it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from hashlib import sha256
+from typing import NamedTuple, Protocol
 
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
-
-if TYPE_CHECKING:
-    from arp.hub.turn import Turn
 
 OTHER = "Something else…"
 """The option by which a user answers in words of their own."""
@@ -60,7 +62,14 @@ def is_user_question(tool_input: JsonObject) -> bool:
     return bool(questions_of(tool_input)) or bool(fields_of(tool_input.get("schema")))
 
 
-async def ask_user(turn: Turn, tool_input: JsonObject) -> JsonObject | None:
+class Questioner(Protocol):
+    """A turn, or a tool that runs in one."""
+
+    async def ask(self, component: Component) -> Json:
+        """Show an input component, and return its answer."""
+
+
+async def ask_user(turn: Questioner, tool_input: JsonObject) -> JsonObject | None:
     """Ask the user what an agent wants to know; return the input with the answers.
 
     Args:
@@ -85,7 +94,7 @@ async def ask_user(turn: Turn, tool_input: JsonObject) -> JsonObject | None:
     return {**tool_input, "answers": answers}
 
 
-async def _answer_to(turn: Turn, question: UserQuestion) -> Json:
+async def _answer_to(turn: Questioner, question: UserQuestion) -> Json:
     """Return a text, a list of texts for several, or `None` if there is no answer."""
     labels = [label for label, _ in question.options]
     others = [OTHER if labels else ANSWER, DECLINE]
@@ -110,7 +119,7 @@ async def _answer_to(turn: Turn, question: UserQuestion) -> Json:
     return answer if question.several else answer[0]
 
 
-async def _own_words(turn: Turn, question: UserQuestion) -> str:
+async def _own_words(turn: Questioner, question: UserQuestion) -> str:
     if not question.is_secret:
         return str(await turn.ask(Component("", "text-input", {"label": question.text})))
     field: JsonObject = {"name": "answer", "label": question.text, "field_type": "password"}
@@ -118,7 +127,7 @@ async def _own_words(turn: Turn, question: UserQuestion) -> str:
     return str((await turn.ask(form))["answer"])
 
 
-async def _filled_in(turn: Turn, tool_input: JsonObject) -> JsonObject | None:
+async def _filled_in(turn: Questioner, tool_input: JsonObject) -> JsonObject | None:
     fields = fields_of(tool_input.get("schema"))
     title = str(tool_input.get("message") or "")[:MAX_TITLE]
     way = Component("", "choices", {"title": title, "options": [ANSWER, DECLINE]})
@@ -127,6 +136,64 @@ async def _filled_in(turn: Turn, tool_input: JsonObject) -> JsonObject | None:
     parts = [part for field in fields for part in field.fields]
     form = Component("", "form", {"title": title, "fields": parts})
     return content_of_form(fields, await turn.ask(form))
+
+
+# -- one thing at a time -------------------------------------------------------------------------
+
+
+class AskedOnce(NamedTuple):
+    """What an agent of a framework asks."""
+
+    component: Component
+    fields: Sequence[SchemaField]
+    """Of a form that a schema made; empty: the answer is that of the component."""
+    about: JsonObject
+    """What belongs to the question, as names and values."""
+
+    def answer(self, given: Json) -> Json:
+        """Return what the agent gets for an answer to the component."""
+        return content_of_form(self.fields, given) if self.fields else given
+
+
+def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> AskedOnce | None:
+    """Return what one question is asked by; `None`: it has another shape.
+
+    Args:
+        tool_input: What the runtime gave.
+        tool_call_id: The same for the same question, also after a restart.
+        turn_id: Of the turn that asks.
+    """
+    text, given = tool_input.get("question"), tool_input.get("component")
+    known = {"question", "options", "schema", "component"}
+    about = {name: value for name, value in tool_input.items() if name not in known}
+    component_id = f"{question_mark(tool_call_id)}.{_digest(turn_id)}"
+    if isinstance(given, dict):
+        shown = Component(component_id, str(given.get("type")), dict(given.get("props") or {}))
+        return AskedOnce(shown, (), about)
+    if not isinstance(text, str):
+        return None
+    title, options = text[:MAX_TITLE], tool_input.get("options")
+    if isinstance(options, list) and options:
+        props: JsonObject = {"title": title, "options": options}
+        return AskedOnce(Component(component_id, "choices", props), (), about)
+    schema = tool_input.get("schema")
+    fields = fields_of(schema)
+    if fields:
+        parts = [part for field in fields for part in field.fields]
+        form = Component(component_id, "form", {"title": title, "fields": parts})
+        return AskedOnce(form, fields, about)
+    if isinstance(schema, dict) and schema.get("type") == "boolean":
+        return AskedOnce(Component(component_id, "confirm", {"title": title}), (), about)
+    return AskedOnce(Component(component_id, "text-input", {"label": title}), (), about)
+
+
+def question_mark(tool_call_id: str) -> str:
+    """Return what the ids of all components begin with that ask the same question."""
+    return f"question-{_digest(tool_call_id)}"
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 # -- values --------------------------------------------------------------------------------------

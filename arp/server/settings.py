@@ -40,6 +40,7 @@ class Served(Struct, frozen=True):
     command_handlers: Mapping[str, Handler] = MappingProxyType({})
     """What runs in the place of an agent, by slash command."""
     closers: Sequence[Callable[[], Awaitable[object]]] = ()
+    openers: Sequence[Callable[[], Awaitable[object]]] = ()
     """Called when no turn runs any more: they end what the app's agents have started."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
     """What takes the answers to questions of turns that are gone, by name of the question."""

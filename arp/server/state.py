@@ -168,6 +168,8 @@ class ServerState:
             served.command_handlers,
             served.answer_handlers,
         )
+        for opener in served.openers:
+            await opener()
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()
         served.hub_changed(hub)

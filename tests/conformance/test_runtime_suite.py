@@ -17,7 +17,7 @@ from arp.runtime import types as ari
 from arp.runtime.errors import Unimplemented
 from arp.runtime.fake import FakeRuntime
 from arp.runtime.feed import SessionFeed
-from arp.runtime.function import FunctionSession
+from arp.runtime.task_runtime import TaskSession
 from tests.runtime.runtimes_under_test import FakeUnderTest
 
 
@@ -88,12 +88,12 @@ async def test_result_without_its_call_is_synthetic(
 async def test_answer_that_is_ignored_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    respond = FunctionSession.respond
+    respond = TaskSession.respond
 
     async def allow_all(session: Any, pending: Any, _: object) -> None:
         await respond(session, pending, ari.PermissionResponse("allow"))
 
-    monkeypatch.setattr(FunctionSession, "respond", allow_all)
+    monkeypatch.setattr(TaskSession, "respond", allow_all)
     assert (await outcome("deny", FakeUnderTest(tmp_path))).outcome == "failed"
 
 

@@ -108,7 +108,10 @@ OF_CALLS: Final[dict[tuple[str, str], Any]] = {
     ("Turn.ask", "options"): None,
     ("Turn.question", "asked"): ui.confirm("x"),
     ("Turn.question", "options"): None,
+    ("RecordedPermission.refused", "files"): [],
     ("Turn.confirm", "more"): None,
+    ("ToolCall.ask", "component"): ui.confirm("x"),
+    ("RecordedPermission.refused", "digest"): SHA256,
     ("ToolCall.approve", "options"): None,
     ("ToolCall.ask_permission", "options"): None,
 }

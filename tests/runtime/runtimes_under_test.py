@@ -38,6 +38,7 @@ from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.runtime.services import RuntimeService
 from tests.runtime import clis
 from tests.runtime.clis import Cli
+from tests.runtime.frameworks_under_test import ag_ui, langgraph, openai_agents, pydantic_ai
 from tests.runtime.model_script import HELLO, THINKING, THOUGHT, WORKED
 from tests.runtime.model_server import ModelServer
 from tests.runtime.served import ServedByGrpc, ServedByHttp
@@ -468,6 +469,10 @@ RUNTIMES: dict[str, RuntimeFactory] = {
     "acp:opencode": acp_alone,
     "grpc": grpc,
     "http": http,
+    "langgraph": langgraph,
+    "openai-agents": openai_agents,
+    "pydantic-ai": pydantic_ai,
+    "ag-ui": ag_ui,
 }
 NEEDS = {"claude-code": "claude", "codex": "codex", "acp:opencode": "opencode"}
 """What must be installed for a runtime, as `requires` names it."""

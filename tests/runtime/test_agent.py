@@ -519,16 +519,19 @@ async def test_edit_gives_the_agent_the_branch_and_nothing_else(tmp_path: Path) 
             await socket.send(json.dumps({"v": 1, "type": "hello", **hello}))
             again = {"input_type": "text", "data": {"text": "three"}, "edits": edited.id}
             await socket.send(json.dumps({"v": 1, "type": "input", "session_id": "s", **again}))
-            while not heard.endswith("three"):
+            while not heard.endswith("You said: three"):
                 message = json.loads(await socket.recv())
                 heard += message["payload"]["delta"] if message["type"] == "delta" else ""
         sent = [one for name, one in fake.called if name == "send_message"]
         assert fake.calls("create_session") == 2
         assert isinstance(sent[-1], ari.SendMessageRequest)
-        told = sent[-1].message.content
-        assert "user: one" in told
-        assert "two" not in told
-        assert told.endswith("Now the user says:\n\nthree")
+        created = [one for name, one in fake.called if name == "create_session"][-1]
+        assert isinstance(created, ari.CreateSessionRequest)
+        assert [(one.role, one.content) for one in created.history] == [
+            ("user", "one"),
+            ("assistant", "You said: one"),
+        ]
+        assert sent[-1].message.content == "three"
 
 
 async def test_turn_that_the_runtime_begins_is_shown_as_such(tmp_path: Path) -> None:

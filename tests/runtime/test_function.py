@@ -36,7 +36,7 @@ async def test_text_that_is_returned_or_yielded() -> None:
     assert events[-1].content == "HI"
     runtime = FunctionRuntime(letters)
     events = await answer(runtime, await created(runtime), "hi")
-    assert [event.content for event in events] == ["", "h", "i", "hi"]
+    assert [event.content for event in events] == ["", "hi", "hi"]
 
 
 async def test_session_is_resumed_where_it_worked(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ async def test_names(tmp_path: Path) -> None:
         ("acp:", "command: it is empty"),
         ("no.such.module:x", "No module named 'no'"),
         (f"{__name__}:nothing", "nothing"),
-        (f"{__name__}:CliRunner", "is no runtime, and makes none"),
+        (f"{__name__}:CliRunner", "is no runtime, and no agent of a framework"),
     ],
 )
 def test_what_is_no_runtime_is_refused(name: str, message: str) -> None:
@@ -81,8 +81,8 @@ def test_what_is_no_runtime_is_refused(name: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Give exactly one of TARGET and --runtime"),
-        (["app.py", "--runtime", "codex"], "Give exactly one of TARGET and --runtime"),
+        ([], "Give exactly one of TARGET, --runtime and --model"),
+        (["app.py", "--runtime", "codex"], "Give exactly one of TARGET, --runtime and --model"),
         (["--runtime", "clude"], "--runtime clude: there is no runtime 'clude'"),
         (["--runtime", "codex", "--cwd", "no/such"], "--cwd: there is no directory no/such"),
         (["--runtime", "codex", "--reload"], "--reload watches the files beside TARGET"),

@@ -11,12 +11,19 @@ import pytest
 from arp import App, connect
 from arp.client.client import ArpClient
 from arp.protocol.components import Component
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import RendererCapabilities
 from arp.runtime import types as ari
 from arp.runtime.claude_code import ClaudeCodeRuntime
 from arp.runtime.codex import CodexRuntime
-from arp.runtime.user_questions import content_of_form, fields_of, is_user_question, questions_of
+from arp.runtime.user_questions import (
+    asked_once,
+    content_of_form,
+    fields_of,
+    is_user_question,
+    question_mark,
+    questions_of,
+)
 from arp.testing import Says, Step, Uses
 from tests.runtime.clis import Cli
 from tests.runtime.model_server import ModelServer
@@ -275,3 +282,53 @@ def test_what_was_left_out_of_a_form_is_not_in_its_content() -> None:
         "a:b": False,
     }
     assert content_of_form(fields, {"name": "Ada", "count": 3.0})["count"] == 3
+
+
+# -- one thing at a time -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool_input", "type_name", "given", "answer"),
+    [
+        ({"question": "Name?"}, "text-input", "Ann", "Ann"),
+        ({"question": "Which?", "options": ["a", "b"]}, "choices", "b", "b"),
+        ({"question": "Sure?", "schema": {"type": "boolean"}}, "confirm", True, True),
+        (
+            {"question": "How many?", "schema": {"properties": {"n": {"type": "integer"}}}},
+            "form",
+            {"n": 3.0},
+            {"n": 3},
+        ),
+        (
+            {"component": {"type": "text-input", "props": {"label": "Word?"}}},
+            "text-input",
+            "yes",
+            "yes",
+        ),
+    ],
+)
+def test_one_question_is_one_component(
+    tool_input: JsonObject, type_name: str, given: Json, answer: Json
+) -> None:
+    asked = asked_once(tool_input, "call-1", "t1")
+    assert asked is not None
+    assert asked.component.type == type_name
+    assert asked.answer(given) == answer
+
+
+def test_the_id_of_a_question_is_known_again_in_another_turn() -> None:
+    first, second = (asked_once({"question": "Name?"}, "call-1", turn) for turn in ("t1", "t2"))
+    other = asked_once({"question": "Name?"}, "call-2", "t1")
+    assert first is not None
+    assert second is not None
+    assert other is not None
+    assert first.component.id != second.component.id
+    assert {first.component.id[:25], second.component.id[:25]} == {question_mark("call-1")}
+    assert not other.component.id.startswith(question_mark("call-1"))
+
+
+def test_what_belongs_to_a_question_is_kept_and_another_shape_is_none() -> None:
+    asked = asked_once({"question": "Send?", "letter": "Dear"}, "c", "t")
+    assert asked is not None
+    assert asked.about == {"letter": "Dear"}
+    assert asked_once({"command": "ls"}, "c", "t") is None

@@ -63,7 +63,8 @@ async def test_user_with_too_many_connections_is_told_and_others_are_served(
         async with dial(server, "b") as other:
             await told(other, "hello")
         await first.close()
-        async with await until_served(server) as again:
+        again = await until_served(server)
+        async with again:
             await told(again, "hello")
 
 

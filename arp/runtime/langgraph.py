@@ -1,0 +1,320 @@
+"""`LangGraphRuntime`: any compiled graph of LangGraph as an agent runtime.
+
+```python
+app.runtime(LangGraphRuntime(graph))
+```
+
+A session is a thread of the graph's checkpointer, under the same id. Tokens of models are text,
+calls of tools and their results are those of the messages in the graph's state, and
+`interrupt(value)` is a question, whose answer is what `interrupt` returns. An interrupt that nobody
+answered is asked again when its session is resumed, also by another process, where the checkpointer
+is on a disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import aiosqlite
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START
+from langgraph.pregel import Pregel
+from langgraph.types import Command, Interrupt, StateSnapshot
+
+from arp.hub.past_messages import PastMessages
+from arp.protocol.json_value import Json, JsonObject
+from arp.runtime import types as ari
+from arp.runtime.errors import InvalidArgument, NotFound
+from arp.runtime.structured import as_json, component_of, text_of
+from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+
+ToInput = Callable[[TaskTurn], Any]
+"""Makes the input of the graph from a turn's message."""
+TURN = "arp_turn"
+"""In the metadata of checkpoints: the turn that made them."""
+
+
+class LangGraphRuntime(TaskRuntime):
+    """A runtime whose agent is a compiled graph.
+
+    Args:
+        graph: What `compile()` or `create_agent` returned. Without a checkpointer it gets one: a
+            file in `directory`, or else one in memory.
+        to_input: Makes the graph's input of a turn; `None`: its state has `messages`.
+        config: Of every run, such as `{"recursion_limit": 50, "configurable": {…}}`.
+        cwd: As for every runtime.
+        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+    """
+
+    name = "langgraph"
+    takes: ClassVar[frozenset[str]] = TaskRuntime.takes | {"fork_session_id"}
+    part_types: ClassVar[frozenset[str]] = frozenset({"text", "image", "audio", "file"})
+    more_capabilities: ClassVar[tuple[str, ...]] = ("updated_input", "fork_session")
+
+    def __init__(
+        self,
+        graph: Pregel[Any, Any, Any, Any],
+        *,
+        to_input: ToInput | None = None,
+        config: RunnableConfig | None = None,
+        cwd: str | Path = ".",
+        directory: str | Path | None = None,
+    ) -> None:
+        super().__init__(cwd=cwd, directory=directory)
+        if not isinstance(graph, Pregel):
+            raise InvalidArgument(f"graph: expected a compiled graph, got {type(graph).__name__}")
+        self._graph = graph
+        self._database: aiosqlite.Connection | None = None
+        """Of the checkpointer that is made here."""
+        self._opening = asyncio.Lock()
+        self._to_input = to_input or _messages_input
+        self._config = config or RunnableConfig()
+
+    async def graph(self) -> Pregel[Any, Any, Any, Any]:
+        """Return the graph with a checkpointer."""
+        async with self._opening:
+            if not self._graph.checkpointer:
+                saver: BaseCheckpointSaver[Any] = InMemorySaver()
+                if self.directory is not None:
+                    self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    self._database = aiosqlite.connect(self.directory / "threads.db")
+                    saver = AsyncSqliteSaver(self._database)
+                    await saver.setup()
+                self._graph = self._graph.copy(update={"checkpointer": saver})
+        return self._graph
+
+    async def run_turn(self, turn: TaskTurn) -> None:
+        """Run the graph, and again with the answers for as long as it asks something."""
+        graph = await self.graph()
+        config = self._config_of(turn.session_id, turn.key)
+        graph_input: Any = None
+        stream = GraphStream(turn)
+        if turn.has_message:
+            before = (await self._state(config)).values
+            stream.seen.update(message.id for message in _messages_in(before))
+            graph_input = self._to_input(turn)
+        else:  # taken up again: ask first
+            graph_input = await self._answered(turn, config)
+        while graph_input is not None:
+            modes: list[Any] = ["messages", "updates", "custom"]
+            async for _, mode, data in graph.astream(
+                graph_input, config, stream_mode=modes, subgraphs=True
+            ):
+                stream.take(mode, data)
+            graph_input = await self._answered(turn, config)
+
+    async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
+        """Begin as another thread was after a turn: with its whole state, not the messages alone.
+
+        Raises:
+            NotFound: That turn has left nothing in the thread.
+        """
+        saver: Any = (await self.graph()).checkpointer
+        there = self._config_of(request.fork_session_id)
+        async for found in saver.alist(there, filter={TURN: request.fork_after}, limit=1):
+            here: RunnableConfig = {"configurable": {"thread_id": session_id, "checkpoint_ns": ""}}
+            versions = found.checkpoint["channel_versions"]
+            await saver.aput(here, found.checkpoint, found.metadata, versions)
+            return
+        raise NotFound(f"turn {request.fork_after!r:.80} is not in that session")
+
+    async def begin_with(self, session_id: str, past: PastMessages) -> None:
+        """Begin with the messages, where the graph's state has `messages`."""
+        graph = await self.graph()
+        if "messages" in graph.channels:
+            messages = {"messages": past.as_langchain()}
+            await graph.aupdate_state(self._config_of(session_id), messages, as_node=START)
+
+    async def is_interrupted(self, session_id: str) -> bool:
+        """Return whether the graph waits for an answer."""
+        return bool((await self._state(self._config_of(session_id))).interrupts)
+
+    async def cut_off(self, turn: TaskTurn) -> None:
+        """Let the thread wait for nothing."""
+        config = self._config_of(turn.session_id)
+        if (await self._state(config)).interrupts:
+            await (await self.graph()).aupdate_state(config, None, as_node=END)
+
+    async def _answered(self, turn: TaskTurn, config: RunnableConfig) -> Command[Any] | None:
+        """Ask what the graph waits for; `None` if it waits for nothing."""
+        waiting = (await self._state(config)).interrupts
+        if not waiting:
+            return None
+        answers = await asyncio.gather(*(_ask(turn, one) for one in waiting))
+        return Command(resume={one.id: said for one, said in zip(waiting, answers, strict=True)})
+
+    async def _state(self, config: RunnableConfig) -> StateSnapshot:
+        return await (await self.graph()).aget_state(config)
+
+    def _config_of(self, session_id: str, turn_key: str = "") -> RunnableConfig:
+        config = RunnableConfig(**self._config)
+        config["configurable"] = {**config.get("configurable", {}), "thread_id": session_id}
+        config["metadata"] = {**config.get("metadata", {}), TURN: turn_key}
+        return config
+
+    async def _forget(self, session_id: str) -> None:
+        await super()._forget(session_id)
+        checkpointer: Any = (await self.graph()).checkpointer
+        await checkpointer.adelete_thread(session_id)
+
+    async def _end(self) -> None:
+        if self._database is not None:
+            await self._database.close()
+
+    async def _find(self, session_id: str) -> ari.RuntimeSession | None:
+        found = await super()._find(session_id)
+        if found is None and session_id:
+            state = await self._state(self._config_of(session_id))
+            if state.created_at is not None:
+                found = ari.RuntimeSession(session_id, ari.SessionState.CLOSED, self.name)
+        return found
+
+    async def _runtime_version(self) -> str:
+        return version("langgraph")
+
+
+class GraphStream:
+    """What a run of the graph streams, told as it comes."""
+
+    def __init__(self, turn: TaskTurn) -> None:
+        self.turn = turn
+        self.seen: set[str | None] = set()
+        """Ids of the messages that were told, or are older than the turn."""
+        self._spoken: set[str | None] = set()
+        """Ids of messages whose text was streamed, at least in part."""
+
+    def take(self, mode: str, data: Any) -> None:
+        """Tell one item of the stream."""
+        if mode == "messages":
+            self._chunk(data[0])
+        elif mode == "updates":
+            for update in data.values() if isinstance(data, Mapping) else ():
+                for message in _messages_in(update):
+                    self._message(message)
+        elif isinstance(data, str):
+            self.turn.say(data)
+        else:
+            self._custom(data)
+
+    def _chunk(self, message: BaseMessage) -> None:
+        if not isinstance(message, AIMessage) or message.id in self.seen:
+            return
+        is_whole = not isinstance(message, AIMessageChunk)
+        if is_whole and message.id in self._spoken:
+            return
+        self._spoken.add(message.id)
+        for block in message.content_blocks:
+            if block["type"] == "text":
+                self.turn.say(block["text"])
+            elif block["type"] == "reasoning":
+                self.turn.think(block.get("reasoning", ""))
+
+    def _message(self, message: BaseMessage) -> None:
+        """Tell the tool calls, results and costs of a message that is complete."""
+        if message.id in self.seen:
+            return
+        self.seen.add(message.id)
+        if isinstance(message, AIMessage):
+            for call in message.tool_calls:
+                self.turn.start_call(call["id"] or call["name"], call["name"], call["args"])
+            used = message.usage_metadata
+            if used is not None:
+                self.turn.use(
+                    used["input_tokens"],
+                    used["output_tokens"],
+                    used.get("input_token_details", {}).get("cache_read", 0),
+                    used.get("output_token_details", {}).get("reasoning", 0),
+                    str(message.response_metadata.get("model_name") or ""),
+                )
+        elif isinstance(message, ToolMessage):
+            failed = message.status == "error"
+            shown = component_of(message.artifact)
+            self.turn.end_call(message.tool_call_id, str(message.text), failed=failed)
+            if shown is not None:
+                self.turn.show(shown)
+
+    def _custom(self, data: Any) -> None:
+        """Show a component, or how far the tool is that was called last."""
+        shown = component_of(data)
+        if shown is not None:
+            self.turn.show(shown)
+        elif self.turn.open_calls:
+            self.turn.call_progress(next(reversed(self.turn.open_calls)), _line(data))
+        else:
+            self.turn.tell(ari.Lifecycle.WARNING, f"the graph wrote {_line(data)}")
+
+
+async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
+    """Return the answer to an interrupt: what `interrupt()` returns in the graph."""
+    value = interrupt.value
+    if isinstance(value, Mapping) and isinstance(value.get("action_requests"), list):
+        decisions = [
+            _decision(turn, interrupt.id, number, action)
+            for number, action in enumerate(value["action_requests"])
+        ]
+        return {"decisions": await asyncio.gather(*decisions)}
+    return await turn.answered(interrupt.id, as_json(value), interrupt.response_schema)
+
+
+async def _decision(turn: TaskTurn, interrupt_id: str, number: int, action: JsonObject) -> Json:
+    """Ask for a tool call that LangChain's `HumanInTheLoopMiddleware` holds back."""
+    name, args = str(action["name"]), action["args"]
+    assert isinstance(args, dict)
+    called = [key for key, call in turn.open_calls.items() if call == (name, args)]
+    call_id = called[0] if called else f"{interrupt_id}-{number}"
+    message = str(action.get("description") or "")
+    response = await turn.allowed(call_id, name, args, message=message)
+    if response.decision == "deny":
+        return {"type": "reject", "message": response.message or "The user denied it."}
+    if response.updated_input is not None:
+        return {"type": "edit", "edited_action": {"name": name, "args": response.updated_input}}
+    return {"type": "approve"}
+
+
+def _messages_input(turn: TaskTurn) -> JsonObject:
+    """Return the message of a turn as the input of a graph whose state has `messages`."""
+    content: list[str | dict[Any, Any]] = []
+    if turn.message.content:
+        content.append({"type": "text", "text": turn.message.content})
+    for part in turn.message.parts:
+        if part.type == "text":
+            content.append({"type": "text", "text": part.text})
+        else:
+            block: JsonObject = {"type": part.type, "mime_type": part.mime_type}
+            place: JsonObject = {"base64": b64encode(part.data).decode()}
+            content.append(block | (place if part.data else {"url": part.uri}))
+    is_text = len(content) == 1 and bool(turn.message.content)
+    return {"messages": [HumanMessage(turn.message.content if is_text else content)]}
+
+
+def _messages_in(state: Any) -> Iterator[BaseMessage]:
+    """Return the messages in an update of a graph's state, or in the whole of it."""
+    values = state.values() if isinstance(state, Mapping) else (state,)
+    for value in values:
+        for one in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(one, BaseMessage):
+                yield one
+
+
+def _line(data: Any) -> str:
+    """Return what a graph wrote, as one line: its `message`, `status` or `text`, or all of it."""
+    if isinstance(data, Mapping):
+        for name in ("message", "status", "text", "progress"):
+            if isinstance(data.get(name), str):
+                return str(data[name])
+    return text_of(data)

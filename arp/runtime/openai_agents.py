@@ -1,0 +1,260 @@
+"""`OpenAIAgentsRuntime`: an agent of the OpenAI Agents SDK as an agent runtime.
+
+```python
+app.runtime(OpenAIAgentsRuntime(Agent(name="Shop", tools=[refund], handoffs=[complaints])))
+```
+
+What the agent remembers of a session is kept here as items of the Responses API, and with it the
+state of a run that waits for an approval: it is asked again when its session is resumed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+from agents import (
+    Agent,
+    RunConfig,
+    Runner,
+    RunResultStreaming,
+    RunState,
+    StreamEvent,
+    ToolApprovalItem,
+)
+
+from arp.hub.past_messages import PastMessages
+from arp.protocol.json_value import JsonObject
+from arp.runtime import types as ari
+from arp.runtime.structured import component_of, shown, text_of
+from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+
+FAILED = "An error occurred while running the tool"
+"""What the SDK tells a model of a tool that raised; nothing else says that it did."""
+
+
+class OpenAIAgentsRuntime(TaskRuntime):
+    """A runtime whose agent is an `agents.Agent`.
+
+    Args:
+        agent: The one that begins; those that it hands off to are found through it.
+        context: What tools get as `context`.
+        run_config: As `Runner.run_streamed` takes it.
+        max_turns: Requests to a model within one turn.
+        cwd: As for every runtime.
+        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+    """
+
+    name = "openai-agents"
+    part_types: ClassVar[frozenset[str]] = frozenset({"text", "image", "file"})
+    more_capabilities: ClassVar[tuple[str, ...]] = ("permission_rules",)
+
+    def __init__(
+        self,
+        agent: Agent[Any],
+        *,
+        context: Any = None,
+        run_config: RunConfig | None = None,
+        max_turns: int = 25,
+        cwd: str | Path = ".",
+        directory: str | Path | None = None,
+    ) -> None:
+        super().__init__(cwd=cwd, directory=directory)
+        self.agent = agent
+        self._options: Any = {
+            "context": context, "run_config": run_config, "max_turns": max_turns,
+        }  # fmt: skip
+
+    async def run_turn(self, turn: TaskTurn) -> None:
+        """Run the agent, and again with the answers for as long as it asks for approvals."""
+        kept: JsonObject = json.loads(self.saved(turn.session_id) or b"{}")
+        rules: list[str] = kept.get("rules", [])
+        agents = {one.name: one for one in _reachable(self.agent)}
+        first = agents.get(kept.get("agent", ""), self.agent)
+        run_input: Any = [*kept.get("items", []), _user_item(turn)]
+        if "state" in kept and not turn.has_message:
+            state = await RunState.from_json(self.agent, kept["state"])
+            await _ask(turn, state, state.get_interruptions(), rules)
+            run_input = state
+        stream = AgentsStream(turn, first)
+        while True:
+            result = Runner.run_streamed(first, run_input, **self._options)
+            try:
+                async for event in result.stream_events():
+                    stream.take(event)
+            except asyncio.CancelledError:
+                result.cancel()
+                raise
+            items = result.to_input_list()
+            kept = {"agent": result.last_agent.name, "items": items, "rules": rules}
+            if not result.interruptions:
+                break
+            state = result.to_state()
+            kept["state"] = state.to_json()
+            self._save(turn, kept)
+            await _ask(turn, state, result.interruptions, rules)
+            run_input = state
+        self._save(turn, kept)
+        stream.show_output(result)
+
+    async def begin_with(self, session_id: str, past: PastMessages) -> None:
+        """Begin with the messages as items of the Responses API."""
+        kept = {"items": past.as_openai_responses()}
+        self.save(session_id, json.dumps(kept).encode())
+
+    async def is_interrupted(self, session_id: str) -> bool:
+        """Return whether the agent waits for an approval."""
+        return "state" in json.loads(self.saved(session_id) or b"{}")
+
+    async def cut_off(self, turn: TaskTurn) -> None:
+        """Keep the message and what was said so far, without calls that have no result."""
+        kept: JsonObject = json.loads(self.saved(turn.session_id) or b"{}")
+        kept.pop("state", None)
+        items = kept.setdefault("items", [])
+        ended = {one.get("call_id") for one in items if "output" in one}
+        items[:] = [
+            one
+            for one in items
+            if one.get("type") != "function_call" or one.get("call_id") in ended
+        ]
+        if turn.has_message and not turn.is_saved:
+            items.append(_user_item(turn))
+        said = "".join(turn.said) or "(interrupted)"
+        items.append({"role": "assistant", "content": said})
+        self._save(turn, kept)
+
+    def _save(self, turn: TaskTurn, kept: JsonObject) -> None:
+        self.save(turn.session_id, json.dumps(kept).encode())
+        turn.is_saved = True
+
+    async def _runtime_version(self) -> str:
+        return version("openai-agents")
+
+
+class AgentsStream:
+    """What a run streams, told as it comes."""
+
+    def __init__(self, turn: TaskTurn, agent: Agent[Any]) -> None:
+        self.turn = turn
+        self.agent = agent
+        """The one that speaks."""
+
+    def take(self, event: StreamEvent) -> None:
+        """Tell one event."""
+        match event.type:
+            case "raw_response_event":
+                self._raw(event.data)
+            case "agent_updated_stream_event":
+                if event.new_agent is not self.agent:
+                    self.agent = event.new_agent
+                    self.turn.tell(ari.Lifecycle.SPEAKER, self.agent.name)
+            case "run_item_stream_event" if event.name == "tool_called":
+                item: Any = event.item
+                self.turn.start_call(item.call_id or "", item.tool_name or "tool", _input(item))
+            case "run_item_stream_event" if event.name == "tool_output":
+                item = event.item
+                made = component_of(item.output)
+                said = "shown" if made is not None else text_of(item.output)
+                failed = said.startswith(FAILED)
+                self.turn.end_call(item.call_id or "", said, failed=failed)
+                if made is not None:
+                    self.turn.show(made)
+
+    def _raw(self, data: Any) -> None:
+        if data.type == "response.output_text.delta":
+            if self.agent.output_type in (None, str):  # else it is JSON, and shown at the end
+                self.turn.say(data.delta)
+        elif data.type.endswith(("reasoning_summary_text.delta", "reasoning_text.delta")):
+            self.turn.think(data.delta)
+        elif data.type == "response.completed" and data.response.usage is not None:
+            used = data.response.usage
+            self.turn.use(
+                used.input_tokens,
+                used.output_tokens,
+                used.input_tokens_details.cached_tokens,
+                used.output_tokens_details.reasoning_tokens,
+                str(data.response.model),
+            )
+
+    def show_output(self, result: RunResultStreaming) -> None:
+        """Show an output that is no text."""
+        made = shown(result.final_output)
+        if made is not None:
+            self.turn.show(made)
+
+
+async def _ask(
+    turn: TaskTurn, state: RunState[Any, Any], items: Sequence[ToolApprovalItem], rules: list[str]
+) -> None:
+    """Ask for all that a run waits for, and enter the answers in its state.
+
+    Args:
+        turn: Where to ask.
+        state: Of the run.
+        items: What it waits for.
+        rules: The tools that are allowed in this session; one may come to it.
+    """
+    asked = [item for item in items if item.name not in rules]
+    for item in items:
+        if item not in asked:
+            state.approve(item)
+    answers = await asyncio.gather(*(_asked(turn, item) for item in asked))
+    for item, answer in zip(asked, answers, strict=True):
+        if answer.decision == "allow":
+            state.approve(item)
+            if answer.rule_id and item.name:
+                rules.append(item.name)
+        else:
+            state.reject(item, rejection_message=answer.message or "The user denied it.")
+
+
+async def _asked(turn: TaskTurn, item: ToolApprovalItem) -> ari.PermissionResponse:
+    name = item.name or "tool"
+    rule = ari.PermissionRule("always", f"every call of {name}")
+    return await turn.allowed(
+        item.call_id or "", name, _input(item), takes_updated_input=False, rules=[rule]
+    )
+
+
+def _input(item: Any) -> JsonObject:
+    """Return the arguments of a call as an object."""
+    given = getattr(item, "arguments", None) or getattr(item.raw_item, "arguments", None) or "{}"
+    try:
+        parsed = json.loads(given)
+    except ValueError:
+        parsed = given
+    return parsed if isinstance(parsed, dict) else {"input": parsed}
+
+
+def _reachable(agent: Agent[Any]) -> Iterator[Agent[Any]]:
+    """Return an agent and all that it hands off to, each once."""
+    seen: list[Agent[Any]] = []
+    waiting: list[Any] = [agent]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Agent) and not any(one is other for other in seen):
+            seen.append(one)
+            waiting += [getattr(to, "_agent_ref", lambda to=to: to)() for to in one.handoffs]
+    return iter(seen)
+
+
+def _user_item(turn: TaskTurn) -> JsonObject:
+    content: list[JsonObject] = []
+    if turn.message.content:
+        content.append({"type": "input_text", "text": turn.message.content})
+    for part in turn.message.parts:
+        place = part.uri or f"data:{part.mime_type};base64,{b64encode(part.data).decode()}"
+        match part.type:
+            case "text":
+                content.append({"type": "input_text", "text": part.text})
+            case "image":
+                content.append({"type": "input_image", "image_url": place, "detail": "auto"})
+            case _:
+                file = {"type": "input_file", "filename": part.name or "file"}
+                content.append(file | {"file_url" if part.uri else "file_data": place})
+    return {"role": "user", "content": content}

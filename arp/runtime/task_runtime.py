@@ -1,0 +1,575 @@
+"""`TaskRuntime`: what runtimes have in common whose agents run in this process.
+
+Theory of operation. A turn is a coroutine (`TaskRuntime.run_turn`) in a task of its own. It tells
+what happens through a `TaskTurn`, and waits there for permissions and answers. The messages of the
+turn are kept, and beside them what the agent's framework needs to go on (`saved`, bytes that only
+the adapter reads). Where a framework can take up a turn again that asked something when its process
+ended, the adapter says so (`is_interrupted`): resuming the session then begins a turn of the
+runtime's own, which asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import msgspec
+
+from arp.hub.past_messages import CalledTool, PastMessage, PastMessages
+from arp.protocol.json_value import Json, JsonObject
+from arp.runtime import types as ari
+from arp.runtime.driven import DrivenRuntime, OpenSession, no_session
+from arp.runtime.errors import (
+    AriError,
+    Canceled,
+    ErrorStatus,
+    InvalidArgument,
+    NotFound,
+    OperationDenied,
+    Unavailable,
+    status_of,
+)
+from arp.runtime.feed import ActiveTurn, PendingPermission, SessionFeed
+from arp.runtime.structured import text_of
+
+logger = logging.getLogger(__name__)
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+"""A session's id is the name of its files."""
+MAX_UNSENT = 200
+"""Deltas that one event joins."""
+
+
+class _KeptMessage(msgspec.Struct, frozen=True):
+    """What a line of the file has besides the message."""
+
+    cwd: str = ""
+
+
+class TaskTurn:
+    """One turn, as the coroutine that runs it sees it: the message, and what to tell of it."""
+
+    def __init__(self, session: TaskSession, request: ari.SendMessageRequest) -> None:
+        self.session = session
+        self.session_id = session.session_id
+        self.cwd = session.cwd
+        """The directory of the session; absolute."""
+        self.message = request.message
+        self.metadata = request.metadata
+        self.key = request.idempotency_key
+        """What the caller calls the turn; empty if it has no name for it."""
+        self.history: Sequence[ari.RuntimeMessage] = tuple(session.messages)
+        """What was said before, oldest first."""
+        self.used: ari.Usage | None = None
+        """What the turn used, if the agent says so."""
+        self.calls: list[ari.PastToolCall] = []
+        self.said: list[str] = []
+        self.open_calls: dict[str, tuple[str, JsonObject]] = {}
+        """Name and input of the tool calls without a result, by their id."""
+        self.denied: set[str] = set()
+        """The calls that a person did not allow; their result says so."""
+        self.is_saved = False
+        """Whether what is saved of the session has the message."""
+        self._unsent: list[str] = []
+        """What was said since the loop ran: neighbouring deltas are one event."""
+        self._feed = session.feed
+
+    @property
+    def text(self) -> str:
+        """What the user said, text parts included."""
+        texts = [self.message.content, *(part.text for part in self.message.parts)]
+        return "\n".join(text for text in texts if text)
+
+    @property
+    def has_message(self) -> bool:
+        """Whether a message began it; else a turn is taken up again."""
+        return bool(self.message.content or self.message.parts)
+
+    def say(self, text: str) -> None:
+        """Say something."""
+        self.said.append(text)
+        self._unsent.append(text)
+        if len(self._unsent) == 1:
+            asyncio.get_running_loop().call_soon(self.flush)
+        elif len(self._unsent) >= MAX_UNSENT:
+            self.flush()
+
+    def flush(self) -> None:
+        """Tell what was said: before anything else, and when the loop runs."""
+        if self._unsent:
+            text = "".join(self._unsent)
+            self._unsent.clear()
+            self._feed.text(text)
+
+    def think(self, text: str) -> None:
+        """Show what the agent thinks."""
+        self.flush()
+        self._feed.thinking(text)
+
+    def tell(self, lifecycle: ari.Lifecycle, content: str = "", **details: Json) -> None:
+        """Emit a lifecycle event, such as a plan."""
+        self.flush()
+        self._feed.tell(lifecycle, content, **details)
+
+    def start_call(
+        self,
+        call_id: str,
+        name: str,
+        tool_input: JsonObject,
+        *,
+        summary: str = "",
+        kind: ari.PermissionKind | None = None,
+    ) -> None:
+        """Show that a tool runs; a call that is known already changes nothing.
+
+        Without `summary` and `kind` they are taken from the input.
+        """
+        self.flush()
+        if call_id not in self.open_calls:
+            self.open_calls[call_id] = (name, tool_input)
+            said = summary or summary_of(tool_input)
+            self._feed.tool_call(
+                call_id, name, tool_input, summary=said, kind=kind or kind_of(tool_input)
+            )
+
+    def call_progress(self, call_id: str, content: str) -> None:
+        """Show output of a tool that runs."""
+        self.flush()
+        self._feed.tool_progress(call_id, content)
+
+    def end_call(
+        self, call_id: str, output: str = "", *, failed: bool = False, **details: Json
+    ) -> None:
+        """Show how a tool ended; `denied` in `details`: it was not allowed to run."""
+        self.flush()
+        name, tool_input = self.open_calls.pop(call_id, ("", {}))
+        if call_id in self.denied:
+            failed = details["denied"] = True
+        self.calls.append(ari.PastToolCall(call_id, name, tool_input, output, failed))
+        self._feed.tool_result(call_id, output, name=name, is_error=failed, **details)
+
+    def show(self, component: JsonObject) -> None:
+        """Show a component of ARP, as JSON."""
+        self.flush()
+        self._feed.tell(ari.Lifecycle.COMPONENT, component=component)
+
+    def use(
+        self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0, model: str = ""
+    ) -> None:
+        """Tell the tokens of a request to a model, and add them to those of the turn."""
+        used = ari.Usage(tokens_in, tokens_out, cached or 0, reasoning or 0)
+        told: JsonObject = msgspec.to_builtins(used)
+        self.flush()
+        self._feed.tell(ari.Lifecycle.USAGE, model=model, **told)
+        before = self.used or ari.Usage()
+        self.used = ari.Usage(
+            before.input_tokens + used.input_tokens,
+            before.output_tokens + used.output_tokens,
+            before.cached_tokens + used.cached_tokens,
+            before.reasoning_tokens + used.reasoning_tokens,
+        )
+
+    async def answered(self, question_id: str, about: Json, schema: Json = None) -> Json:
+        """Ask a question, and return the answer; `None` if it is declined.
+
+        Args:
+            question_id: The same for the same question, also after a restart.
+            about: What is asked: a text, or an object with `question` and what belongs to it.
+            schema: The JSON Schema of the answer; `None`: any text.
+        """
+        asked: JsonObject = dict(about) if isinstance(about, dict) else {"question": about}
+        if schema is not None:
+            asked["schema"] = schema
+        response = await self.asked(
+            ari.PermissionRequest(
+                "question",
+                tool_call_id=question_id,
+                kind=ari.PermissionKind.QUESTION,
+                tool_input_summary=str(asked.get("question") or ""),
+                tool_input_raw=asked,
+                takes_updated_input=True,
+                takes_message=True,
+            )
+        )
+        declined = response.decision == "deny"
+        self.end_call(question_id, "declined" if declined else "answered", denied=declined)
+        return None if declined else (response.updated_input or {}).get("answer")
+
+    async def allowed(
+        self,
+        call_id: str,
+        name: str,
+        tool_input: JsonObject,
+        *,
+        message: str = "",
+        takes_updated_input: bool = True,
+        rules: Sequence[ari.PermissionRule] = (),
+    ) -> ari.PermissionResponse:
+        """Ask whether a tool may run; `end_call` then shows a call that was denied as that."""
+        response = await self.asked(
+            ari.PermissionRequest(
+                name,
+                tool_call_id=call_id,
+                kind=kind_of(tool_input),
+                tool_input_summary=summary_of(tool_input),
+                tool_input_raw=tool_input,
+                message=message,
+                takes_updated_input=takes_updated_input,
+                takes_message=True,
+                rules=tuple(rules),
+            )
+        )
+        if response.decision == "deny":
+            self.denied.add(call_id)
+        return response
+
+    async def asked(self, about: ari.PermissionRequest) -> ari.PermissionResponse:
+        """Ask for a permission or an answer, and return it; without one it is a denial.
+
+        Cancel: Safe; the request is withdrawn.
+        """
+        answer: asyncio.Future[ari.PermissionResponse] = asyncio.get_running_loop().create_future()
+        self.flush()
+        if self._feed.ask(answer, about) is None:
+            return ari.PermissionResponse("deny")
+        self.open_calls.setdefault(about.tool_call_id, (about.tool_name, about.tool_input_raw))
+        try:
+            return await answer
+        finally:
+            self._feed.withdraw(answer)
+
+
+class TaskSession:
+    """A session whose turns are tasks: its messages, and the task of the turn that runs."""
+
+    def __init__(
+        self,
+        session_id: str,
+        feed: SessionFeed,
+        runtime: TaskRuntime,
+        request: ari.CreateSessionRequest | ari.ResumeSessionRequest,
+    ) -> None:
+        self.session_id = session_id
+        self.model, self.mode, self.provider = request.model, "", ""
+        self.cwd = request.cwd
+        self.feed = feed
+        self.new_id = runtime.new_id
+        self.messages: list[ari.RuntimeMessage] = runtime.kept(session_id)
+        self.was_interrupted = False
+        """Whether resuming it takes up a turn again."""
+        self._runtime = runtime
+        self._task: asyncio.Task[None] | None = None
+        self._is_closing = False
+
+    async def send(self, request: ari.SendMessageRequest) -> None:
+        """Run the turn beside."""
+        self.run(self._runtime.turn_type(self, request))
+
+    def run(self, task_turn: TaskTurn) -> None:
+        """Run a turn that the feed has begun."""
+        turn = self.feed.turn
+        self._task = asyncio.get_running_loop().create_task(self._run(task_turn))
+        self._task.add_done_callback(lambda _: self._never_ran(turn))
+
+    async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
+        """Let the turn that asked go on."""
+        answer = pending.native
+        if isinstance(answer, asyncio.Future) and not answer.done():
+            answer.set_result(response)
+        if response.interrupt and self._task is not None:
+            self._task.cancel()
+
+    async def cancel(self, open_requests: Sequence[PendingPermission]) -> None:
+        """Cancel the turn's task."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def aclose(self) -> None:
+        """Cancel the turn's task, and wait until it is over."""
+        self._is_closing = True
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self, turn: TaskTurn) -> None:
+        try:
+            if turn.has_message:
+                self._keep(turn.message)
+            await self._runtime.run_turn(turn)
+        except asyncio.CancelledError:
+            self._keep_answer(turn)
+            if not self._is_closing:
+                await self._runtime.cut_off(turn)
+            self.feed.error(Canceled("the turn was cancelled").status(), turn.used)
+        except Exception as failed:
+            logger.exception("a turn of %s failed", self._runtime.name)
+            self._keep_answer(turn)
+            await self._runtime.cut_off(turn)
+            self.feed.error(_status_of(failed), turn.used)
+        else:
+            self._keep_answer(turn)
+            self.feed.result(usage=turn.used)
+
+    def _never_ran(self, turn: ActiveTurn | None) -> None:
+        """End a turn that was cancelled before its task began: nothing of it has run then."""
+        if turn is not None and self.feed.turn is turn:
+            self.feed.error(Canceled("the turn was cancelled").status())
+
+    def _keep_answer(self, turn: TaskTurn) -> None:
+        turn.flush()
+        said, calls = "".join(turn.said), tuple(turn.calls)
+        self._keep(ari.RuntimeMessage("assistant", said, tool_calls=calls))
+
+    def _keep(self, message: ari.RuntimeMessage) -> None:
+        dated = msgspec.structs.replace(message, timestamp_ns=self._runtime.clock())
+        self.messages.append(dated)
+        self._runtime.keep(self.session_id, self.cwd, dated)
+
+
+def conversation_of(history: Sequence[ari.RuntimeMessage]) -> PastMessages:
+    """Return the messages of a session with their forms for models and frameworks."""
+    return PastMessages(
+        PastMessage(
+            "user" if message.role == "user" else "assistant",
+            "",
+            message.content,
+            calls=tuple(
+                CalledTool(call.tool_call_id, call.name, call.input, call.result, not call.is_error)
+                for call in message.tool_calls
+            ),
+        )
+        for message in history
+    )
+
+
+def kind_of(tool_input: JsonObject) -> ari.PermissionKind:
+    """Return what a tool does, as far as its input says: one with a `command` runs that."""
+    is_command = isinstance(tool_input.get("command"), str)
+    return ari.PermissionKind.COMMAND if is_command else ari.PermissionKind.TOOL
+
+
+def summary_of(tool_input: JsonObject) -> str:
+    """Return the input of a tool in one line: its command, or its values."""
+    command = tool_input.get("command")
+    if isinstance(command, str):
+        return command
+    return ", ".join(f"{name}: {text_of(value)}" for name, value in tool_input.items())
+
+
+def _status_of(failed: Exception) -> ErrorStatus:
+    """Return an error as a value; one of a model's server says so by its HTTP status."""
+    answered = getattr(failed, "response", None)
+    http_status = getattr(failed, "status_code", None) or getattr(answered, "status_code", None)
+    if not isinstance(http_status, int):
+        return status_of(failed)
+    return error_of_model(http_status, str(failed)).status()
+
+
+def error_of_model(http_status: int, message: str) -> AriError:
+    """Return the error of a turn whose model's server answered with an HTTP status."""
+    message = f"the model's server answered {http_status}: {message:.500}"
+    if http_status in (401, 403):
+        return OperationDenied(message)
+    is_busy = http_status in (408, 409, 429) or http_status >= 500
+    return Unavailable(message) if is_busy else InvalidArgument(message)
+
+
+class TaskRuntime(DrivenRuntime):
+    """A runtime whose turns are coroutines of this process.
+
+    Args:
+        cwd: As for every runtime.
+        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+    """
+
+    permission: ClassVar[Literal["enforced", "advisory", "none"]] = "enforced"
+    takes: ClassVar[frozenset[str]] = frozenset({"session_id", "history"})
+    more_capabilities: ClassVar[tuple[str, ...]] = ()
+    """What the adapter does besides, by name."""
+    turn_type: ClassVar[type[TaskTurn]] = TaskTurn
+    """What `run_turn` gets."""
+
+    def __init__(self, *, cwd: str | Path = ".", directory: str | Path | None = None) -> None:
+        super().__init__(cwd=cwd)
+        self.directory = Path(directory) if directory is not None else None
+        self._messages: dict[str, list[ari.RuntimeMessage]] = {}
+        self._saved: dict[str, bytes] = {}
+
+    # -- what an adapter says --------------------------------------------------------------------
+
+    @abstractmethod
+    async def run_turn(self, turn: TaskTurn) -> None:
+        """Run a turn to its end; an exception is its error.
+
+        A turn that is taken up again has no message.
+        """
+
+    async def is_interrupted(self, session_id: str) -> bool:
+        """Return whether the last turn asked something, and can be taken up again."""
+        return False
+
+    async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
+        """Begin as another session was after a turn; only if `takes` has `fork_session_id`.
+
+        Raises:
+            NotFound: There is no such session, or turn.
+        """
+        raise NotFound("nothing is known of earlier turns")
+
+    async def begin_with(self, session_id: str, past: PastMessages) -> None:
+        """Let a new session begin with what was said before; it is in `turn.history` anyway."""
+        return
+
+    async def cut_off(self, turn: TaskTurn) -> None:
+        """Bring what is saved in order after a turn that failed, or that a person cancelled.
+
+        The next message must be possible, and what the turn asked is not asked again.
+        """
+        return
+
+    # -- what is kept ----------------------------------------------------------------------------
+
+    def keep_in(self, directory: Path) -> None:
+        """Keep sessions in a directory, unless they have a place already, or there are some."""
+        if self.directory is None and not self._sessions and not self._messages:
+            self.directory = directory
+
+    def kept(self, session_id: str) -> list[ari.RuntimeMessage]:
+        """Return the messages of a session."""
+        if self.directory is None:
+            return list(self._messages.get(session_id, ()))
+        try:
+            lines = self._file(session_id, "jsonl").read_bytes().splitlines()
+        except FileNotFoundError:
+            return []
+        return [msgspec.json.decode(line, type=ari.RuntimeMessage) for line in lines]
+
+    def kept_directory(self, session_id: str) -> str:
+        """Return where a session worked; empty for one in memory, which is open still."""
+        if self.directory is None:
+            return ""
+        lines = self._file(session_id, "jsonl").read_bytes().splitlines()
+        return msgspec.json.decode(lines[-1], type=_KeptMessage).cwd
+
+    def keep(self, session_id: str, cwd: str, message: ari.RuntimeMessage) -> None:
+        """Keep a message of a session, and where it works."""
+        if self.directory is None:
+            self._messages.setdefault(session_id, []).append(message)
+            return
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._file(session_id, "jsonl").open("ab") as file:
+            line: JsonObject = msgspec.to_builtins(message) | {"cwd": cwd}
+            file.write(msgspec.json.encode(line) + b"\n")
+
+    def saved(self, session_id: str) -> bytes:
+        """Return what the framework needs to go on; empty if there is nothing."""
+        if self.directory is None:
+            return self._saved.get(session_id, b"")
+        try:
+            return self._file(session_id, "state").read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def save(self, session_id: str, state: bytes) -> None:
+        """Keep what the framework needs to go on, in the place of what was kept before."""
+        if self.directory is None:
+            self._saved[session_id] = state
+            return
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        written = self._file(session_id, "state-written")
+        written.write_bytes(state)
+        written.replace(self._file(session_id, "state"))
+
+    async def get_session_history(
+        self, request: ari.GetSessionHistoryRequest
+    ) -> ari.GetSessionHistoryResponse:
+        """Return the messages of a session, oldest first."""
+        self._check_open()
+        known = self._sessions.get(request.session_id)
+        messages = self.kept(request.session_id)
+        if known is None and not messages:
+            raise no_session(request.session_id)
+        if not 1 <= request.limit <= 10_000:
+            raise InvalidArgument(f"limit: expected 1 to 10000, got {request.limit}")
+        return ari.GetSessionHistoryResponse(tuple(messages[-request.limit :]))
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    async def _create(self, request: ari.CreateSessionRequest, feed: SessionFeed) -> TaskSession:
+        session_id = request.session_id or self.new_id("session")
+        if _ID.fullmatch(session_id) is None:
+            allowed = "1 to 128 of A-Z a-z 0-9 _ . -"
+            raise InvalidArgument(f"session_id: {allowed}, got {session_id!r:.80}")
+        if request.fork_session_id:
+            await self.fork(session_id, request)
+        for message in request.history:
+            self.keep(session_id, request.cwd, message)
+        if request.history and not request.fork_session_id:
+            await self.begin_with(session_id, conversation_of(request.history))
+        return TaskSession(session_id, feed, self, request)
+
+    async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> TaskSession:
+        if await self._find(request.session_id) is None:
+            raise no_session(request.session_id)
+        session = TaskSession(request.session_id, feed, self, request)
+        session.was_interrupted = await self.is_interrupted(request.session_id)
+        return session
+
+    def _opened(self, session: OpenSession) -> None:
+        """Take up again a turn that was cut off while it asked something."""
+        native = session.native
+        if isinstance(native, TaskSession) and native.was_interrupted:
+            session.feed.begin(origin="runtime")
+            again = ari.SendMessageRequest(native.session_id, ari.RuntimeMessage())
+            native.run(self.turn_type(native, again))
+
+    def _capabilities(self) -> Sequence[ari.Capability]:
+        parts = ari.Capability("parts", details={"types": ", ".join(sorted(self.part_types))})
+        names = (
+            "session_id", "history_seed", "resume_session", "list_sessions", "delete_session",
+            "cancel_turn", "history", "deny_message", *self.more_capabilities,
+        )  # fmt: skip
+        stops = ari.Capability("deny_interrupt", details={"deny_continues": "yes"})
+        return (*(ari.Capability(name) for name in names), parts, stops)
+
+    async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
+        if self.directory is None:
+            ids = list(self._messages)
+        else:
+            ids = [file.stem for file in self.directory.glob("*.jsonl")]
+        return [self._stored_session(session_id) for session_id in ids]
+
+    async def _find(self, session_id: str) -> ari.RuntimeSession | None:
+        if _ID.fullmatch(session_id) is None or not self.kept(session_id):
+            return None
+        return self._stored_session(session_id)
+
+    async def _forget(self, session_id: str) -> None:
+        self._messages.pop(session_id, None)
+        self._saved.pop(session_id, None)
+        if self.directory is not None and _ID.fullmatch(session_id):
+            for kind in ("jsonl", "state"):
+                self._file(session_id, kind).unlink(missing_ok=True)
+
+    def _stored_session(self, session_id: str) -> ari.RuntimeSession:
+        messages = self.kept(session_id)
+        return ari.RuntimeSession(
+            session_id,
+            ari.SessionState.CLOSED,
+            self.name,
+            self.kept_directory(session_id),
+            created_at_ns=messages[0].timestamp_ns,
+            updated_at_ns=messages[-1].timestamp_ns,
+            turn_count=sum(message.role == "user" for message in messages),
+        )
+
+    def _file(self, session_id: str, kind: str) -> Path:
+        assert self.directory is not None
+        return self.directory / f"{session_id}.{kind}"

@@ -1,0 +1,26 @@
+"""Tools of an MCP server in an agent of your own: `arp serve examples/mcp_tools/app.py`.
+
+The server is `server.py` beside it. Its progress shows, its question is a form on every screen, and
+its rows are a table.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from arp import App, Turn
+
+SERVER = f"{sys.executable} {Path(__file__).with_name('server.py')}"
+
+app = App(title="Shop", suggestions=["stock", "order tea"], mcp=[SERVER])
+
+
+@app.agent
+async def shop(turn: Turn) -> None:
+    """Shows what there is, and orders it."""
+    word, _, item = turn.text.partition(" ")
+    if word == "order":
+        await turn.say(f"{await turn.use('order', {'item': item or 'tea'})}.")
+    else:
+        await turn.use("stock")

@@ -1,0 +1,44 @@
+"""An agent of Pydantic AI whose typed output is a chart: `arp serve examples/pydantic_ai/app.py`.
+
+Without ARP_MODEL, such as `openai:gpt-5`, it uses Pydantic AI's own test model and needs no key.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pydantic import BaseModel
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+
+from arp import App, Component, ui
+
+
+class Sales(BaseModel):
+    """What was sold in each month."""
+
+    months: list[str]
+    totals: list[float]
+
+    def __arp__(self) -> Component:
+        """Return what shows it; a model without this method shows as names with values."""
+        return ui.chart("bar", labels=self.months, datasets=[ui.dataset("Sales", self.totals)])
+
+
+TESTED = {"months": ["January", "February", "March"], "totals": [120, 95, 141]}
+
+agent = Agent(
+    os.environ.get("ARP_MODEL") or TestModel(custom_output_args=TESTED, call_tools=["orders"]),
+    output_type=Sales,
+    instructions="Answer questions about sales with the numbers of the tool.",
+)
+
+
+@agent.tool_plain
+def orders(year: int = 2026) -> dict[str, int]:
+    """Return what was ordered in each month of a year."""
+    return {"January": 120, "February": 95, "March": 141} if year == 2026 else {}
+
+
+app = App(title="Sales", suggestions=["Show the sales"])
+app.runtime(agent)

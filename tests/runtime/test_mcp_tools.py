@@ -1,0 +1,162 @@
+"""Tools of real MCP servers: over pipes and HTTP, with progress, questions, images and failures."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from arp import App, Turn
+from arp.client.client import ArpClient, connect
+from arp.hub.tool import ToolFailed
+from arp.protocol.json_value import JsonObject
+from arp.runtime.mcp_tools import McpTools
+from arp.runtime.types import McpServer
+from tests.serving import serving
+
+SHOP = f"{sys.executable} {Path(__file__).with_name('mcp_shop.py')}"
+SUMS = f"{sys.executable} {Path(__file__).with_name('mcp_server.py')}"
+WAIT_S = 30.0
+
+
+class Listening:
+    """A caller that notes progress and answers each question the same way."""
+
+    def __init__(self, answer: JsonObject | None = None) -> None:
+        self.answer = answer
+        self.heard: list[tuple[str, float, float | None]] = []
+        self.asked: list[str] = []
+
+    def progress(self, text: str, done: float, total: float | None) -> None:
+        self.heard.append((text, done, total))
+
+    async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
+        self.asked.append(message)
+        return self.answer
+
+
+@asynccontextmanager
+async def opened(*servers: str | McpServer) -> AsyncIterator[McpTools]:
+    tools = McpTools(servers)
+    await tools.open()
+    try:
+        yield tools
+    finally:
+        await tools.aclose()
+
+
+async def test_progress_a_question_and_the_result_of_a_call() -> None:
+    async with opened(SHOP) as tools:
+        caller = Listening({"city": "Bern", "express": True})
+        packed = await tools.run("pack", {"items": 2}, caller)
+        ordered = await tools.run("order", {"item": "tea"}, caller)
+        declined = await tools.run("order", {"item": "tea"}, Listening(None))
+    assert caller.heard == [("item 1", 1, 2), ("item 2", 2, 2)]
+    assert packed.value == "packed 2"
+    assert caller.asked == ["Where shall tea go?"]
+    assert ordered.text == "tea goes fast to Bern"
+    assert declined.text == "not ordered: decline"
+
+
+async def test_a_server_that_is_missing_leaves_the_others_and_says_why() -> None:
+    async with opened(SUMS, "no-such-program --x", "http://127.0.0.1:9/mcp") as tools:
+        assert [tool.name for tool in tools.tools()] == ["add"]
+        result = await tools.run("add", {"a": 2, "b": 3}, Listening())
+        assert result.value == "5"
+        with pytest.raises(ToolFailed, match=r"no tool 'other'.*server2 cannot be reached"):
+            await tools.run("other", {}, Listening())
+
+
+async def test_two_tools_of_one_name_have_their_servers_name() -> None:
+    first, second = (McpServer(name, sys.executable, (SUMS.split()[1],)) for name in ("a", "b"))
+    async with opened(first, second) as tools:
+        assert [tool.name for tool in tools.tools()] == ["a_add", "b_add"]
+        assert (await tools.run("b_add", {"a": 1, "b": 1}, Listening())).value == "2"
+
+
+def servers_running() -> list[int]:
+    children = psutil.Process().children(recursive=True)
+    return [one.pid for one in children if "mcp_shop.py" in " ".join(one.cmdline())]
+
+
+async def test_no_process_is_left() -> None:
+    async with opened(SHOP) as tools:
+        assert len(servers_running()) == 1
+    assert servers_running() == []
+    with pytest.raises(ToolFailed, match="no tool 'stock'"):
+        await tools.run("stock", {}, Listening())
+
+
+async def shop(turn: Turn) -> None:
+    """Call the tool that the text names."""
+    name, _, value = turn.text.partition(" ")
+    given: dict[str, JsonObject] = {"order": {"item": value}, "pack": {"items": 2}}
+    args = given.get(name, {})
+    await turn.say(str(await turn.use(name, args)))
+
+
+async def until(client: ArpClient, found: Any) -> Any:
+    """Return what `found` returns as soon as it is something."""
+    events = client.events()
+    async with asyncio.timeout(WAIT_S):
+        while not (value := found()):
+            await anext(events)
+    return value
+
+
+@pytest.fixture
+def app() -> App:
+    app = App(mcp=[SHOP])
+    app.agent(shop)
+    return app
+
+
+async def test_rows_are_a_table_and_a_picture_is_an_image(app: App) -> None:
+    with serving(app, ledger="memory:") as server:
+        async with connect(server.http) as client:
+            turn = await client.ask("stock")
+            table = next(one for one in client.screen.output(turn.id) if one.type == "table")
+            assert table.props["headers"] == ["item", "count"]
+            assert table.props["rows"] == [["tea", 3], ["jam", 0]]
+            turn = await client.ask("picture")
+            image = next(one for one in client.screen.output(turn.id) if one.type == "image")
+            assert image.props["alt"] == "From picture"
+
+
+async def test_a_question_of_a_server_is_a_form_on_the_screen(app: App) -> None:
+    with serving(app, ledger="memory:") as server:
+        async with connect(server.http) as client:
+            turn_id = await client.turn_of(await client.send_text("order tea"))
+
+            def open_one(type_name: str) -> Any:
+                return next(
+                    (
+                        one
+                        for one in client.screen.output(turn_id)
+                        if one.type == type_name and one.props.get("state") == "open"
+                    ),
+                    None,
+                )
+
+            choices = await until(client, lambda: open_one("choices"))
+            await client.send_selection(["Answer"], source=choices.id)
+            form = await until(client, lambda: open_one("form"))
+            assert [field["name"] for field in form.props["fields"]] == ["city", "express"]
+            await client.send_form({"city": "Bern", "express": False}, source=form.id)
+            turn = await client.turn_done(turn_id)
+            assert turn.status == "completed"
+            assert client.screen.text(turn_id).endswith("tea goes to Bern")
+
+
+async def test_a_tool_that_fails_is_shown_as_failed(app: App) -> None:
+    with serving(app, ledger="memory:") as server:
+        async with connect(server.http) as client:
+            turn = await client.ask("broken")
+            assert turn.status == "failed"
+            assert [(run.tool, run.ok) for run in turn.tools] == [("broken", False)]
