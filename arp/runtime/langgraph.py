@@ -126,12 +126,13 @@ class LangGraphRuntime(TaskRuntime):
         """
         saver: Any = (await self.graph()).checkpointer
         there = self._config_of(request.fork_session_id)
-        async for found in saver.alist(there, filter={TURN: request.fork_after}, limit=1):
-            here: RunnableConfig = {"configurable": {"thread_id": session_id, "checkpoint_ns": ""}}
-            versions = found.checkpoint["channel_versions"]
-            await saver.aput(here, found.checkpoint, found.metadata, versions)
-            return
-        raise NotFound(f"turn {request.fork_after!r:.80} is not in that session")
+        # All of it before anything is written: a reader of SQLite holds the connection's lock.
+        left = [one async for one in saver.alist(there, filter={TURN: request.fork_after}, limit=1)]
+        if not left:
+            raise NotFound(f"turn {request.fork_after!r:.80} is not in that session")
+        here: RunnableConfig = {"configurable": {"thread_id": session_id, "checkpoint_ns": ""}}
+        checkpoint = left[0].checkpoint
+        await saver.aput(here, checkpoint, left[0].metadata, checkpoint["channel_versions"])
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
         """Begin with the messages, where the graph's state has `messages`."""
