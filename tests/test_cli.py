@@ -97,7 +97,7 @@ def said(result: Result) -> str:
         (["."], ". is a directory; name a file: ./app.py"),
         (["app.py:other"], "No App object named 'other' in app.py."),
         (["app.py:agent"], "No App object named 'agent' in app.py."),
-        ([], "Give exactly one of TARGET and --runtime"),
+        ([], "Give exactly one of TARGET, --runtime and --model"),
         (["app.py", "--port", "x"], "'x' is not a valid integer"),
         (["app.py", "--port", "70000"], "70000 is not in the range 0<=x<=65535"),
         (["app.py", "--host", "0.0.0.0"], "0.0.0.0 can be reached by others: set --token"),
@@ -192,7 +192,7 @@ def test_file_that_cannot_be_served_is_told_in_one_line(run: Run, text: str, say
     [
         (
             "[serve]\nprot = 1",
-            "[serve] prot: there is no such setting; there are allow-host, cwd, debug, host,",
+            "[serve] prot: there is no such setting; there are allow-host, base-url, cwd,",
         ),
         ("[serve]\nport = 'x'", "[serve] port: expected a number from 0 to 65535, got 'x'"),
         ("[serve]\nport = 70000", "[serve] port: expected a number from 0 to 65535, got 70000"),

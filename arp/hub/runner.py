@@ -236,8 +236,10 @@ class Runner:
         turn = Turn(host, self._app.tools)
         if self._app.command_handlers:
             handler = self._app.command_handlers.get(turn.command or "", handler)
-        answer = host.session.input_log.answer_of(host.turn_id)
-        named = self._app.answer_handlers.get(answer.name) if answer is not None else None
+        answer = named = None
+        if self._app.answer_handlers:
+            answer = host.session.input_log.answer_of(host.turn_id)
+            named = self._app.answer_handlers.get(answer.name) if answer is not None else None
         if answer is not None and named is not None:
             working = named.begin(turn, answer)
         else:

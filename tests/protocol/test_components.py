@@ -432,7 +432,10 @@ INPUT_FAILS: list[tuple[str, dict[str, Any], str]] = [
     (
         "form",
         {"fields": [], "state": "closed"},
-        "component.props.state: 'closed' is not one of open, answered, expired, cancelled",
+        (
+            "component.props.state: 'closed' is not one of open, answered, declined, expired, "
+            "cancelled"
+        ),
     ),
     ("confirm", {}, "component.props.title: missing"),
     (

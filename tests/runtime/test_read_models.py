@@ -134,6 +134,8 @@ NOT_TOLD = {
     },
     "opencode": {
         "hooks": "ACP has none",
+        "price": "OpenCode tells a price for models of its list; the one of the test is not in it",
+        "context": "OpenCode tells the size of the context for models of its list, as the price",
         "limits": "ACP has none",
         "quotas": "ACP has none",
         "compaction": "ACP has none",
