@@ -12,13 +12,16 @@ PYTEST = $(VENV)/python -m pytest
 OPENCODE = tests/runtime/npm
 BENCH = stream paced fanout patch idle start ledger terminal frameworks
 
+# Tests and benchmarks start hundreds of Python processes: each would compile again what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test install opencode fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
 
 demo:  ## start the data explorer and print its address (PORT=8080, ARGS="--ledger …")
-	@$(BOOTSTRAP) run
+	@$(BOOTSTRAP) $(if $(strip $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(ANTHROPIC_API_KEY)),model,run)
 	@$(VENV)/arp serve examples/explorer/app.py $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test:  ## run all tests; list skipped ones at the end (with CI=true, fail instead)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
     from arp.record.recorder import Recorder
-    from arp.runtime.agent import RuntimeLimits, RuntimeOffers
+    from arp.runtime.agent import RuntimeAgent, RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
@@ -157,7 +157,8 @@ class App:
         session: CreateSessionRequest | None = None,
         offers: RuntimeOffers | None = None,
         limits: RuntimeLimits | None = None,
-    ) -> None:
+        listed: bool = True,
+    ) -> RuntimeAgent:
         """Register an agent that exists already: `app.runtime(ClaudeCodeRuntime(cwd="."))`.
 
         Its text, tools, permissions and costs are on every screen. It is closed with the server.
@@ -171,6 +172,11 @@ class App:
             offers: Which models, modes and providers users may switch to; `None` = every model,
                 and the modes that ask before they change anything.
             limits: How many of its sessions are open at once, and for how long without a turn.
+            listed: `False`: users cannot choose it; agents of this app hand turns to it.
+
+        Returns:
+            The agent. Another agent hands a turn to it by `await agent(turn)`, which raises
+            `ToolFailed` if it fails.
 
         Raises:
             AriError: It is no runtime, and no agent of a known framework; or what the framework
@@ -184,20 +190,23 @@ class App:
         runtime = runtime_for(runtime)
         agent = RuntimeAgent(runtime, session=session, offers=offers, limits=limits, app=self)
         known = name or str(getattr(runtime, "name", "")) or "runtime"
-        self._add(well_formed(known), Workflow("", title=known), agent)
+        if listed:
+            self._add(well_formed(known), Workflow("", title=known), agent)
         self._closers.append(partial(runtime.close, CloseRequest()))
         self._runtimes.append(runtime)
+        return agent
 
     def model_agent(
         self,
         model: str,
         *,
         base_url: str | None = None,
-        instructions: str = "",
+        instructions: str | Callable[[], str] = "",
         tools: Sequence[Callable[..., Any]] = (),
         mcp: Sequence[str | McpServer] = (),
         name: str | None = None,
-    ) -> None:
+        listed: bool = True,
+    ) -> RuntimeAgent:
         """Register an agent from nothing: `app.model_agent("openai:gpt-5", tools=[weather])`.
 
         Needs the extra `llm`. The provider's key is read from the environment, such as
@@ -208,13 +217,19 @@ class App:
                 knows.
             base_url: Where the model is, if not at its provider's: any server that speaks the
                 protocol of the provider.
-            instructions: What the model is told first.
+            instructions: What the model gets first; or a function that returns it for each
+                request.
             tools: Functions, `async def` or `def` (which run in threads), with types and a
                 docstring. One that returns a component shows it; a list of objects shows as a
-                table. `@tool(needs_approval=True)` above one: a person allows each call.
+                table. `@tool(needs_approval=True)` above one: a person allows each call. One that
+                raises `ToolFailed` is shown as failed, and the model reads why.
             mcp: MCP servers, whose tools the model may call too: addresses, commands, or
                 `McpServer`s.
             name: What `?workflow=` and `hello.workflow` give; `None` = `model`.
+            listed: `False`: users cannot choose it; agents of this app hand turns to it.
+
+        Returns:
+            The agent, as `runtime` returns it.
 
         Raises:
             AriError: There is no such model, its key is missing, or the extra is not installed; the
@@ -226,7 +241,7 @@ class App:
         made = model_named(
             model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp
         )
-        self.runtime(made, name=name or "model")
+        return self.runtime(made, name=name or "model", listed=listed)
 
     def command(self, name: str, *, description: str = "", hint: str = "") -> Decorator:
         """Register what a user gives as `/name …`: `@app.command("export", hint="csv or json")`.

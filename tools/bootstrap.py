@@ -1,6 +1,7 @@
 """Makes `.venv` with the project in it, once; every later call finds it done at once.
 
     python3 tools/bootstrap.py run    what `make demo` needs: the project and its terminal renderer
+    python3 tools/bootstrap.py model  what it needs with a language model: that, and its client
     python3 tools/bootstrap.py dev    what `make test` needs: that, and all tools of the tests
 
 It needs nothing but a Python, and reads on 3.6 too: a Python older than 3.11 looks for a newer one
@@ -25,8 +26,13 @@ ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
 NEWER_PYTHONS = ["python3.{}".format(minor) for minor in (14, 13, 12, 11)]
 INPUTS = ["pyproject.toml", "requirements-dev.txt", "tools/bootstrap.py"]
-EXTRAS = {"run": "[terminal]", "dev": "[dev]"}
-DURATION = {"run": "about half a minute", "dev": "one to two minutes"}
+EXTRAS = {"run": "[terminal]", "model": "[terminal,llm]", "dev": "[dev]"}
+INCLUDES = {"run": ["run"], "model": ["run", "model"], "dev": ["run", "model", "dev"]}
+DURATION = {
+    "run": "about half a minute",
+    "model": "about half a minute",
+    "dev": "one to two minutes",
+}
 DEBIAN_HINT = (
     "this Python cannot make virtual environments (it has no ensurepip).\n"
     "  Debian, Ubuntu:  apt-get install python3-venv\n"
@@ -42,7 +48,7 @@ class Refused(Exception):
 def main(arguments: List[str]) -> int:
     """Install the wanted set if it is not installed yet; return the exit code."""
     if len(arguments) != 1 or arguments[0] not in EXTRAS:
-        say("usage: python3 tools/bootstrap.py run|dev")
+        say("usage: python3 tools/bootstrap.py run|model|dev")
         return 2
     wanted = arguments[0]
     try:
@@ -125,9 +131,8 @@ def install(root: Path, wanted: str) -> None:
         with suppress(OSError):
             (root / ".venv" / "bootstrap.log").unlink()
     install_packages(root, EXTRAS[wanted])
-    done.update({"root": str(root), wanted: digest(root)})
-    if wanted == "dev":
-        done["run"] = done["dev"]
+    done["root"] = str(root)
+    done.update(dict.fromkeys(INCLUDES[wanted], digest(root)))
     (root / ".venv" / "bootstrap.json").write_text(json.dumps(done, indent=1) + "\n")
     say("installed in {:.0f} s".format(time.monotonic() - began))
 

@@ -85,6 +85,8 @@ MAX_DIFF = 200_000
 """Characters of a file before and after a change; a larger one is shown by its name only."""
 MAX_TOLD = 200
 """Earlier messages that a new session gets with its first one."""
+MAX_MISSED = 2_000
+"""Characters of a message in a turn that somebody else answered."""
 BUSY_TRIES = 3
 """Turns of the runtime's own that a message waits for."""
 OWN_TURN = "Goes on by itself."
@@ -267,6 +269,7 @@ class RuntimeAgent:
             # Its session is open: the runtime works in it.
             link = self._open.get(str(turn.input.data.get("session")))
             if link is not None:
+                self._began(turn, link)
                 with self._using(link):
                     await self._play_own(turn, link)
             return
@@ -574,11 +577,15 @@ class RuntimeAgent:
             text = _answered_late(turn)
         if not text and not parts:
             return None
-        knows_past = link.knows_past or link.turn_ids
-        past = [] if knows_past else _without_switches(turn.history(MAX_TOLD))
-        if past:
-            before = "\n\n".join(f"{role}: {said}" for role, said in past)
-            text = f"The conversation so far:\n\n{before}\n\nNow the user says:\n\n{text}"
+        if link.turn_ids:
+            before = _missed(turn, link)
+            heading = "Since your last answer, others have answered the user"
+        else:
+            before = [] if link.knows_past else _without_switches(turn.history(MAX_TOLD))
+            heading = "The conversation so far"
+        if before:
+            lines = "\n\n".join(f"{role}: {said}" for role, said in before)
+            text = f"{heading}:\n\n{lines}\n\nNow the user says:\n\n{text}"
         return ari.RuntimeMessage(content=text, parts=tuple(parts))
 
     async def _sent(
@@ -1199,6 +1206,21 @@ def _without_switches(history: Sequence[tuple[str, str]]) -> list[tuple[str, str
         if not is_ours:
             kept.append((role, said))
     return kept
+
+
+def _missed(turn: Turn, link: LinkedSession) -> list[tuple[str, str]]:
+    """Return what was said since the last turn that the runtime knows, without what was for us.
+
+    An app can answer some turns by functions of its own: commands, or an agent that hands only
+    some turns to this one.
+    """
+    known = frozenset(link.turn_ids)
+    missed: list[tuple[str, str]] = []
+    for message in reversed(turn.messages(MAX_TOLD)):
+        if message.turn_id in known:
+            break
+        missed.append((message.role, told(message)[:MAX_MISSED]))
+    return _without_switches(missed[::-1])
 
 
 def _history_of(turn: Turn) -> tuple[ari.RuntimeMessage, ...]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from pydantic_ai import Agent, BinaryContent, ModelRetry, RunContext, ToolReturn
+from pydantic_ai import Agent, BinaryContent, RunContext, ToolReturn
 from pydantic_ai import Tool as AgentTool
+from pydantic_ai.exceptions import ToolFailed as FailedCall
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
@@ -46,7 +48,7 @@ def model_runtime(
     model: str | Model,
     *,
     base_url: str | None = None,
-    instructions: str = "",
+    instructions: str | Callable[[], str] = "",
     tools: Sequence[PythonTool] = (),
     mcp: Sequence[str | McpServer] = (),
     directory: str | Path | None = None,
@@ -57,10 +59,11 @@ def model_runtime(
         model: `openai:NAME`, `anthropic:NAME`, `ollama:NAME`, or another that Pydantic AI knows.
         base_url: Where the model is, if not at its provider's; it speaks the protocol of the
             provider that `model` names.
-        instructions: What the model is told first.
+        instructions: What the model gets first; or a function that returns it for each request.
         tools: Functions, `async def` or `def` (which runs in a thread). One that returns a
             component shows it, and a list of objects shows as a table. One with
-            `@tool(needs_approval=True)` runs only after a person has allowed it.
+            `@tool(needs_approval=True)` runs only after a person has allowed it. One that raises
+            `ToolFailed` is shown as failed, and the model reads why.
         mcp: MCP servers, whose tools the model may call too.
         directory: Where sessions are kept; `None`: in memory.
 
@@ -122,9 +125,9 @@ def _mcp_tool(servers: McpTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool[An
         try:
             result = await servers.run(spec.name, args, caller)
         except ToolFailed as failed:
-            raise ModelRetry(failed.message) from failed
+            raise FailedCall(failed.message) from failed
         if result.failed:
-            raise ModelRetry(result.text or f"{spec.name} failed")
+            raise FailedCall(result.text or f"{spec.name} failed")
         seen = [BinaryContent(content, media_type=mime) for content, mime in result.images]
         told = result.text or text_of(result.value)
         return ToolReturn(told, content=seen or None, metadata=shown(result.value))
@@ -172,7 +175,11 @@ def _first_sentence(text: str) -> str:
 
 def _tool(function: PythonTool) -> AgentTool[None]:
     asks = asks_first(function)
-    return AgentTool(_showing(function), takes_ctx=False, requires_approval=asks)
+    call = _showing(function)
+    # What the model gets is not what the function returns, and a component has no schema there.
+    hints = getattr(function, "__annotations__", {})
+    call.__annotations__ = {name: kind for name, kind in hints.items() if name != "return"}
+    return AgentTool(call, takes_ctx=False, requires_approval=asks)
 
 
 def _showing(function: PythonTool) -> PythonTool:
@@ -181,15 +188,26 @@ def _showing(function: PythonTool) -> PythonTool:
 
         @functools.wraps(function)
         async def awaited(*args: Any, **kwargs: Any) -> Any:
-            return _told(await function(*args, **kwargs))
+            with _failing():
+                return _told(await function(*args, **kwargs))
 
         return awaited
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        return _told(function(*args, **kwargs))
+        with _failing():
+            return _told(function(*args, **kwargs))
 
     return called
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Let the model read why a tool failed; any other exception ends the turn."""
+    try:
+        yield
+    except ToolFailed as failed:
+        raise FailedCall(failed.message) from failed
 
 
 def _told(result: Any) -> Any:

@@ -145,7 +145,7 @@ def model_named(
     model: str,
     *,
     base_url: str | None = None,
-    instructions: str = "",
+    instructions: str | Callable[[], str] = "",
     tools: Sequence[Callable[..., Any]] = (),
     mcp: Sequence[str | McpServer] = (),
 ) -> RuntimeService:

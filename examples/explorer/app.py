@@ -2,7 +2,7 @@
 
 This file routes each input to the function that answers it. Reading order from here:
 `questions` (what the user means), `asking` (how it runs), `replies` and `offers` (what is shown),
-`uploads`, and `model`, which is used only if a key for a language model is set.
+`uploads`, and `model`, which is used only if a language model is configured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from commands import understand_command
 from connection import quote_name
 from dataset import Dataset
 from errors import ExplorerError, ModelFailed
-from model_settings import settings_from
+from model import configured_model
 from offers import export_last, offer_export, suggest_next
 from pace import say
 from questions import understand_question
@@ -57,6 +57,7 @@ app = App(
     # A new question stops the one before: nobody waits behind a slow query or an open offer.
     settings=HubSettings(policy="interrupt"),
 )
+model = configured_model(app, os.environ)
 
 
 @app.agent
@@ -88,7 +89,7 @@ async def respond(turn: Turn, workspace: Workspace) -> None:
         if ask is not None:
             await follow(turn, workspace, dataset, ask)
             return
-    if not await _answered_by_model(turn, workspace, text):
+    if not await _answered_by_model(turn, workspace):
         await _answer_by_rules(turn, workspace, text)
 
 
@@ -103,15 +104,12 @@ def said(turn: Turn) -> str:
     return turn.text.strip().removeprefix("/")
 
 
-async def _answered_by_model(turn: Turn, workspace: Workspace, text: str) -> bool:
+async def _answered_by_model(turn: Turn, workspace: Workspace) -> bool:
     """Let the model answer if one is configured; if it fails, show a card and use the rules."""
+    if model is None:
+        return False
     try:
-        settings = settings_from(os.environ)
-        if settings is None:
-            return False
-        from model import answer_with_model  # only here: it loads an HTTP client, which takes time
-
-        chart = await answer_with_model(turn, workspace, settings, text)
+        chart = await model.answer(turn, workspace)
     except ModelFailed as error:
         turn.show(error_card(error))
         return False

@@ -2,139 +2,131 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from typing import get_args
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
-from arp import Turn
-from arp.protocol.json_value import Json, JsonObject
+from arp import Component, ToolFailed
 from charts import ChartKind, ChartPlan, choose_chart
 from connection import Cell, Result
 from errors import ExplorerError
 from findings import size_of
-from model_messages import ToolOutput, ToolSpec, ToolUse
-from questions import chart_kind
 from replies import chart_of, table_of
 from schema import Table
 from workspace import Answer, Question, Workspace
 
-MAX_ROWS_TOLD = 50
+MAX_ROWS = 50
 """Rows of a result that the model reads; the user sees more."""
 
-MAX_CHARACTERS_TOLD = 8_000
+MAX_CHARACTERS = 8_000
 
-_SQL: JsonObject = {"type": "string", "description": "One SELECT statement in SQLite's dialect."}
-_TITLE: JsonObject = {"type": "string", "description": "A short title for the user."}
-
-TOOLS = (
-    ToolSpec("list_tables", "Lists all tables with their columns and some of their values.", {}),
-    ToolSpec(
-        "run_sql",
-        "Runs one reading statement and returns its first rows. The user does not see them.",
-        {"sql": _SQL},
-        ("sql",),
-    ),
-    ToolSpec(
-        "show_table",
-        "Shows the user the rows of a statement, or of the last one, as a table.",
-        {"sql": _SQL, "title": _TITLE},
-        ("title",),
-    ),
-    ToolSpec(
-        "show_chart",
-        "Shows the user a chart of a statement, or of the last one: the first column gives the "
-        "labels, each column of numbers a series.",
-        {
-            "sql": _SQL,
-            "title": _TITLE,
-            "kind": {"type": "string", "enum": list(get_args(ChartKind))},
-        },
-        ("title", "kind"),
-    ),
-)
+_Parameters = ParamSpec("_Parameters")
+_Returned = TypeVar("_Returned")
 
 
-class ModelTools:
-    """Runs the tools that a model uses in one turn."""
+@dataclass
+class ModelWork:
+    """What the tools of one turn work with."""
 
-    def __init__(self, turn: Turn, workspace: Workspace) -> None:
-        self._turn = turn
-        self._workspace = workspace
-        self.chart: ChartPlan | None = None
-        """The last chart that was shown."""
-        self.used = False
+    workspace: Workspace
+    chart: ChartPlan | None = None
+    """The last chart that was shown."""
 
-    async def run(self, use: ToolUse) -> ToolOutput:
-        """Run one tool and return its output for the model; an error is returned, not raised."""
-        self.used = True
+
+work_of_turn: ContextVar[ModelWork] = ContextVar("work_of_turn")
+"""Set while a model answers; its tools run in copies of that context."""
+
+
+def _telling(
+    tool: Callable[_Parameters, Awaitable[_Returned]],
+) -> Callable[_Parameters, Awaitable[_Returned]]:
+    """Let the model read what was wrong, and what it can do about it."""
+
+    @functools.wraps(tool)
+    async def run(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
         try:
-            arguments = _arguments(use)
-            async with self._turn.tool(use.name, arguments) as tool:
-                text = await self._dispatch(use.name, arguments)
-                tool.result(text)
+            return await tool(*args, **kwargs)
         except ExplorerError as error:
-            return ToolOutput(use.id, f"{error.message} {error.hint}".strip(), failed=True)
-        return ToolOutput(use.id, text)
+            raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
 
-    async def _dispatch(self, name: str, arguments: JsonObject) -> str:
-        match name:
-            case "list_tables":
-                return tables_told(self._workspace)
-            case "run_sql":
-                return rows_told(await self._result(arguments))
-            case "show_table":
-                result = await self._result(arguments)
-                self._turn.show(table_of(result, str(arguments.get("title", ""))), tool=name)
-                return f"The user sees {size_of(result)}."
-            case "show_chart":
-                return await self._show_chart(arguments)
-        raise ExplorerError(f"There is no tool {name}.")
-
-    async def _show_chart(self, arguments: JsonObject) -> str:
-        result = await self._result(arguments)
-        chart = choose_chart(result, chart_kind(str(arguments.get("kind"))))
-        if chart is None:
-            raise ExplorerError(
-                "This result cannot be drawn.",
-                "It needs a column of labels, a column of numbers, and at least two rows.",
-            )
-        self.chart = chart
-        self._turn.show(chart_of(chart, str(arguments.get("title", ""))), tool="show_chart")
-        return f"The user sees a {chart.kind} chart of {size_of(result)}."
-
-    async def _result(self, arguments: JsonObject) -> Result:
-        """Run the statement in the arguments; without one, return the last result."""
-        sql = arguments.get("sql")
-        last = self._workspace.last
-        if not isinstance(sql, str) or not sql.strip():
-            if last is None:
-                raise ExplorerError("There is no result yet.", "Give sql.")
-            return last.result
-        dataset = self._workspace.dataset_for(sql)
-        title = str(arguments.get("title") or "")
-        result = await dataset.ask(sql)
-        self._workspace.last = Answer(Question(dataset, result.sql, {}, title), result)
-        return result
+    return run
 
 
-def _arguments(use: ToolUse) -> JsonObject:
-    try:
-        value: Json = json.loads(use.arguments or "{}")
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise ExplorerError("The arguments are not a JSON object.", "Write them again.")
-    return value
+async def list_tables() -> str:
+    """List all tables with their columns and some of their values."""
+    return describe_tables(work_of_turn.get().workspace)
 
 
-def tables_told(workspace: Workspace) -> str:
+@_telling
+async def run_sql(sql: str) -> str:
+    """Run one reading statement and return its first rows. The user does not see them.
+
+    Args:
+        sql: One SELECT statement in SQLite's dialect.
+    """
+    return describe_rows(await _result(sql, ""))
+
+
+@_telling
+async def show_table(title: str, sql: str = "") -> Component:
+    """Show the user the rows of a statement as a table.
+
+    Args:
+        title: A short title for the user.
+        sql: One SELECT statement in SQLite's dialect; empty: the last one.
+    """
+    return table_of(await _result(sql, title), title)
+
+
+@_telling
+async def show_chart(title: str, kind: ChartKind, sql: str = "") -> Component:
+    """Show the user a chart: the first column is the labels, each column of numbers a series.
+
+    Args:
+        title: A short title for the user.
+        kind: How it is drawn.
+        sql: One SELECT statement in SQLite's dialect; empty: the last one.
+    """
+    chart = choose_chart(await _result(sql, title), kind)
+    if chart is None:
+        raise ExplorerError(
+            "This result cannot be drawn.",
+            "It needs a column of labels, a column of numbers, and at least two rows.",
+        )
+    work_of_turn.get().chart = chart
+    return chart_of(chart, title)
+
+
+TOOLS = (list_tables, run_sql, show_table, show_chart)
+
+
+async def _result(sql: str, title: str) -> Result:
+    """Run a statement; without one, return the last result."""
+    workspace = work_of_turn.get().workspace
+    if not sql.strip():
+        if workspace.last is None:
+            raise ExplorerError("There is no result yet.", "Give sql.")
+        return workspace.last.result
+    dataset = workspace.dataset_for(sql)
+    result = await dataset.ask(sql)
+    workspace.last = Answer(Question(dataset, result.sql, {}, title), result)
+    return result
+
+
+def describe_tables(workspace: Workspace) -> str:
     """Return a description of the tables, so that the model can write SQL."""
     lines = [
-        _table_told(table) for dataset in workspace.in_order() for table in dataset.schema.tables
+        _describe_table(table)
+        for dataset in workspace.in_order()
+        for table in dataset.schema.tables
     ]
-    return "\n".join(lines)[:MAX_CHARACTERS_TOLD] or "There is no table."
+    return "\n".join(lines)[:MAX_CHARACTERS] or "There is no table."
 
 
-def _table_told(table: Table) -> str:
+def _describe_table(table: Table) -> str:
     columns = [
         f'"{column.name}" {column.declared or column.kind}'
         + (f" ({', '.join(column.values[:12])})" if column.values else "")
@@ -145,13 +137,13 @@ def _table_told(table: Table) -> str:
     return f'table "{table.name}"{rows}: {"; ".join(columns)}'
 
 
-def rows_told(result: Result) -> str:
+def describe_rows(result: Result) -> str:
     """Return the first rows as JSON lines, headers first, and how many there are."""
 
     def line(cells: list[Cell] | list[str]) -> str:
         short = [cell[:200] if isinstance(cell, str) else cell for cell in cells]
         return json.dumps(short, ensure_ascii=False)
 
-    lines = [line(list(result.columns)), *map(line, result.rows[:MAX_ROWS_TOLD])]
-    text = "\n".join(lines)[:MAX_CHARACTERS_TOLD]
-    return f"{text}\n({size_of(result)}; at most {MAX_ROWS_TOLD} are listed)"
+    lines = [line(list(result.columns)), *map(line, result.rows[:MAX_ROWS])]
+    text = "\n".join(lines)[:MAX_CHARACTERS]
+    return f"{text}\n({size_of(result)}; at most {MAX_ROWS} are listed)"

@@ -165,6 +165,9 @@ class Renderer:
         self.principal = Principal(owner)
         self.workflow = "agent"
         self.hello = RendererHello(capabilities=capabilities, session_id=session_id)
+        self._shows = RendererConnection(self.hello)
+        self._applied = 0
+        """Frames that `_shows` has received."""
 
     async def join(self, epoch: str | None = None, seq: int = 0) -> Renderer:
         """Says hello, and waits for the answer; with an epoch it resumes."""
@@ -206,7 +209,10 @@ class Renderer:
     @property
     def screen(self) -> Screen:
         """What it shows: everything that has come, applied in order."""
-        return shown(self.box.frames, self.hello)
+        for frame in self.box.frames[self._applied :]:
+            self._shows.receive(frame)
+        self._applied = len(self.box.frames)
+        return self._shows.screen
 
 
 def shown(frames: Sequence[bytes], hello: RendererHello | None = None) -> Screen:

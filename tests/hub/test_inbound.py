@@ -82,18 +82,16 @@ _numbers = count()
 
 
 async def loop_s(hub: Hub, frame: bytes, encoding: Encoding) -> float:
-    """CPU seconds that one frame costs the loop's own thread, the least of three."""
-    best = 1e9
-    for _ in range(3):
-        peer = Peer(hub, Box(), encoding, "agent", Principal(), check)
-        peer.start()
-        named = frame.replace(b'"session_id":"s"', b'"session_id":"s%d"' % next(_numbers), 1)
-        recoded = recode(named, encoding)
-        began = time.thread_time()
-        await peer.receive(recoded)
-        best = min(best, time.thread_time() - began)
-        peer.closed()
-    return best
+    """Return the CPU seconds that one frame costs the loop's own thread."""
+    peer = Peer(hub, Box(), encoding, "agent", Principal(), check)
+    peer.start()
+    named = frame.replace(b'"session_id":"s"', b'"session_id":"s%d"' % next(_numbers), 1)
+    recoded = recode(named, encoding)
+    began = time.thread_time()
+    await peer.receive(recoded)
+    cost = time.thread_time() - began
+    peer.closed()
+    return cost
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -108,8 +106,8 @@ async def test_hostile_message_costs_the_loop_little_more_than_text(
     frame = HOSTILE[name]
     assert LARGE_BYTES < len(frame) <= MIB + 100
     async with running(silent) as hub:
-        for _ in range(5):  # the machine may have other work just then
-            text = await loop_s(hub, TEXT, encoding)
+        text = min([await loop_s(hub, TEXT, encoding) for _ in range(3)])
+        for _ in range(10):  # the machine may have other work just then
             cost = await loop_s(hub, frame, encoding)
             if cost <= 3 * max(text, 0.002):
                 return

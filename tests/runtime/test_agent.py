@@ -12,7 +12,7 @@ from typing import Any
 
 from websockets.asyncio.client import connect as websocket
 
-from arp import App, connect
+from arp import App, ToolFailed, Turn, connect
 from arp.client.client import ArpClient
 from arp.ledger.fact import decode
 from arp.protocol.components import Component
@@ -84,6 +84,43 @@ async def test_text_thoughts_tools_and_what_they_show(tmp_path: Path) -> None:
         (tool,) = turn.tools
         assert (tool.tool, tool.ok, tool.result) == ("shell", True, "README.md\n")
         assert fake.calls("send_message") == 1
+
+
+async def test_an_agent_hands_turns_to_a_runtime_that_users_cannot_choose(tmp_path: Path) -> None:
+    """The runtime gets what was said in the turns that it did not have."""
+    fake = FakeRuntime({"fail": [Fails(Unavailable("no model"))]}, cwd=tmp_path)
+    app = App(ledger="memory:")
+    helper = app.runtime(fake, listed=False)
+
+    @app.agent
+    async def front(turn: Turn) -> None:
+        if turn.text.startswith("mine"):
+            await turn.say("I know that myself.")
+            return
+        try:
+            await helper(turn)
+        except ToolFailed as failed:
+            await turn.say(f"It failed: {failed.message}")
+
+    assert [one.name for one in app.workflows()] == ["front"]
+    with serving(app) as server:
+        async with asyncio.timeout(30), connect(server.http, session_id="s") as client:
+            for text in ("hello", "mine 1", "mine 2", "go", "again", "fail"):
+                turn = await client.ask(text)
+            assert turn.status == "completed"
+            assert client.screen.text(turn.id) == "It failed: fake: no model"
+    sent = [one for name, one in fake.called if name == "send_message"]
+    texts = [one.message.content for one in sent if isinstance(one, ari.SendMessageRequest)]
+    assert texts == [
+        "hello",
+        (
+            "Since your last answer, others have answered the user:\n\nuser: mine 1\n\n"
+            "assistant: I know that myself.\n\nuser: mine 2\n\nassistant: I know that myself.\n\n"
+            "Now the user says:\n\ngo"
+        ),
+        "again",
+        "fail",
+    ]
 
 
 async def test_what_runs_is_what_was_approved(tmp_path: Path) -> None:

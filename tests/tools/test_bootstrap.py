@@ -71,6 +71,23 @@ def test_a_tree_that_was_moved_is_installed_again(bootstrap: ModuleType, tree: P
     assert not bootstrap.is_installed(moved, "run")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [("run", ["run"]), ("model", ["run", "model"]), ("dev", ["run", "model", "dev"])],
+)
+def test_a_set_includes_the_smaller_ones(
+    bootstrap: ModuleType,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wanted: str,
+    there: list[str],
+) -> None:
+    monkeypatch.setattr(bootstrap, "is_usable", lambda _: True)
+    monkeypatch.setattr(bootstrap, "install_packages", lambda *_: None)
+    bootstrap.install(tree, wanted)
+    assert [name for name in ("run", "model", "dev") if bootstrap.is_installed(tree, name)] == there
+
+
 @pytest.mark.parametrize("torn", ["", "{", "[]", "7"])
 def test_a_torn_record_counts_as_nothing(bootstrap: ModuleType, tree: Path, torn: str) -> None:
     (tree / ".venv" / "bootstrap.json").write_text(torn)
@@ -109,7 +126,7 @@ def test_a_wrong_argument_is_answered_with_the_usage(
     bootstrap: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert bootstrap.main(["everything"]) == 2
-    assert "run|dev" in capsys.readouterr().err
+    assert "run|model|dev" in capsys.readouterr().err
 
 
 def test_a_failed_command_is_followed_by_the_next(bootstrap: ModuleType, tmp_path: Path) -> None:
