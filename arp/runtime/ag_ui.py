@@ -12,27 +12,24 @@ on every screen, again after a restart, and its answer is the `resume` of the ne
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import re
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-import httpx
 import jsonpatch
-from ag_ui.core import RunAgentInput, TextMessageContentEvent
 
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
-from arp.runtime.errors import RuntimeInternal, Unavailable
-from arp.runtime.structured import component_of, text_of
+from arp.runtime import types as ari
+from arp.runtime.ag_ui_source import AgUiSource, RunAgent
+from arp.runtime.errors import RuntimeInternal
+from arp.runtime.structured import arguments_of, component_of, text_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn, error_of_model
 
-RunAgent = Callable[[RunAgentInput], AsyncIterator[Any]]
-"""Runs an agent, and yields its events."""
 PROTOCOL_VERSION = "1.0"
 _STATUS = re.compile(r"\b(?:status|status_code|error code): (\d{3})\b", re.IGNORECASE)
 """In messages of errors: what the model's server answered; AG-UI has no place for it."""
@@ -63,8 +60,7 @@ class AgUiRuntime(TaskRuntime):
         directory: str | Path | None = None,
     ) -> None:
         super().__init__(cwd=cwd, directory=directory)
-        self._agent = agent if isinstance(agent, str) else getattr(agent, "run", agent)
-        self._headers = headers or {}
+        self._source = AgUiSource(agent, headers)
 
     async def run_turn(self, turn: TaskTurn) -> None:
         """Run the agent, and again with the answers for as long as it is interrupted."""
@@ -91,7 +87,7 @@ class AgUiRuntime(TaskRuntime):
             }
             if resume:
                 run_input["resume"] = resume
-            async with aclosing(self._events(run_input)) as events:
+            async with aclosing(self._source.events(run_input)) as events:
                 async for event in events:
                     stream.take(event)
             self._save(turn, kept)
@@ -123,40 +119,6 @@ class AgUiRuntime(TaskRuntime):
                 message["toolCalls"] = calls
         self._save(turn, kept)
 
-    async def _events(self, run_input: JsonObject) -> AsyncGenerator[JsonObject]:
-        if isinstance(self._agent, str):
-            events: AsyncIterator[Any] = self._requested(self._agent, run_input)
-        else:
-            made = self._agent(RunAgentInput.model_validate(run_input))
-            events = await made if inspect.isawaitable(made) else made
-        async for event in events:
-            if isinstance(event, dict):
-                yield event
-            elif isinstance(event, TextMessageContentEvent):  # each token is one
-                yield {
-                    "type": "TEXT_MESSAGE_CONTENT",
-                    "messageId": event.message_id,
-                    "delta": event.delta,
-                }
-            else:
-                yield event.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-    async def _requested(self, url: str, run_input: JsonObject) -> AsyncIterator[JsonObject]:
-        headers = {**self._headers, "Accept": "text/event-stream"}
-        try:
-            async with (
-                httpx.AsyncClient(timeout=httpx.Timeout(30, read=None)) as client,
-                client.stream("POST", url, json=run_input, headers=headers) as response,
-            ):
-                if response.status_code != httpx.codes.OK:
-                    said = (await response.aread()).decode(errors="replace")
-                    raise Unavailable(f"{url}: {response.status_code} {said:.200}")
-                async for line in response.aiter_lines():
-                    if line.startswith("data:"):
-                        yield json.loads(line[5:])
-        except httpx.HTTPError as failed:
-            raise Unavailable(f"{url}: {failed}") from failed
-
     def _kept(self, session_id: str) -> JsonObject:
         empty: JsonObject = {"messages": [], "state": {}, "interrupts": []}
         saved = self.saved(session_id)
@@ -181,13 +143,10 @@ class AgUiStream:
     def take(self, event: JsonObject) -> None:
         """Tell one event."""
         kind = event["type"]
-        if kind == "TEXT_MESSAGE_CONTENT":
+        if kind.startswith("TEXT_MESSAGE"):
             self._text(event)
-            return
-        if kind in THINKS:
+        elif kind in THINKS:
             self.turn.think(event.get("delta") or "")
-        elif kind.startswith("TEXT_MESSAGE"):
-            self._text(event)
         elif kind == "TOOL_CALL_RESULT":
             self._result(event)
         elif kind.startswith("TOOL_CALL"):
@@ -236,7 +195,7 @@ class AgUiStream:
         """Tell the call whose arguments are complete."""
         if self._call is not None:
             function, call_id = self._call["function"], self._call["id"]
-            self.turn.start_call(call_id, function["name"], _object(function["arguments"]))
+            self.turn.start_call(call_id, function["name"], arguments_of(function["arguments"]))
             self._call = None
 
     def _result(self, event: JsonObject) -> None:
@@ -245,10 +204,7 @@ class AgUiStream:
         message = {"id": event["messageId"], "role": "tool", "toolCallId": call_id}
         self.kept["messages"].append({**message, "content": content})
         self._message = None
-        made = component_of(_object(content))
-        self.turn.end_call(call_id, content)
-        if made is not None:
-            self.turn.show(made)
+        self.turn.end_call(call_id, content, shown=component_of(arguments_of(content)))
 
     def _failed(self, event: JsonObject) -> NoReturn:
         self._use(event)
@@ -282,7 +238,7 @@ def _start_open_calls(turn: TaskTurn, messages: Sequence[JsonObject]) -> None:
     for call in [call for one in messages for call in one.get("toolCalls") or ()]:
         if call["id"] not in ended:
             function = call["function"]
-            turn.start_call(call["id"], function["name"], _object(function["arguments"]))
+            turn.start_call(call["id"], function["name"], arguments_of(function["arguments"]))
 
 
 async def _ask(turn: TaskTurn, interrupts: Sequence[JsonObject]) -> list[JsonObject]:
@@ -321,27 +277,15 @@ def _renamed(message: JsonObject) -> JsonObject:
     return {names.get(name, name): value for name, value in message.items() if value is not None}
 
 
-def _object(text: str) -> JsonObject:
-    """Return arguments as an object."""
-    try:
-        parsed = json.loads(text or "{}")
-    except ValueError:
-        parsed = text
-    return parsed if isinstance(parsed, dict) else {"input": parsed}
-
-
 def _user_message(turn: TaskTurn) -> JsonObject:
-    content: list[JsonObject] = []
-    if turn.message.content:
-        content.append({"type": "text", "text": turn.message.content})
-    for part in turn.message.parts:
-        if part.type == "text":
-            content.append({"type": "text", "text": part.text})
-        else:
-            value = part.uri or b64encode(part.data).decode()
-            kind = "document" if part.type == "file" else part.type
-            source = {"type": "url" if part.uri else "data", "value": value}
-            content.append({"type": kind, "source": {**source, "mimeType": part.mime_type}})
-    is_text = len(content) == 1 and bool(turn.message.content)
-    shown = turn.message.content if is_text else content
-    return {"id": turn.session.new_id("message"), "role": "user", "content": shown}
+    parts = [_input_part(part) for part in turn.content]
+    content = parts if turn.message.parts else turn.message.content
+    return {"id": turn.session.new_id("message"), "role": "user", "content": content}
+
+
+def _input_part(part: ari.ContentPart) -> JsonObject:
+    if part.type == "text":
+        return {"type": "text", "text": part.text}
+    value = part.uri or b64encode(part.data).decode()
+    source = {"type": "url" if part.uri else "data", "value": value, "mimeType": part.mime_type}
+    return {"type": "document" if part.type == "file" else part.type, "source": source}

@@ -245,9 +245,7 @@ class GraphStream:
         elif isinstance(message, ToolMessage):
             failed = message.status == "error"
             shown = component_of(message.artifact)
-            self.turn.end_call(message.tool_call_id, str(message.text), failed=failed)
-            if shown is not None:
-                self.turn.show(shown)
+            self.turn.end_call(message.tool_call_id, str(message.text), failed=failed, shown=shown)
 
     def _custom(self, data: Any) -> None:
         """Show a component, or how far the tool is that was called last."""
@@ -289,18 +287,16 @@ async def _decision(turn: TaskTurn, interrupt_id: str, number: int, action: Json
 
 def _messages_input(turn: TaskTurn) -> JsonObject:
     """Return the message of a turn as the input of a graph whose state has `messages`."""
-    content: list[str | dict[Any, Any]] = []
-    if turn.message.content:
-        content.append({"type": "text", "text": turn.message.content})
-    for part in turn.message.parts:
-        if part.type == "text":
-            content.append({"type": "text", "text": part.text})
-        else:
-            block: JsonObject = {"type": part.type, "mime_type": part.mime_type}
-            place: JsonObject = {"base64": b64encode(part.data).decode()}
-            content.append(block | (place if part.data else {"url": part.uri}))
-    is_text = len(content) == 1 and bool(turn.message.content)
-    return {"messages": [HumanMessage(turn.message.content if is_text else content)]}
+    if not turn.message.parts:
+        return {"messages": [HumanMessage(turn.message.content)]}
+    return {"messages": [HumanMessage([_block(part) for part in turn.content])]}
+
+
+def _block(part: ari.ContentPart) -> JsonObject:
+    if part.type == "text":
+        return {"type": "text", "text": part.text}
+    place = {"base64": b64encode(part.data).decode()} if part.data else {"url": part.uri}
+    return {"type": part.type, "mime_type": part.mime_type, **place}
 
 
 def _messages_in(state: Any) -> Iterator[BaseMessage]:

@@ -31,7 +31,7 @@ from agents import (
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
-from arp.runtime.structured import component_of, shown, text_of
+from arp.runtime.structured import arguments_of, component_of, shown, text_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
 
 FAILED = "An error occurred while running the tool"
@@ -161,9 +161,7 @@ class AgentsStream:
                 made = component_of(item.output)
                 said = "shown" if made is not None else text_of(item.output)
                 failed = said.startswith(FAILED)
-                self.turn.end_call(item.call_id or "", said, failed=failed)
-                if made is not None:
-                    self.turn.show(made)
+                self.turn.end_call(item.call_id or "", said, failed=failed, shown=made)
 
     def _raw(self, data: Any) -> None:
         if data.type == "response.output_text.delta":
@@ -223,12 +221,9 @@ async def _asked(turn: TaskTurn, item: ToolApprovalItem) -> ari.PermissionRespon
 
 def _input(item: Any) -> JsonObject:
     """Return the arguments of a call as an object."""
-    given = getattr(item, "arguments", None) or getattr(item.raw_item, "arguments", None) or "{}"
-    try:
-        parsed = json.loads(given)
-    except ValueError:
-        parsed = given
-    return parsed if isinstance(parsed, dict) else {"input": parsed}
+    return arguments_of(
+        getattr(item, "arguments", None) or getattr(item.raw_item, "arguments", None) or ""
+    )
 
 
 def _reachable(agent: Agent[Any]) -> Iterator[Agent[Any]]:
@@ -245,9 +240,7 @@ def _reachable(agent: Agent[Any]) -> Iterator[Agent[Any]]:
 
 def _user_item(turn: TaskTurn) -> JsonObject:
     content: list[JsonObject] = []
-    if turn.message.content:
-        content.append({"type": "input_text", "text": turn.message.content})
-    for part in turn.message.parts:
+    for part in turn.content:
         place = part.uri or f"data:{part.mime_type};base64,{b64encode(part.data).decode()}"
         match part.type:
             case "text":

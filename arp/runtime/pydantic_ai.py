@@ -193,9 +193,7 @@ def _tell(turn: TaskTurn, event: Any) -> None:
         case FunctionToolResultEvent(part=part):
             made = component_of(getattr(part, "metadata", None)) or component_of(part.content)
             failed = part.outcome != "success"
-            turn.end_call(part.tool_call_id, text_of(part.content), failed=failed)
-            if made is not None:
-                turn.show(made)
+            turn.end_call(part.tool_call_id, text_of(part.content), failed=failed, shown=made)
 
 
 async def _ask(turn: TaskTurn, asks: DeferredToolRequests) -> DeferredToolResults:
@@ -232,8 +230,8 @@ def _use(turn: TaskTurn, response: ModelResponse) -> None:
 
 
 def _prompt(turn: TaskTurn) -> list[UserContent]:
-    prompt: list[UserContent] = [turn.message.content] if turn.message.content else []
-    for part in turn.message.parts:
+    prompt: list[UserContent] = []
+    for part in turn.content:
         if part.type == "text":
             prompt.append(part.text)
         elif part.data:

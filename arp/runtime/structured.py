@@ -72,6 +72,15 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)
 
 
+def arguments_of(text: str) -> JsonObject:
+    """Return the arguments of a call, written as JSON, as an object."""
+    try:
+        parsed = json.loads(text or "{}")
+    except ValueError:
+        parsed = text
+    return parsed if isinstance(parsed, dict) else {"input": parsed}
+
+
 def _is_list_of_objects(value: Json) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 

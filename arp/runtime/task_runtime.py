@@ -87,6 +87,12 @@ class TaskTurn:
         return "\n".join(text for text in texts if text)
 
     @property
+    def content(self) -> Sequence[ari.ContentPart]:
+        """The message as parts only: what was typed is the first text."""
+        typed = self.message.content
+        return (*([ari.ContentPart("text", typed)] if typed else ()), *self.message.parts)
+
+    @property
     def has_message(self) -> bool:
         """Whether a message began it; else a turn is taken up again."""
         return bool(self.message.content or self.message.parts)
@@ -144,15 +150,26 @@ class TaskTurn:
         self._feed.tool_progress(call_id, content)
 
     def end_call(
-        self, call_id: str, output: str = "", *, failed: bool = False, **details: Json
+        self,
+        call_id: str,
+        output: str = "",
+        *,
+        failed: bool = False,
+        shown: JsonObject | None = None,
+        **details: Json,
     ) -> None:
-        """Show how a tool ended; `denied` in `details`: it was not allowed to run."""
+        """Show how a tool ended, and then a component of its result.
+
+        `denied` in `details`: it was not allowed to run.
+        """
         self.flush()
         name, tool_input = self.open_calls.pop(call_id, ("", {}))
         if call_id in self.denied:
             failed = details["denied"] = True
         self.calls.append(ari.PastToolCall(call_id, name, tool_input, output, failed))
         self._feed.tool_result(call_id, output, name=name, is_error=failed, **details)
+        if shown is not None:
+            self.show(shown)
 
     def show(self, component: JsonObject) -> None:
         """Show a component of ARP, as JSON."""

@@ -16,14 +16,15 @@ from tests.page.conftest import WAIT_S
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+MEMORY = Path(__file__).parent / "remembering_graph.py"
 
 
 @contextmanager
-def served(example: str, ledger: Path) -> Iterator[str]:
-    """Run an example as a process of its own, and kill it at the end as a power cut would."""
+def served(app: Path, ledger: Path) -> Iterator[str]:
+    """Run an app as a process of its own, and kill it at the end as a power cut would."""
     server = subprocess.Popen(
         [
-            *(sys.executable, "-m", "arp.cli", "serve", str(EXAMPLES / example / "app.py")),
+            *(sys.executable, "-m", "arp.cli", "serve", str(app)),
             *("--port", "0", "--ledger", f"sqlite:{ledger}"),
         ],
         stdout=subprocess.PIPE,
@@ -63,12 +64,12 @@ def ask(page: Page, text: str) -> None:
 def test_interrupt_of_a_graph_is_answered_on_another_screen_after_a_kill(
     page: Page, browser: Browser, tmp_path: Path
 ) -> None:
-    with served("langgraph_approval", tmp_path / "ledger.db") as url:
+    with served(EXAMPLES / "langgraph_approval/app.py", tmp_path / "ledger.db") as url:
         page.goto(f"{url}/?session=s")
         ask(page, "A refund for order 7")
         expect(page.get_by_role("button", name="leave it")).to_be_visible()
     other = new_page(browser)
-    with served("langgraph_approval", tmp_path / "ledger.db") as url:
+    with served(EXAMPLES / "langgraph_approval/app.py", tmp_path / "ledger.db") as url:
         other.goto(f"{url}/?session=s")
         expect(other.locator(".arp-ending")).to_have_text("The agent is waiting for your answer")
         other.get_by_role("button", name="send", exact=True).click()
@@ -76,8 +77,25 @@ def test_interrupt_of_a_graph_is_answered_on_another_screen_after_a_kill(
     other.context.close()
 
 
+def test_after_an_edit_a_graph_knows_the_new_branch_alone(page: Page, tmp_path: Path) -> None:
+    with served(MEMORY, tmp_path / "ledger.db") as url:
+        page.goto(f"{url}/?session=s")
+        for number, text in enumerate(("hello", "my name is Ann", "and I am 30"), 1):
+            ask(page, text)
+            expect(page.locator("arp-message").last).to_contain_text(f"I know {number}:")
+    with served(MEMORY, tmp_path / "ledger.db") as url:
+        page.goto(f"{url}/?session=s")
+        page.get_by_role("button", name="Edit").nth(1).click()
+        page.locator("arp-message textarea").fill("my name is Bob")
+        page.keyboard.press("Enter")
+        expect(page.locator("arp-message").last).to_contain_text("I know 2: hello, my name is Bob.")
+        ask(page, "who am I?")
+        said = "I know 3: hello, my name is Bob, who am I?."
+        expect(page.locator("arp-message").last).to_contain_text(said)
+
+
 def test_hand_off_says_who_speaks_and_a_refund_is_approved(page: Page, tmp_path: Path) -> None:
-    with served("openai_agents", tmp_path / "ledger.db") as url:
+    with served(EXAMPLES / "openai_agents/app.py", tmp_path / "ledger.db") as url:
         page.goto(url)
         ask(page, "I want my money back for order 7")
         card = page.locator(".arp-permission")
@@ -88,14 +106,14 @@ def test_hand_off_says_who_speaks_and_a_refund_is_approved(page: Page, tmp_path:
 
 
 def test_typed_output_is_a_chart(page: Page, tmp_path: Path) -> None:
-    with served("pydantic_ai", tmp_path / "ledger.db") as url:
+    with served(EXAMPLES / "pydantic_ai/app.py", tmp_path / "ledger.db") as url:
         page.goto(url)
         ask(page, "Show the sales")
         expect(page.locator("arp-message").last.locator("arp-chart")).to_be_visible()
 
 
 def test_question_of_an_mcp_server_is_a_form(page: Page, tmp_path: Path) -> None:
-    with served("mcp_tools", tmp_path / "ledger.db") as url:
+    with served(EXAMPLES / "mcp_tools/app.py", tmp_path / "ledger.db") as url:
         page.goto(url)
         ask(page, "order tea")
         page.get_by_role("button", name="Answer", exact=True).click()
