@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from ag_ui.core import RunAgentInput
 from click.testing import CliRunner
 
 from arp import App
 from arp.cli import main
+from arp.runtime.ag_ui import AgUiRuntime
 from tests.docs.answering import play
 from tests.docs.pages import ROOT, Block, blocks, section, text_of
 from tests.serving import serving
@@ -158,3 +161,40 @@ def test_an_interrupt_is_asked_and_returns_what_the_page_says() -> None:
     rows = section("langgraph.md", "Questions: `interrupt`")
     told = re.findall(r"^\| [`a].*? \| (?:`([\w-]+)`|\[that component\]\S+) \|", rows, re.MULTILINE)
     assert told == [asked for _, asked, _ in INTERRUPTS[:-1]] + [""]
+
+
+APPROVED = {"type": "object", "properties": {"approved": {"type": "boolean"}}}
+AG_UI: list[tuple[dict[str, Any], str, Any]] = [
+    ({"toolCallId": "call-1", "responseSchema": APPROVED}, "confirm", {"approved": True}),
+    ({"reason": "Which?", "responseSchema": TRIP}, "form", {"city": "Ada", "days": 2}),
+    ({"message": "Where?"}, "text-input", "hot-days"),
+    ({"message": "Send?", "metadata": {"options": ["send", "leave it"]}}, "choices", "send"),
+]
+"""An interrupt, what is asked, and the payload that comes back for the answers of `play`."""
+
+
+async def interrupted(run: RunAgentInput) -> AsyncIterator[dict[str, Any]]:
+    """An agent that asks as the message says, and repeats what it is told."""
+    resume = run.model_dump(mode="json", by_alias=True).get("resume")
+    if resume:
+        said = json.dumps(resume[0]["payload"])
+        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": said}
+        yield {"type": "RUN_FINISHED"}
+        return
+    interrupt, _, _ = AG_UI[int(str(run.messages[-1].content))]
+    if "toolCallId" in interrupt:
+        yield {"type": "TOOL_CALL_START", "toolCallId": "call-1", "toolCallName": "refund"}
+        yield {"type": "TOOL_CALL_END", "toolCallId": "call-1"}
+    outcome = {"type": "interrupt", "interrupts": [{"id": "i", **interrupt}]}
+    yield {"type": "RUN_FINISHED", "outcome": outcome}
+
+
+def test_an_interrupt_of_ag_ui_is_asked_and_resumed_as_the_page_says() -> None:
+    app = App()
+    app.runtime(AgUiRuntime(interrupted))
+    with serving(app, ledger="memory:") as server:
+        for number, (_, asked, payload) in enumerate(AG_UI):
+            turn, text, shown = asyncio.run(play(server.http, str(number)))
+            assert turn.status == "completed"
+            assert [one.type for one in shown] == [asked]
+            assert json.loads(text) == payload
