@@ -267,7 +267,8 @@ async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
             for number, action in enumerate(value["action_requests"])
         ]
         return {"decisions": await asyncio.gather(*decisions)}
-    return await turn.answered(interrupt.id, as_json(value), interrupt.response_schema)
+    schema = getattr(interrupt, "response_schema", None)  # newer than the oldest that works
+    return await turn.answered(interrupt.id, as_json(value), schema)
 
 
 async def _decision(turn: TaskTurn, interrupt_id: str, number: int, action: JsonObject) -> Json:
