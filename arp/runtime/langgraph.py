@@ -273,8 +273,7 @@ async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
 
 async def _decision(turn: TaskTurn, interrupt_id: str, number: int, action: JsonObject) -> Json:
     """Ask for a tool call that LangChain's `HumanInTheLoopMiddleware` holds back."""
-    name, args = str(action["name"]), action["args"]
-    assert isinstance(args, dict)
+    name, args = str(action["name"]), dict(action["args"])
     called = [key for key, call in turn.open_calls.items() if call == (name, args)]
     call_id = called[0] if called else f"{interrupt_id}-{number}"
     message = str(action.get("description") or "")
