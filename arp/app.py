@@ -165,8 +165,9 @@ class App:
 
         Args:
             runtime: A runtime of `arp.runtime`; or an agent of a framework: a compiled graph of
-                LangGraph, an `Agent` of the OpenAI Agents SDK or of Pydantic AI. What it remembers
-                of sessions is kept beside the ledger.
+                LangGraph, an `Agent` of the OpenAI Agents SDK or of Pydantic AI; one that speaks
+                AG-UI: `"ag-ui:URL"`, or a function whose parameter is a `RunAgentInput`. What it
+                remembers of sessions is kept beside the ledger.
             name: What `?workflow=` and `hello.workflow` give; `None` = the runtime's name.
             session: How its sessions are created: directory, model, mode, tools.
             offers: Which models, modes and providers users may switch to; `None` = every model,

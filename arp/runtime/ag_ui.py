@@ -84,13 +84,14 @@ class AgUiRuntime(TaskRuntime):
                 "tools": [],
                 "context": [],
                 "forwardedProps": {},
+                **({"resume": resume} if resume else {}),
             }
-            if resume:
-                run_input["resume"] = resume
-            async with aclosing(self._source.events(run_input)) as events:
-                async for event in events:
-                    stream.take(event)
-            self._save(turn, kept)
+            try:
+                async with aclosing(self._source.events(run_input)) as events:
+                    async for event in events:
+                        stream.take(event)
+            finally:  # also what was said until a person cancelled
+                self._save(turn, kept)
             if not kept["interrupts"]:
                 return
             resume = await _ask(turn, kept["interrupts"])
@@ -252,10 +253,10 @@ async def _asked(turn: TaskTurn, interrupt: JsonObject) -> JsonObject:
         return await _approved(turn, interrupt, "editedArgs" in properties)
     question = interrupt.get("message") or interrupt.get("reason") or "The agent asks"
     about = {**(interrupt.get("metadata") or {}), "question": question}
-    answer = await turn.answered(interrupt["id"], about, interrupt.get("responseSchema"))
-    if answer is None:
-        return {"interruptId": interrupt["id"], "status": "cancelled"}
-    return {"interruptId": interrupt["id"], "status": "resolved", "payload": answer}
+    schema = interrupt.get("responseSchema")
+    answer = await turn.answered(interrupt["id"], about, schema, can_decline=True)
+    status = "cancelled" if answer is None else "resolved"
+    return {"interruptId": interrupt["id"], "status": status, "payload": answer}
 
 
 async def _approved(turn: TaskTurn, interrupt: JsonObject, is_editable: bool) -> JsonObject:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from arp.hub.past_messages import told
+from arp.hub.question_outcome import DECLINED, Declined
 from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, ToolFailed, digest_of
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, SurfaceDestroyed
@@ -68,7 +69,7 @@ from arp.runtime.user_questions import (
     is_user_question,
     question_mark,
 )
-from arp.surface.answers import answer_value, check_answer
+from arp.surface.answers import answer_value, check_answer, is_decline
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
@@ -930,11 +931,13 @@ class RuntimeTurn:
             if once.about:
                 items = [{"key": name, "value": cell_of(one)} for name, one in once.about.items()]
                 self.turn.show(Component("", "key-value", {"items": items}))
-            late = await self.turn.ask(once.component)
+            late = await self.turn.ask(once.component, can_decline=once.can_decline)
+        if late is DECLINED:
+            return ari.PermissionResponse("deny", NO_ANSWER)
         answered = {**request.tool_input_raw, "answer": once.answer(late)}
         return ari.PermissionResponse("allow", updated_input=answered)
 
-    def _late_answer(self, once: AskedOnce, request: ari.PermissionRequest) -> Json:
+    def _late_answer(self, once: AskedOnce, request: ari.PermissionRequest) -> Json | Declined:
         """Return the turn's input if it answers this question, which an earlier turn asked."""
         echo = self.turn.input
         asked_by = echo.source_component or ""
@@ -944,6 +947,8 @@ class RuntimeTurn:
             fitting = check_answer(once.component, echo.input_type, echo.data)
         except ArpError:  # the agent asks something else by now
             return None
+        if is_decline(once.component, echo.input_type, echo.data):
+            return DECLINED
         return answer_value(once.component, echo.input_type, fitting)
 
     async def _permission(self, request: ari.PermissionRequest) -> ari.PermissionResponse:

@@ -37,9 +37,10 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command, Interrupt, StateSnapshot
 
 from arp.hub.past_messages import PastMessages
-from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import InvalidArgument, NotFound
+from arp.runtime.langchain_approvals import decided_by_person
 from arp.runtime.structured import as_json, component_of, text_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
 
@@ -260,29 +261,11 @@ class GraphStream:
 
 async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
     """Return the answer to an interrupt: what `interrupt()` returns in the graph."""
-    value = interrupt.value
-    if isinstance(value, Mapping) and isinstance(value.get("action_requests"), list):
-        decisions = [
-            _decision(turn, interrupt.id, number, action)
-            for number, action in enumerate(value["action_requests"])
-        ]
-        return {"decisions": await asyncio.gather(*decisions)}
     schema = getattr(interrupt, "response_schema", None)  # newer than the oldest that works
-    return await turn.answered(interrupt.id, as_json(value), schema)
-
-
-async def _decision(turn: TaskTurn, interrupt_id: str, number: int, action: JsonObject) -> Json:
-    """Ask for a tool call that LangChain's `HumanInTheLoopMiddleware` holds back."""
-    name, args = str(action["name"]), dict(action["args"])
-    called = [key for key, call in turn.open_calls.items() if call == (name, args)]
-    call_id = called[0] if called else f"{interrupt_id}-{number}"
-    message = str(action.get("description") or "")
-    response = await turn.allowed(call_id, name, args, message=message)
-    if response.decision == "deny":
-        return {"type": "reject", "message": response.message or "The user denied it."}
-    if response.updated_input is not None:
-        return {"type": "edit", "edited_action": {"name": name, "args": response.updated_input}}
-    return {"type": "approve"}
+    decided = await decided_by_person(turn, interrupt.id, interrupt.value, schema)
+    if decided is not None:
+        return decided
+    return await turn.answered(interrupt.id, as_json(interrupt.value), schema)
 
 
 def _messages_input(turn: TaskTurn) -> JsonObject:

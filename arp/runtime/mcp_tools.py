@@ -14,7 +14,7 @@ import logging
 import shlex
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any, NamedTuple, Protocol
 
 import mcp_types as mcp
@@ -32,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 OPEN_S = 30.0
 """So long a server may take to answer at the start; the app then starts without its tools."""
+RETRY_S = 0.5
+MAX_RETRY_S = 30.0
+"""Between two attempts to connect; each waits twice as long as the one before."""
 
 
 class McpCaller(Protocol):
@@ -70,9 +73,14 @@ class ServerLink:
         self._task: asyncio.Task[None] | None = None
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
+        self._lost = asyncio.Event()
+        """A call found that the connection is closed."""
 
     async def open(self) -> None:
-        """Connect; a server that cannot be reached is logged, and its tools are missing."""
+        """Connect; the tools of a server that cannot be reached are missing until it can.
+
+        Why it cannot be reached is logged once.
+        """
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._hold())
         with suppress(TimeoutError):
@@ -87,25 +95,50 @@ class ServerLink:
             self._task = None
 
     async def _hold(self) -> None:
-        name = self.server.name
+        """Stay connected: a connection that is lost, or cannot be made, is tried again."""
+        wait_s = RETRY_S
+        while not self._closing.is_set():
+            if await self._connected():
+                wait_s = RETRY_S
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._closing.wait()
+            wait_s = min(2 * wait_s, MAX_RETRY_S)
+
+    async def _connected(self) -> bool:
+        """Connect once, and return when the connection is over: whether there was one."""
+        name, was_connected = self.server.name, False
+        self._lost.clear()
         try:
-            client = Client(
-                _place(self.server),
-                elicitation_callback=self._asked,
-                mode="legacy",
-            )
-            async with client:
+            async with AsyncExitStack() as stack:
+                place = await _place(self.server, stack)
+                client = await stack.enter_async_context(
+                    Client(place, elicitation_callback=self._asked, mode="legacy")
+                )
                 self.tools = (await client.list_tools()).tools
-                self.client = client
+                self.client, self.problem, was_connected = client, "", True
                 self._opened.set()
-                await self._closing.wait()
+                await self._closed_or_lost()
+                if self._lost.is_set():
+                    logger.warning("the MCP server %s is gone; connecting again", name)
         except Exception as failed:  # noqa: BLE001 - whatever it is, the app runs without its tools
             reason = _first_reason(failed)
-            self.problem = f"the MCP server {name} cannot be reached: {reason}"
-            logger.error("%s", self.problem)
+            problem = f"the MCP server {name} cannot be reached: {reason}"
+            if problem != self.problem:
+                logger.error("%s", problem)
+            self.problem = problem
         finally:
             self.client = None
             self._opened.set()
+        return was_connected
+
+    async def _closed_or_lost(self) -> None:
+        waiting = [asyncio.ensure_future(one.wait()) for one in (self._closing, self._lost)]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
 
     async def call(self, name: str, args: JsonObject, caller: McpCaller) -> McpResult:
         """Call a tool.
@@ -123,6 +156,8 @@ class ServerLink:
         try:
             got = await self.client.call_tool(name, args, progress_callback=progressed)
         except MCPError as failed:
+            if failed.code == mcp.CONNECTION_CLOSED:
+                self._lost.set()
             raise ToolFailed(f"{name}: {failed}") from failed
         finally:
             self.callers.remove(caller)
@@ -236,7 +271,8 @@ def _server(given: str | McpServer, number: int) -> McpServer:
     return McpServer(f"server{number}", command, tuple(args))
 
 
-def _place(server: McpServer) -> Any:
+async def _place(server: McpServer, stack: AsyncExitStack) -> Any:
+    """Return where a server is, as the client wants it; what it opens is closed with the stack."""
     if server.command:
         return StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env)
@@ -244,7 +280,9 @@ def _place(server: McpServer) -> Any:
     if server.headers:
         from mcp.shared._httpx_utils import create_mcp_http_client
 
-        client = create_mcp_http_client(headers=dict(server.headers))
+        client = await stack.enter_async_context(
+            create_mcp_http_client(headers=dict(server.headers))
+        )
         return streamable_http_client(server.url, http_client=client)
     return server.url
 

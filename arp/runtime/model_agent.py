@@ -115,7 +115,9 @@ class _TurnCaller:
     async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
         self._asked += 1
         question_id = f"{self._call_id}.{self._asked}"
-        answer: JsonObject | None = await self._turn.answered(question_id, message, schema)
+        answer: JsonObject | None = await self._turn.answered(
+            question_id, message, schema, can_decline=True
+        )
         return answer
 
 

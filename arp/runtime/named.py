@@ -101,6 +101,8 @@ PACKAGES = {"langgraph": "langgraph", "agents": "openai-agents", "pydantic_ai": 
 def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
     """Return the runtime of an agent: a runtime is one itself, an agent of a framework gets one.
 
+    An agent that speaks AG-UI is `"ag-ui:URL"`, or a function whose parameter is a `RunAgentInput`.
+
     Raises:
         InvalidArgument: It is neither.
         Unavailable: What the framework's runtime needs is not installed.
@@ -108,6 +110,10 @@ def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
     if hasattr(agent, "send_message"):
         runtime: RuntimeService = agent  # type: ignore[assignment]  # as far as can be seen
         return runtime
+    if isinstance(agent, str) and agent.startswith("ag-ui:"):
+        return _loaded(FRAMEWORKS["ag-ui"])(agent.removeprefix("ag-ui:"), cwd=cwd)
+    if callable(agent) and _takes_run_input(agent):
+        return _loaded(FRAMEWORKS["ag-ui"])(agent, cwd=cwd)
     for kind in type(agent).__mro__:
         framework = PACKAGES.get(kind.__module__.partition(".")[0])
         if framework is not None:
@@ -117,6 +123,16 @@ def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
     raise InvalidArgument(
         f"{type(agent).__name__} is no runtime, and no agent of a framework ({known})"
     )
+
+
+def _takes_run_input(function: Callable[..., Any]) -> bool:
+    """Return whether a function runs an agent of AG-UI, as far as its annotations say."""
+    if isinstance(function, type):
+        return False
+    annotations = getattr(function, "__annotations__", {})
+    first = next((kind for name, kind in annotations.items() if name != "return"), None)
+    name = first if isinstance(first, str) else getattr(first, "__name__", "")
+    return name.rpartition(".")[2] == "RunAgentInput"
 
 
 def keep_beside(ledger: str, runtimes: Iterable[RuntimeService]) -> None:

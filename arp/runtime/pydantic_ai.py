@@ -51,7 +51,7 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
-from arp.runtime.structured import component_of, shown, text_of
+from arp.runtime.structured import as_json, component_of, shown, text_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
 
 URLS = {"image": ImageUrl, "audio": AudioUrl, "file": DocumentUrl}
@@ -158,7 +158,7 @@ class PydanticAIRuntime(TaskRuntime):
         return KEPT.validate_json(saved) if saved else KeptRun([], None)
 
     def _keep_all(self, turn: TaskTurn, kept: KeptRun) -> None:
-        self.save(turn.session_id, KEPT.dump_json(kept))
+        self.save(turn.session_id, KEPT.dump_json(kept, fallback=_plain))
         turn.is_saved = True
 
     async def _runtime_version(self) -> str:
@@ -175,6 +175,11 @@ class KeptRun:
 
 
 KEPT = TypeAdapter(KeptRun)
+
+
+def _plain(value: Any) -> Any:
+    """Return what a tool has put beside its result, such as a component, as plain JSON."""
+    return component_of(value) or as_json(value)
 
 
 def _tell(turn: TaskTurn, event: Any) -> None:
@@ -214,7 +219,7 @@ async def _approved(turn: TaskTurn, call: ToolCallPart) -> tuple[str, ToolApprov
 
 async def _answered(turn: TaskTurn, call: ToolCallPart) -> tuple[str, JsonObject]:
     """Ask what a deferred call waits for: its arguments are the question."""
-    answer = await turn.answered(call.tool_call_id, call.args_as_dict())
+    answer = await turn.answered(call.tool_call_id, call.args_as_dict(), can_decline=True)
     return call.tool_call_id, {"declined": True} if answer is None else answer
 
 

@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """A session's id is the name of its files."""
+QUESTION_NAMES = ("message", "task", "instruction", "prompt", "description", "text", "title")
+"""Where an object without a `question` has what it asks, the first that it has."""
 MAX_UNSENT = 200
 """Deltas that one event joins."""
 
@@ -74,6 +76,8 @@ class TaskTurn:
         """Name and input of the tool calls without a result, by their id."""
         self.denied: set[str] = set()
         """The calls that a person did not allow; their result says so."""
+        self._asked: set[str] = set()
+        """The questions that have their answer: some frameworks begin such a call again then."""
         self.is_saved = False
         """Whether what is saved of the session has the message."""
         self._unsent: list[str] = []
@@ -132,12 +136,12 @@ class TaskTurn:
         summary: str = "",
         kind: ari.PermissionKind | None = None,
     ) -> None:
-        """Show that a tool runs; a call that is known already changes nothing.
+        """Show that a tool runs; a call that runs, or a question with its answer, changes nothing.
 
         Without `summary` and `kind` they are taken from the input.
         """
         self.flush()
-        if call_id not in self.open_calls:
+        if call_id not in self.open_calls and call_id not in self._asked:
             self.open_calls[call_id] = (name, tool_input)
             said = summary or summary_of(tool_input)
             self._feed.tool_call(
@@ -163,6 +167,8 @@ class TaskTurn:
         `denied` in `details`: it was not allowed to run.
         """
         self.flush()
+        if call_id in self._asked:
+            return
         name, tool_input = self.open_calls.pop(call_id, ("", {}))
         if call_id in self.denied:
             failed = details["denied"] = True
@@ -192,17 +198,22 @@ class TaskTurn:
             before.reasoning_tokens + used.reasoning_tokens,
         )
 
-    async def answered(self, question_id: str, about: Json, schema: Json = None) -> Json:
+    async def answered(
+        self, question_id: str, about: Json, schema: Json = None, *, can_decline: bool = False
+    ) -> Json:
         """Ask a question, and return the answer; `None` if it is declined.
 
         Args:
             question_id: The same for the same question, also after a restart.
-            about: What is asked: a text, or an object with `question` and what belongs to it.
+            about: What is asked: a text, or an object with the question and what belongs to it.
             schema: The JSON Schema of the answer; `None`: any text.
+            can_decline: Whether people may decline to answer.
         """
-        asked: JsonObject = dict(about) if isinstance(about, dict) else {"question": about}
+        asked = question_of(about)
         if schema is not None:
             asked["schema"] = schema
+        if can_decline:
+            asked["can_decline"] = True
         response = await self.asked(
             ari.PermissionRequest(
                 "question",
@@ -216,6 +227,7 @@ class TaskTurn:
         )
         declined = response.decision == "deny"
         self.end_call(question_id, "declined" if declined else "answered", denied=declined)
+        self._asked.add(question_id)
         return None if declined else (response.updated_input or {}).get("answer")
 
     async def allowed(
@@ -364,6 +376,22 @@ def conversation_of(history: Sequence[ari.RuntimeMessage]) -> PastMessages:
         )
         for message in history
     )
+
+
+def question_of(about: Json) -> JsonObject:
+    """Return what is asked as an object with a `question`, or a `component` that asks by itself.
+
+    Of an object without either, one of the names under which agents write what they want to know
+    is the question, and the rest belongs to it.
+    """
+    if isinstance(about, str):
+        return {"question": about}
+    asked: JsonObject = dict(about) if isinstance(about, dict) else {"value": about}
+    if isinstance(asked.get("question"), str) or isinstance(asked.get("component"), dict):
+        return asked
+    named = next((name for name in QUESTION_NAMES if isinstance(asked.get(name), str)), None)
+    question = asked.pop(named) if named is not None else "The agent asks:"
+    return {**asked, "question": question}
 
 
 def kind_of(tool_input: JsonObject) -> ari.PermissionKind:

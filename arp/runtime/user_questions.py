@@ -149,6 +149,7 @@ class AskedOnce(NamedTuple):
     """Of a form that a schema made; empty: the answer is that of the component."""
     about: JsonObject
     """What belongs to the question, as names and values."""
+    can_decline: bool
 
     def answer(self, given: Json) -> Json:
         """Return what the agent gets for an answer to the component."""
@@ -164,27 +165,31 @@ def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> Asked
         turn_id: Of the turn that asks.
     """
     text, given = tool_input.get("question"), tool_input.get("component")
-    known = {"question", "options", "schema", "component"}
+    known = {"question", "options", "schema", "component", "can_decline"}
     about = {name: value for name, value in tool_input.items() if name not in known}
+    can_decline = tool_input.get("can_decline") is True
     component_id = f"{question_mark(tool_call_id)}.{_digest(turn_id)}"
+
+    def asked(kind: str, props: JsonObject, fields: Sequence[SchemaField] = ()) -> AskedOnce:
+        if can_decline:
+            props = {**props, "can_decline": True}
+        return AskedOnce(Component(component_id, kind, props), fields, about, can_decline)
+
     if isinstance(given, dict):
-        shown = Component(component_id, str(given.get("type")), dict(given.get("props") or {}))
-        return AskedOnce(shown, (), about)
+        return asked(str(given.get("type")), dict(given.get("props") or {}))
     if not isinstance(text, str):
         return None
     title, options = text[:MAX_TITLE], tool_input.get("options")
     if isinstance(options, list) and options:
-        props: JsonObject = {"title": title, "options": options}
-        return AskedOnce(Component(component_id, "choices", props), (), about)
+        return asked("choices", {"title": title, "options": options})
     schema = tool_input.get("schema")
     fields = fields_of(schema)
     if fields:
         parts = [part for field in fields for part in field.fields]
-        form = Component(component_id, "form", {"title": title, "fields": parts})
-        return AskedOnce(form, fields, about)
+        return asked("form", {"title": title, "fields": parts}, fields)
     if isinstance(schema, dict) and schema.get("type") == "boolean":
-        return AskedOnce(Component(component_id, "confirm", {"title": title}), (), about)
-    return AskedOnce(Component(component_id, "text-input", {"label": title}), (), about)
+        return asked("confirm", {"title": title})
+    return asked("text-input", {"label": title})
 
 
 def question_mark(tool_call_id: str) -> str:

@@ -15,7 +15,7 @@ from pydantic_ai import Agent, DeferredToolRequests, ToolReturn
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.ui.ag_ui import AGUIAdapter
 
-import arp.runtime.ag_ui
+from arp import App
 
 ORDERS = {"tea": 3, "jam": 1}
 
@@ -45,5 +45,5 @@ def run(run_input: RunAgentInput) -> AsyncIterator[Any]:
     return AGUIAdapter(agent, run_input).run_stream()
 
 
-app = arp.App(title="Orders", suggestions=["Cancel the jam"])
-app.runtime(arp.runtime.ag_ui.AgUiRuntime(os.environ.get("AGENT_URL") or run))
+app = App(title="Orders", suggestions=["Cancel the jam"])
+app.runtime(f"ag-ui:{os.environ['AGENT_URL']}" if "AGENT_URL" in os.environ else run)

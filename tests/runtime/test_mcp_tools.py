@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
 
 from arp import App, Turn
 from arp.client.client import ArpClient, connect
@@ -91,6 +95,65 @@ async def test_no_process_is_left() -> None:
     assert servers_running() == []
     with pytest.raises(ToolFailed, match="no tool 'stock'"):
         await tools.run("stock", {}, Listening())
+
+
+async def test_a_server_that_dies_is_started_again() -> None:
+    async with opened(SHOP) as tools:
+        (before,) = servers_running()
+        psutil.Process(before).kill()
+        with pytest.raises(ToolFailed, match="Connection closed"):
+            await tools.run("stock", {}, Listening())
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                try:
+                    result = await tools.run("stock", {}, Listening())
+                except ToolFailed:
+                    await asyncio.sleep(0.1)
+                else:
+                    break
+        assert result.value == [{"item": "tea", "count": 3}, {"item": "jam", "count": 0}]
+        assert servers_running() != [before]
+    assert servers_running() == []
+
+
+@contextmanager
+def listening_shop() -> Iterator[str]:
+    """Serve the shop over HTTP to clients with a key; yield its address."""
+    from tests.runtime.mcp_shop import server as made
+
+    inner = made.streamable_http_app()
+
+    async def keyed(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and dict(scope["headers"]).get(b"x-key") != b"of the shop":
+            await PlainTextResponse("no", 401)(scope, receive, send)
+        else:
+            await inner(scope, receive, send)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(keyed, log_level="error", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
+
+
+async def test_a_server_at_an_address_gets_the_headers_that_are_set() -> None:
+    with listening_shop() as url:
+        allowed = McpServer("shop", url=url, headers={"x-key": "of the shop"})
+        async with opened(allowed) as tools:
+            caller = Listening({"city": "Bern", "express": False})
+            packed = await tools.run("pack", {"items": 2}, caller)
+            ordered = await tools.run("order", {"item": "tea"}, caller)
+        async with opened(McpServer("closed", url=url)) as tools:
+            assert tools.tools() == []
+    assert packed.text == "packed 2"
+    assert caller.heard == [("item 1", 1, 2), ("item 2", 2, 2)]
+    assert ordered.text == "tea goes to Bern"
 
 
 async def shop(turn: Turn) -> None:
