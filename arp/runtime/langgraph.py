@@ -220,6 +220,10 @@ class GraphStream:
         if is_whole and message.id in self._spoken:
             return
         self._spoken.add(message.id)
+        if isinstance(message.content, str) and not message.additional_kwargs:
+            if message.content:  # each token is one: be quick
+                self.turn.say(message.content)
+            return
         for block in message.content_blocks:
             if block["type"] == "text":
                 self.turn.say(block["text"])

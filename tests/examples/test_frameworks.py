@@ -22,7 +22,9 @@ from tests.examples.conversation import WAIT_S, question, shown
 from tests.serving import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("langgraph_approval", "openai_agents", "pydantic_ai", "ag_ui", "model_agent")
+NAMES = (
+    "langgraph_approval", "openai_agents", "pydantic_ai", "ag_ui", "model_agent", "mcp_tools",
+)  # fmt: skip
 GLUE = re.compile(r"\b(?:from arp\b|import arp\b|App\(|app\.)")
 """What is there for ARP alone; `ui`, `Component` and `tool` say what is shown and asked."""
 
