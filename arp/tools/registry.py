@@ -13,10 +13,10 @@ import msgspec
 from msgspec import field
 
 from arp.protocol.json_value import JsonObject
-from arp.tools.errors import InvalidToolMeta, ToolConflict, UnknownTool
+from arp.tools.errors import ToolConflict, UnknownTool
 from arp.tools.json_file import JsonFile
 from arp.tools.models import RuntimeType, ToolMeta, ToolStatus, check_tool_id
-from arp.tools.schema_check import BadSchema, check_schema
+from arp.tools.schemas import check_schemas
 
 REGISTRY_FILE: Final = "registry.json"
 VERSION: Final = "1.0"
@@ -92,7 +92,7 @@ class ToolRegistry:
             InvalidToolMeta: The id cannot be one, or a schema is no JSON Schema.
         """
         check_tool_id(tool.tool_id)
-        _check_schemas(tool)
+        check_schemas(tool)
 
         def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
             others = list(document.tools)
@@ -209,11 +209,3 @@ def url_of(tool: ToolMeta) -> str:
 
 def _unknown_tool(tool_id: str) -> UnknownTool:
     return UnknownTool(f"there is no tool {tool_id!r:.140}; GET /tools lists all of them")
-
-
-def _check_schemas(tool: ToolMeta) -> None:
-    try:
-        check_schema(tool.input_schema, "input_schema")
-        check_schema(tool.output_schema, "output_schema")
-    except BadSchema as error:
-        raise InvalidToolMeta(f"tool {tool.tool_id}: {error}") from error

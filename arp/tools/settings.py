@@ -80,6 +80,12 @@ class ToolSettings(BaseSettings):
     such as `127.0.0.1:8080`, `10.0.0.0/8` or `build.internal`."""
     volume_directories: list[Path] = []
     """Directories besides the data directory that may be mounted into containers."""
+    coding_tasks_at_once: Annotated[int, Field(ge=1)] = 2
+    """So many tasks the coding agent carries out at the same time."""
+    callback_attempts: Annotated[int, Field(ge=1, le=20)] = 5
+    """How often a callback is sent until it is answered."""
+    callback_secret: str = Field("", repr=False)
+    """Signs callbacks; never logged."""
 
 
 class LiveSettings:
