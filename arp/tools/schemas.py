@@ -118,4 +118,5 @@ def _checker(schema: bytes, name: str) -> Any:
     except RecursionError as wrong:
         raise InvalidToolMeta(f"{name} is nested too deep") from wrong
     check_patterns(value, name)
-    return extend(kind, {"pattern": try_pattern})(value, registry=Registry())
+    bounded: Any = extend(kind, {"pattern": try_pattern})  # type: ignore[no-untyped-call] # it has no types
+    return bounded(value, registry=Registry())

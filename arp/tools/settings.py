@@ -84,7 +84,7 @@ class ToolSettings(BaseSettings):
     """So many tasks the coding agent carries out at the same time."""
     callback_attempts: Annotated[int, Field(ge=1, le=20)] = 5
     """How often a callback is sent until it is answered."""
-    callback_secret: str = Field("", repr=False)
+    callback_secret: Annotated[str, Field(repr=False)] = ""
     """Signs callbacks; never logged."""
 
 
