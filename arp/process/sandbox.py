@@ -189,6 +189,7 @@ def _bubblewrap(how: Confinement) -> list[str]:
         parts += ["--unshare-user"]
     for directory in SYSTEM_DIRECTORIES:
         parts += _system_directory(directory)
+    parts += ["--perms", "0755", "--dir", "/etc"]
     for file in SYSTEM_FILES:
         parts += ["--ro-bind-try", file, file]
     parts += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]

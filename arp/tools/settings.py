@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -32,6 +34,28 @@ logger = logging.getLogger(__name__)
 CONFIG_FILE: Final = "config.json"
 MAX_CONFIG_BYTES: Final = 2**20
 """Nobody writes a longer one by hand."""
+
+
+PACKAGE_VARIABLES: Final = (
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "PIP_CERT",
+    "PIP_FIND_LINKS",
+    "PIP_INDEX_URL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "UV_DEFAULT_INDEX",
+    "UV_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS",
+    "UV_INDEX",
+    "UV_INDEX_URL",
+    "UV_OFFLINE",
+    "UV_SYSTEM_CERTS",
+)
+"""By which uv and pip find an index, and how they reach it."""
+_HAS_PASSWORD: Final = re.compile(r"://[^/@\s]*@")
 
 
 class ToolSettings(BaseSettings):
@@ -140,6 +164,18 @@ class LiveSettings:
             return ToolSettings(**{**self._defaults.model_dump(), **overrides})
         except ValidationError as error:
             raise InvalidToolMeta(f"{CONFIG_FILE}: {_first_of(error)}") from error
+
+
+def package_environment() -> dict[str, str]:
+    """Return the variables of our environment that say where packages come from.
+
+    Programs of a project can read them, so an address with a password in it is left out.
+    """
+    found = {name: os.environ[name] for name in PACKAGE_VARIABLES if os.environ.get(name)}
+    for name in [name for name, value in found.items() if _HAS_PASSWORD.search(value)]:
+        logger.warning("%s has a password in it, so the programs of projects do not get it", name)
+        del found[name]
+    return found
 
 
 def _from_environment() -> ToolSettings:
