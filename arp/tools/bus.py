@@ -20,6 +20,9 @@ from arp.tools.runtime import HealthAlert
 MAX_WAITING = 1_000
 """Messages that one side may have unread; a sender waits then."""
 
+CANCELLED = "cancelled"
+"""The error of a task that somebody has stopped."""
+
 Side: TypeAlias = Literal["router", "coding"]
 """Who receives."""
 

@@ -20,8 +20,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.errors import InvalidToolMeta, ToolRefused
-from arp.tools.models import ToolMeta, check_tool_id, runtime_type_of
-from arp.tools.schemas import check_schemas
+from arp.tools.models import check_tool_id, runtime_type_of
+from arp.tools.schemas import check_schema
 
 MAX_SPEC_BYTES: Final = 256 << 10
 """Of a spec as JSON."""
@@ -64,7 +64,8 @@ class ApiSpec(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         try:
-            check_schemas(msgspec.structs.replace(ToolMeta("spec", "spec"), **self.schemas()))
+            for name, schema in self.schemas().items():
+                check_schema(schema, f"api_spec.{name}")
         except InvalidToolMeta as error:
             raise ValueError(error.message) from None  # msgspec names the path then
 
