@@ -59,6 +59,14 @@ class Ports:
             "stop some tools, or set TOOL_AGENT_DOCKER_PORT_START"
         )
 
+    def take_this(self, port: int) -> bool:
+        """Take a port if it is free; return whether it was."""
+        with self._guard:
+            if port in self._given or port in self._taken() or not _can_be_bound(port):
+                return False
+            self._given.add(port)
+            return True
+
     def claim(self, port: int) -> None:
         """Note that a port is in use by a tool that was found running."""
         with self._guard:

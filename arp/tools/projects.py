@@ -12,6 +12,7 @@ arguments. It runs with the project's `.venv/bin` first in its `PATH`.
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import re
 import shlex
@@ -102,6 +103,16 @@ class LocalProjects:
         self._file = JsonFile(settings.data_dir / "projects.json", ProjectsDocument)
         self._packages = package_environment() if packages is None else dict(packages)
         self._readable = readable
+
+    def check(self) -> None:
+        """Return if projects can be made here.
+
+        Raises:
+            RuntimeMissing: A sandbox is required and does not work, or uv and venv are missing.
+        """
+        self._sandboxed()
+        if find_uv() is None and importlib.util.find_spec("ensurepip") is None:
+            raise RuntimeMissing("uv is not installed, nor is venv; run: pip install uv")
 
     async def create(self, name: str, python_version: str = "") -> Path:
         """Make a project with a `.venv`; return its directory.

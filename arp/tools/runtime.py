@@ -61,8 +61,12 @@ class ToolRuntime(Protocol):
             ToolAgentError: It does not; the message says what it answered.
         """
 
-    async def sleep(self, tool: ToolMeta) -> None:
-        """Free what the tool uses, so that `start` brings it back as it was. May be repeated."""
+    async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
+        """Free what the tool uses, so that `start` brings it back as it was. May be repeated.
+
+        Returns:
+            The tool's `runtime` as it is now.
+        """
 
     async def stop(self, tool: ToolMeta) -> RuntimeInfo:
         """End a tool and all that it has started, and forget its port and container.
