@@ -13,6 +13,7 @@ from typing import (
     Any,
     Final,
     Literal,
+    NamedTuple,
     NoReturn,
     Protocol,
     TypedDict,
@@ -203,6 +204,48 @@ class ToolProvider(Protocol):
 
         Raises:
             ToolFailed: It could not be done; the message is shown to everyone.
+        """
+
+
+class ToolCaller(Protocol):
+    """Where a call that belongs to no `ToolCall` shows how far it is, and asks: one by a model."""
+
+    def progress(self, text: str, done: float, total: float | None) -> None:
+        """Show how far the tool is."""
+
+    async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
+        """Ask for what a form of the schema has; `None`: the user declines."""
+
+
+class ToolOutput(NamedTuple):
+    """What such a call returned."""
+
+    text: str
+    """As a model is told it."""
+    value: Json
+    """As JSON; else the text."""
+    images: Sequence[tuple[bytes, str]] = ()
+    """Bytes and MIME types."""
+    failed: bool = False
+
+
+class ModelTools(Protocol):
+    """Tools that models may call: `app.model_agent(…, tools=…)`."""
+
+    async def open(self) -> None:
+        """Begin; called before each turn, and may be repeated."""
+
+    async def aclose(self) -> None:
+        """End; called with the runtime that has them."""
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Return the tools that can be called now."""
+
+    async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
+        """Call a tool.
+
+        Raises:
+            ToolFailed: There is no such tool, or it could not do what it was asked.
         """
 
 

@@ -10,7 +10,7 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from pydantic_ai import Agent, BinaryContent, ModelRetry, RunContext, ToolReturn
@@ -19,7 +19,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from arp.hub.tool import ToolFailed, ToolSpec, asks_first
+from arp.hub.tool import ModelTools, ToolFailed, ToolSpec, asks_first
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.runtime.errors import InvalidArgument
@@ -29,9 +29,6 @@ from arp.runtime.structured import as_json, component_of, shown, text_of
 from arp.runtime.task_runtime import TaskTurn
 from arp.runtime.types import McpServer
 from arp.surface.degrade import as_one_text
-
-if TYPE_CHECKING:
-    from arp.runtime.mcp_tools import McpTools
 
 NO_KEY = "none"
 """What a server at an address of one's own gets as key, if there is no other."""
@@ -49,6 +46,7 @@ def model_runtime(
     instructions: str = "",
     tools: Sequence[PythonTool] = (),
     mcp: Sequence[str | McpServer] = (),
+    catalog: ModelTools | None = None,
     directory: str | Path | None = None,
 ) -> PydanticAIRuntime:
     """Return a runtime whose agent is a model with tools.
@@ -62,6 +60,7 @@ def model_runtime(
             component shows it, and a list of objects shows as a table. One with
             `@tool(needs_approval=True)` runs only after a person has allowed it.
         mcp: MCP servers, whose tools the model may call too.
+        catalog: Further tools, which may change from turn to turn.
         directory: Where sessions are kept; `None`: in memory.
 
     Raises:
@@ -72,31 +71,34 @@ def model_runtime(
         instructions=instructions or None,
         tools=[_tool(function) for function in tools],
     )
-    return ModelRuntime(agent, mcp, directory)
+    sources = [*([mcp_tools(mcp)] if mcp else []), *([catalog] if catalog is not None else [])]
+    return ModelRuntime(agent, sources, directory)
 
 
 class ModelRuntime(PydanticAIRuntime):
-    """A runtime whose agent is a model, with the tools of MCP servers."""
+    """A runtime whose agent is a model, with the tools of MCP servers and of a catalog."""
 
     def __init__(
         self,
         agent: Agent[Any, Any],
-        mcp: Sequence[str | McpServer],
+        sources: Sequence[ModelTools],
         directory: str | Path | None,
     ) -> None:
         super().__init__(agent, directory=directory)
-        self._mcp: McpTools | None = mcp_tools(mcp) if mcp else None
+        self._sources = sources
 
     async def toolsets(self, turn: TaskTurn) -> Sequence[AbstractToolset[Any]]:
-        """Return the tools of the MCP servers, which are connected with the first turn."""
-        if self._mcp is None:
-            return ()
-        await self._mcp.open()
-        return [FunctionToolset([_mcp_tool(self._mcp, one, turn) for one in self._mcp.tools()])]
+        """Return the tools as they are now; MCP servers are connected with the first turn."""
+        offered: dict[str, AgentTool[Any]] = {}
+        for source in self._sources:
+            await source.open()
+            for one in source.tools():
+                offered.setdefault(one.name, _model_tool(source, one, turn))
+        return [FunctionToolset(list(offered.values()))] if offered else ()
 
     async def _end(self) -> None:
-        if self._mcp is not None:
-            await self._mcp.aclose()
+        for source in self._sources:
+            await source.aclose()
 
 
 class _TurnCaller:
@@ -116,11 +118,11 @@ class _TurnCaller:
         return answer
 
 
-def _mcp_tool(servers: McpTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool[Any]:
+def _model_tool(source: ModelTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool[Any]:
     async def call(context: RunContext[Any], **args: Any) -> Any:
         caller = _TurnCaller(turn, context.tool_call_id or "")
         try:
-            result = await servers.run(spec.name, args, caller)
+            result = await source.run(spec.name, args, caller)
         except ToolFailed as failed:
             raise ModelRetry(failed.message) from failed
         if result.failed:

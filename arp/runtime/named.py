@@ -16,6 +16,7 @@ from arp.runtime.services import RuntimeService
 from arp.store.location import path_of
 
 if TYPE_CHECKING:
+    from arp.hub.tool import ModelTools
     from arp.runtime.mcp_tools import McpTools
     from arp.runtime.types import McpServer
 
@@ -148,6 +149,7 @@ def model_named(
     instructions: str = "",
     tools: Sequence[Callable[..., Any]] = (),
     mcp: Sequence[str | McpServer] = (),
+    catalog: ModelTools | None = None,
 ) -> RuntimeService:
     """Return the runtime of a model with tools; see `arp.runtime.model_agent.model_runtime`.
 
@@ -156,7 +158,9 @@ def model_named(
         Unavailable: What it needs is not installed; the message says what to do.
     """
     made = _loaded(Adapter("arp.runtime.model_agent", "model_runtime", "llm"))
-    return made(model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp)
+    return made(
+        model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp, catalog=catalog
+    )
 
 
 def _loaded(adapter: Adapter) -> Callable[..., RuntimeService]:

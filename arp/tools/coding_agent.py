@@ -115,6 +115,8 @@ class CodingJob:
         self._book = book
         self._waiting = 0
         """Questions that are open."""
+        self._unlogged: list[str] = []
+        """Pieces of what the coder says, until it does something else."""
 
     async def call(self, name: str, args: JsonObject) -> JsonObject:
         """Call one of the ten tools; return its result.
@@ -124,6 +126,7 @@ class CodingJob:
 
         Cancel: Safe.
         """
+        self.said()
         self.log.used(name, args)
         async with self.place.call(name, args) as shown:
             result = await self.toolbox.call(name, args, _WaitingCall(shown, self))
@@ -131,9 +134,15 @@ class CodingJob:
         return result
 
     async def say(self, text: str) -> None:
-        """Show and log what the coder says."""
-        self.log.said(text)
+        """Show what the coder says; it may come in pieces."""
+        self._unlogged.append(text)
         await self.place.say(text)
+
+    def said(self) -> None:
+        """Log what the coder has said, as one text."""
+        text = "".join(self._unlogged)
+        self._unlogged.clear()
+        self.log.said(text)
 
     async def asked(
         self, shown: WorkCall, request: ApprovalRequest, recheck: Recheck | None
@@ -342,6 +351,7 @@ class CodingAgent:
         self._check_budget()
         job.log.started(task.description)
         outcome = await self._coder.work(job)
+        job.said()
         job.log.done(time.monotonic() - began)
         await self._paid(job, outcome)
         if toolbox.registered is None:

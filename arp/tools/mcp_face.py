@@ -92,8 +92,8 @@ def _result(value: Json) -> mcp.CallToolResult:
 class McpFace:
     """The MCP server over HTTP, as an ASGI application that is opened and closed.
 
-    The SDK's sessions live in a task group, which has to be left by the task that entered it: one of
-    ours holds it.
+    The SDK's sessions live in a task group, which has to be left by the task that entered it: so a
+    task of ours holds it.
     """
 
     def __init__(self, service: ToolService) -> None:

@@ -217,6 +217,9 @@ class Toolbox:
     # -- Docker ----------------------------------------------------------------------------------
 
     async def _create_docker_env(self, args: CreateDockerEnv, shown: WorkCall) -> JsonObject:
+        for host_dir in args.volumes:
+            if Path(host_dir).is_relative_to(self._service.projects.root):
+                self._own_project(host_dir)  # what else may be mounted the settings say
         request = EnvRequest(
             args.image,
             mem_limit=args.mem_limit,
@@ -236,7 +239,7 @@ class Toolbox:
             shown, f"Run in container {container_id:.12}?", given, place=container_id
         )
         done = await self._service.docker.run(
-            container_id, args.command, args.is_background, args.timeout
+            container_id, args.command, args.is_background, args.timeout or DEFAULT_TIMEOUT_S
         )
         if isinstance(done, str):
             return {"log_file": done}

@@ -126,6 +126,7 @@ class ToolboxServer:
             self._port = listener.getsockname()[1]
             config = uvicorn.Config(
                 self._serve,
+                interface="asgi3",
                 lifespan="off",
                 log_level="warning",
                 server_header=False,
