@@ -31,6 +31,7 @@ IpNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 RESOLVE_S: Final = 10.0
 MAX_REDIRECTS: Final = 5
 MAX_URL: Final = 2_048
+MAX_ADDRESSES: Final = 4
 
 _PRIVATE_V4: Final = [
     ipaddress.IPv4Network(text)
@@ -197,12 +198,8 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        addresses = await _resolved(host, port)
-        usable = [one for one in addresses if self._rules.allows(host, one, port)]
-        if not usable:
-            raise _refused(host, port)
         failed: Exception = httpcore.ConnectError(f"{host}:{port} has no address")
-        for address in usable[:4]:
+        for address in await resolved_and_allowed(self._rules, host, port):
             try:
                 return await self._backend.connect_tcp(
                     str(address), port, timeout, local_address, socket_options
@@ -221,6 +218,19 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await self._backend.sleep(seconds)
+
+
+async def resolved_and_allowed(rules: AddressRules, host: str, port: int) -> Sequence[IpAddress]:
+    """Return the addresses of a host that may be connected to, at most `MAX_ADDRESSES`.
+
+    Raises:
+        ToolRefused: None of them may be.
+        httpcore.ConnectError: The host cannot be resolved.
+    """
+    usable = [one for one in await _resolved(host, port) if rules.allows(host, one, port)]
+    if not usable:
+        raise _refused(host, port)
+    return usable[:MAX_ADDRESSES]
 
 
 async def _resolved(host: str, port: int) -> Sequence[IpAddress]:

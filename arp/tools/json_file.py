@@ -54,6 +54,8 @@ class JsonFile(Generic[Document]):
         self.path = path
         self._kind = kind
         self._encoder = msgspec.json.Encoder(decimal_format="number")
+        self._seen: tuple[tuple[int, int, int], Document] | None = None
+        """What was read last, and of which file: each change makes another one."""
 
     def read(self) -> Document:
         """Return the document as it is on disk; an empty one if there is none.
@@ -61,14 +63,23 @@ class JsonFile(Generic[Document]):
         Raises:
             DataFileDamaged: It cannot be read; it has been renamed.
         """
-        return self._decoded(self._bytes())
+        seen, key = self._seen, self._key()
+        if seen is not None and seen[0] == key:
+            return seen[1]
+        document = self._decoded(self._bytes())
+        # The file may have been replaced between our two looks: then the next read reads again.
+        self._seen = None if key is None else (key, document)
+        return document
 
-    def change(self, make: Callable[[Document], tuple[Document, Result]]) -> Result:
+    def change(
+        self, make: Callable[[Document], tuple[Document, Result]], durable: bool = True
+    ) -> Result:
         """Replace the document by what `make` returns, with nobody changing it meanwhile.
 
         Args:
             make: Gets the document, returns the new one and a result; what it raises comes out of
                 here, and nothing has changed. Must not take long, nor change this file.
+            durable: Whether it has to survive a loss of power, which takes milliseconds.
 
         Returns:
             The result of `make`.
@@ -83,8 +94,15 @@ class JsonFile(Generic[Document]):
             document = self._decoded(before)
             after, result = make(document)
             if after is not document:
-                self._replace(self._encoded(after, before))
+                self._replace(self._encoded(after, before), durable)
             return result
+
+    def _key(self) -> tuple[int, int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return (found.st_ino, found.st_mtime_ns, found.st_size)
 
     def _bytes(self) -> bytes:
         try:
@@ -129,7 +147,7 @@ class JsonFile(Generic[Document]):
             "put a good copy in its place, or go on with an empty one"
         )
 
-    def _replace(self, data: bytes) -> None:
+    def _replace(self, data: bytes, durable: bool) -> None:
         handle, name = tempfile.mkstemp(prefix=f".{self.path.name}-", dir=self.path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -137,12 +155,15 @@ class JsonFile(Generic[Document]):
                 file.flush()
                 with suppress(FileNotFoundError):  # keeps the rights that somebody gave it
                     os.fchmod(file.fileno(), stat.S_IMODE(self.path.stat().st_mode))
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             os.replace(name, self.path)
         except BaseException:
             with suppress(OSError):
                 os.unlink(name)
             raise
+        if not durable:
+            return
         directory = os.open(self.path.parent, os.O_RDONLY)
         try:
             os.fsync(directory)  # or the rename may be lost with the power

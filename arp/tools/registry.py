@@ -110,13 +110,16 @@ class ToolRegistry:
 
         return self._file.change(make)
 
-    def update(self, tool_id: str, change: Callable[[ToolMeta], ToolMeta]) -> ToolMeta:
+    def update(
+        self, tool_id: str, change: Callable[[ToolMeta], ToolMeta], durable: bool = True
+    ) -> ToolMeta:
         """Replace a tool by what `change` makes of it; return that.
 
         Args:
             tool_id: Of the tool.
             change: Gets the tool as it is now. What it raises comes out of here, and nothing has
                 changed. It must not change the registry itself.
+            durable: Whether it has to survive a loss of power; statistics need not.
 
         Raises:
             UnknownTool: There is none of this id.
@@ -132,7 +135,7 @@ class ToolRegistry:
                     return msgspec.structs.replace(document, tools=tools), after
             raise _unknown_tool(tool_id)
 
-        return self._file.change(make)
+        return self._file.change(make, durable)
 
     def remove(self, tool_id: str) -> ToolMeta:
         """Remove a tool; return it.

@@ -69,9 +69,10 @@ class ToolRuntime(Protocol):
         """
 
     async def stop(self, tool: ToolMeta) -> RuntimeInfo:
-        """End a tool and all that it has started, and forget its port and container.
+        """End a tool and all that it has started; `start` starts it from nothing. May be repeated.
 
-        May be repeated.
+        Returns:
+            The tool's `runtime` as it is now.
         """
 
     async def aclose(self) -> None:

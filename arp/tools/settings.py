@@ -55,6 +55,7 @@ PACKAGE_VARIABLES: Final = (
     "UV_SYSTEM_CERTS",
 )
 """By which uv and pip find an index, and how they reach it."""
+DOCKER_VARIABLES: Final = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _HAS_PASSWORD: Final = re.compile(r"://[^/@\s]*@")
 
 
@@ -178,6 +179,11 @@ def package_environment() -> dict[str, str]:
         logger.warning("%s has a password in it, so the programs of projects do not get it", name)
         del found[name]
     return found
+
+
+def docker_environment() -> dict[str, str]:
+    """Return the variables by which Docker's own programs find an engine."""
+    return {name: os.environ[name] for name in DOCKER_VARIABLES if os.environ.get(name)}
 
 
 def _from_environment() -> ToolSettings:
