@@ -15,7 +15,9 @@ import os
 from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
+from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from arp.access.principal import Principal
 from arp.hub.extension import AppExtension
@@ -65,6 +67,7 @@ class ToolAgent(ToolCatalog):
         service: With the tools; `None`: as `TOOL_AGENT_…` and `data/config.json` say.
         session: How sessions of the runtime are created.
         asks: Whether a person allows each use of a tool in a chat.
+        mcp_port: The one port on which `/mcp` is served; `None`: every port of the server.
 
     Raises:
         AriError: There is no runtime of that name, or what it needs is not installed.
@@ -78,7 +81,9 @@ class ToolAgent(ToolCatalog):
         service: ToolService | None = None,
         session: CreateSessionRequest | None = None,
         asks: bool = False,
+        mcp_port: int | None = None,
     ) -> None:
+        self.mcp_port = mcp_port
         self.service = service or ToolService()
         super().__init__(self.service, asks=asks)
         self._coder = _coder(coder, session)
@@ -104,10 +109,12 @@ class ToolAgent(ToolCatalog):
             )
         )
 
-    def routes(self, *, with_mcp: bool = True) -> list[BaseRoute]:
+    def routes(self) -> list[BaseRoute]:
         """Return the routes of the HTTP interface, and of MCP at `/mcp`."""
-        routes = ToolRoutes(self.backend).routes()
-        return [*routes, Route(MCP_PATH, self.mcp)] if with_mcp else routes
+        return [
+            *ToolRoutes(self.backend).routes(),
+            Route(MCP_PATH, McpEndpoint(self.mcp, self.mcp_port)),
+        ]
 
     async def open(self) -> None:
         """Start; may be repeated.
@@ -225,6 +232,21 @@ class ToolAgent(ToolCatalog):
                 await self.service.budget.spend(purchase, approve)
         except ToolAgentError as refused:
             raise ToolFailed(refused.message) from refused
+
+
+class McpEndpoint:
+    """`/mcp`, on one port of the server alone if there are several."""
+
+    def __init__(self, face: McpFace, port: int | None) -> None:
+        self._face, self._port = face, port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._port is not None and (scope.get("server") or ("", 0))[1] != self._port:
+            text = f"MCP is served on port {self._port}"
+            await JSONResponse({"error": text}, 404)(scope, receive, send)
+            return
+        await self._face(scope, receive, send)
 
 
 def _coder(

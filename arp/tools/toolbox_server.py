@@ -14,12 +14,11 @@ import hmac
 import secrets
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple
 
 import mcp_types as mcp
 import msgspec
-import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
@@ -27,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from arp.tools.coding_agent import CodingJob
 from arp.tools.errors import ToolAgentError
+from arp.tools.inner_server import InnerServer
 from arp.tools.toolbox import TEN_TOOLS
 
 SERVER_NAME: Final = "tool_agent"
@@ -68,84 +68,21 @@ def _result(value: dict[str, Any], *, is_error: bool) -> mcp.CallToolResult:
     return mcp.CallToolResult(content=[text], structured_content=value, is_error=is_error)
 
 
-class _Listener(uvicorn.Server):
-    """A server inside of another one: signals are not its business."""
+class _ToolboxListener(InnerServer):
+    """Answers requests to the jobs that are offered."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and say so."""
-        await super().startup(sockets)
-        self.listening.set()
-
-    def capture_signals(self) -> Any:
-        """Leave signals to whoever has them."""
-        return nullcontext()
-
-
-class ToolboxServer:
-    """Listens on a port of this machine, from the first job on."""
-
-    def __init__(self) -> None:
-        self._jobs: dict[str, tuple[str, StreamableHTTPSessionManager]] = {}
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__(listener)
+        self.jobs: dict[str, tuple[str, StreamableHTTPSessionManager]] = {}
         """Token and MCP server of each job, by the key in its address."""
-        self._listener: _Listener | None = None
-        self._serving: asyncio.Task[None] | None = None
-        self._starting = asyncio.Lock()
-        self._port = 0
 
-    @asynccontextmanager
-    async def offered(self, job: CodingJob) -> AsyncIterator[ToolboxAddress]:
-        """Offer the tools of a job within a block; return where they are."""
-        await self._start()
-        key, token = secrets.token_urlsafe(16), secrets.token_urlsafe(32)
-        manager = StreamableHTTPSessionManager(server_of(job), max_request_body_size=MAX_BODY)
-        async with manager.run():
-            self._jobs[key] = (token, manager)
-            try:
-                url = f"http://127.0.0.1:{self._port}/{key}/mcp"
-                yield ToolboxAddress(url, {"Authorization": f"Bearer {token}"})
-            finally:
-                del self._jobs[key]
-
-    async def aclose(self) -> None:
-        """Stop to listen."""
-        if self._listener is not None and self._serving is not None:
-            self._listener.should_exit = True
-            await self._serving
-        self._listener = self._serving = None
-
-    async def _start(self) -> None:
-        async with self._starting:
-            if self._listener is not None:
-                return
-            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            listener.bind(("127.0.0.1", 0))
-            self._port = listener.getsockname()[1]
-            config = uvicorn.Config(
-                self._serve,
-                interface="asgi3",
-                lifespan="off",
-                log_level="warning",
-                server_header=False,
-                proxy_headers=False,
-                timeout_graceful_shutdown=1,
-            )
-            self._listener = _Listener(config)
-            serving = self._listener.serve(sockets=[listener])
-            self._serving = asyncio.get_running_loop().create_task(serving)
-            await self._listener.listening.wait()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an agent that has the address and the token of a job."""
         key, _, rest = scope["path"].removeprefix("/").partition("/")
-        found = self._jobs.get(key)
+        found = self.jobs.get(key)
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
-        if found is None or rest != "mcp" or host != f"127.0.0.1:{self._port}":
+        if found is None or rest != "mcp" or host != f"127.0.0.1:{self.port}":
             await Response(status_code=404)(scope, receive, send)
             return
         token, manager = found
@@ -154,3 +91,41 @@ class ToolboxServer:
             await Response(status_code=401)(scope, receive, send)
             return
         await manager.handle_request(scope, receive, send)
+
+
+class ToolboxServer:
+    """Listens on a port of this machine, from the first job on."""
+
+    def __init__(self) -> None:
+        self._listener: _ToolboxListener | None = None
+        self._starting = asyncio.Lock()
+
+    @asynccontextmanager
+    async def offered(self, job: CodingJob) -> AsyncIterator[ToolboxAddress]:
+        """Offer the tools of a job within a block; return where they are."""
+        listener = await self._started()
+        key, token = secrets.token_urlsafe(16), secrets.token_urlsafe(32)
+        manager = StreamableHTTPSessionManager(server_of(job), max_request_body_size=MAX_BODY)
+        async with manager.run():
+            listener.jobs[key] = (token, manager)
+            try:
+                url = f"http://127.0.0.1:{listener.port}/{key}/mcp"
+                yield ToolboxAddress(url, {"Authorization": f"Bearer {token}"})
+            finally:
+                del listener.jobs[key]
+
+    async def aclose(self) -> None:
+        """Stop to listen."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await listener.aclose()
+
+    async def _started(self) -> _ToolboxListener:
+        async with self._starting:
+            if self._listener is None:
+                bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+                bound.bind(("127.0.0.1", 0))
+                listener = _ToolboxListener(bound)
+                await listener.open()
+                self._listener = listener
+            return self._listener
