@@ -30,6 +30,7 @@ PROGRAMS = {
         "google-chrome",
         "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     ),
+    "docker": ("dockerd", "/usr/sbin/dockerd"),
     "node": ("node",),
     "tmux": ("tmux",),
 }
@@ -49,6 +50,7 @@ WANTED = {
     "browser": "Chromium (apt-get install chromium)",
     "claude": "Claude Code (make install; the wheel claude-agent-sdk has it on some platforms)",
     "codex": "Codex (make install; the wheel openai-codex-cli-bin has it)",
+    "docker": "Docker's engine (apt-get install docker.io busybox-static)",
     "node": "Node.js (apt-get install nodejs)",
     "opencode": "OpenCode (make opencode; needs npm)",
     "root": "the rights of root",

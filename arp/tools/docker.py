@@ -19,10 +19,11 @@ import hashlib
 import logging
 import os
 import secrets
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -57,6 +58,7 @@ STOP_S: Final = 2
 CLEAN_UP_S: Final = 30.0
 """So often containers are looked at."""
 MAX_PROCESSES: Final = 512
+DEFAULT_HOST: Final = "unix:///var/run/docker.sock"
 LABEL: Final = "arp.tool-agent"
 CAPABILITIES: Final = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"]
 """What package managers need; not those for raw packets, devices or other users' processes."""
@@ -342,6 +344,7 @@ class DockerEngine:
                 import docker
 
                 environment = docker_environment()
+                _check_socket(environment.get("DOCKER_HOST", DEFAULT_HOST))
                 self._client = docker.from_env(timeout=API_S, environment=environment)
             return self._client
 
@@ -408,13 +411,13 @@ class _RunningCommand:
         """Run it, and read its output until it ends."""
         words = ["sh", "-c", _IN_FOREGROUND, "sh", self._command, self._pid_file]
         self._exec_id = client.api.exec_create(self._container_id, words)["Id"]
-        for output, errors in client.api.exec_start(self._exec_id, stream=True, demux=True):
-            self.output.add(output or b"")
-            self.errors.add(errors or b"")
-            if max(self.output.written, self.errors.written) > MAX_WRITTEN:
-                self.errors.add(f"\narp: it wrote more than {MAX_WRITTEN} bytes\n".encode())
-                self.kill(client)
-                break
+        with closing(_streamed(client, self._exec_id)) as pieces:
+            for is_error, data in pieces:
+                (self.errors if is_error else self.output).add(data)
+                if max(self.output.written, self.errors.written) > MAX_WRITTEN:
+                    self.errors.add(f"\narp: it wrote more than {MAX_WRITTEN} bytes\n".encode())
+                    self.kill(client)
+                    break
         _exec(client, self._container_id, ["rm", "-f", self._pid_file])
 
     def kill(self, client: Any) -> None:
@@ -474,7 +477,29 @@ def _labelled(client: Any, owner: str) -> list[str]:
 
 def _exec(client: Any, container_id: str, words: list[str]) -> None:
     with suppress(_libraries()[0].APIError):
-        client.api.exec_start(client.api.exec_create(container_id, words)["Id"])
+        exec_id = client.api.exec_create(container_id, words)["Id"]
+        with closing(_streamed(client, exec_id)) as pieces:
+            for _ in pieces:
+                pass
+
+
+def _streamed(client: Any, exec_id: str) -> Generator[tuple[bool, bytes], None, None]:
+    """Start a command and yield what it writes, with whether that is standard error.
+
+    The connection is closed here: the SDK's own stream leaves it to the garbage collection.
+    """
+    from docker.utils.socket import STDERR, frames_iter_no_tty
+
+    connection = client.api.exec_start(exec_id, socket=True)
+    inner, response = getattr(connection, "_sock", None), getattr(connection, "_response", None)
+    try:
+        for kind, data in frames_iter_no_tty(connection):
+            yield kind == STDERR, data
+    finally:
+        for one in (response, connection, inner):  # the response flushes what is below it
+            if one is not None:
+                with suppress(OSError, ValueError):
+                    one.close()
 
 
 def _libraries() -> tuple[Any, Any]:
@@ -491,8 +516,15 @@ def _libraries() -> tuple[Any, Any]:
     return docker.errors, requests
 
 
+def _check_socket(host: str) -> None:
+    """Raise an `OSError` if nothing listens at a Unix socket: the SDK would leave its own open."""
+    if host.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.connect(host.removeprefix("unix://"))
+
+
 def _no_engine(error: Exception) -> RuntimeMissing:
-    host = docker_environment().get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    host = docker_environment().get("DOCKER_HOST", DEFAULT_HOST)
     return RuntimeMissing(
         f"no container engine answers at {host}: {str(error)[:200]}; start Docker or "
         "`podman system service`, or set DOCKER_HOST"

@@ -66,10 +66,12 @@ FALLBACK_ON: Final = (ToolCallFailed, ToolTimeout, RuntimeMissing, CapacityExcee
 class _Live:
     """What the scheduler knows of one tool while it runs."""
 
-    __slots__ = ("alert", "calls", "last_healthy", "last_used", "lock", "running")
+    __slots__ = ("alert", "calls", "last_healthy", "last_used", "lock", "running", "slots")
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, calls_at_once: int) -> None:
         self.lock = asyncio.Lock()
+        self.slots = asyncio.Semaphore(calls_at_once)
+        """Small servers refuse what comes all at once."""
         self.calls = 0
         self.running = False
         """It was started, and neither put away nor stopped since."""
@@ -270,13 +272,14 @@ class Scheduler:
     async def _result(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
         runtime = self._runtimes.of(tool)
         timeout_s = self._settings.current.call_timeout_s
+        live = self._of(tool.tool_id)
         try:
-            async with asyncio.timeout(timeout_s):
+            async with live.slots, asyncio.timeout(timeout_s):
                 result = await runtime.call(tool, params, on_chunk if tool.stream_support else None)
         except TimeoutError as error:
             raise ToolTimeout(f"tool {tool.tool_id} took longer than {timeout_s:g} s") from error
         check_result(tool, result)
-        self._of(tool.tool_id).last_healthy = self._clock.now()
+        live.last_healthy = self._clock.now()
         return result
 
     @asynccontextmanager
@@ -493,7 +496,9 @@ class Scheduler:
     def _of(self, tool_id: str) -> _Live:
         live = self._live.get(tool_id)
         if live is None:
-            live = self._live[tool_id] = _Live(self._clock.monotonic())
+            live = self._live[tool_id] = _Live(
+                self._clock.monotonic(), self._settings.current.calls_at_once
+            )
         return live
 
     def _forget(self, tool_id: str) -> None:

@@ -92,6 +92,8 @@ class ToolSettings(BaseSettings):
     """Where registry.json, containers.json, config.json, billing_log.json and projects are."""
     call_timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """So long a call of a tool may take."""
+    calls_at_once: Annotated[int, Field(ge=1)] = 8
+    """So many calls of one tool work at the same time; further ones wait."""
     spent_this_month_usd: Annotated[float, Field(ge=0)] = 0.0
     """Spent in this month by others, so that no transaction of ours has it."""
     approve_builds: bool = True
