@@ -61,15 +61,18 @@ _INVOKE: Final = {
         "params": {"type": "object", "description": "As the tool's input_schema says."},
         "stream": {"type": "boolean", "description": "The result as an event stream."},
     },
+    "additionalProperties": False,
 }
 _REQUEST: Final = {
     "type": "object",
     "properties": {
         "description": {"type": "string", "minLength": 1, "maxLength": 20_000},
         "callback_url": {"type": ["string", "null"], "format": "uri", "maxLength": 2_000},
-        "task_spec": {"type": ["object", "null"], "description": "A task spec, if it is known."},
     },
     "required": ["description"],
+    # `task_spec` has more rules than a schema can say: those of `arp.tools.task_specs`.
+    "additionalProperties": False,
+    "description": "Besides, `task_spec` may be an object: github_deploy, build_tool, repair_tool.",
 }
 _STATUSES: Final = {
     "400": "The body does not fit; the message names the path.",

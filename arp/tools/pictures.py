@@ -1,7 +1,8 @@
-"""Pictures in the results of tools: texts such as `data:image/png;base64,…`.
+"""Pictures in the results of tools.
 
-The interface document has no pictures. A tool that makes one returns it as a data URL, anywhere in
-its result; whoever shows the result shows it as a picture, and the rest without it.
+The interface document has no pictures. A tool that makes one returns it anywhere in its result: a
+text `data:image/png;base64,…`, or an object `{"content_type": "image/png", "base64": "…"}`. Whoever
+shows the result shows it as a picture, and the rest without it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from arp.protocol.json_value import Json
@@ -37,19 +39,13 @@ class Picture(NamedTuple):
 
 def pictures_in(value: Json) -> list[Picture]:
     """Return the pictures in a result, in their order."""
-    found = []
-    for path, text in _texts(value, ""):
-        picture = _picture(path, text)
-        if picture is not None:
-            found.append(picture)
-    return found[:MAX_PICTURES]
+    return list(islice(_found(value, ""), MAX_PICTURES))
 
 
 def without_pictures(value: Json) -> Json:
     """Return a result with a short text in the place of each picture."""
-    if isinstance(value, str):
-        picture = _picture("", value)
-        return value if picture is None else f"({picture.mime}, {len(value)} characters)"
+    if isinstance(value, str | dict) and (picture := _picture("", value)) is not None:
+        return f"({picture.mime}, {len(picture.base64)} characters)"
     if isinstance(value, list):
         return [without_pictures(one) for one in value]
     if isinstance(value, dict):
@@ -57,10 +53,15 @@ def without_pictures(value: Json) -> Json:
     return value
 
 
-def _picture(path: str, text: str) -> Picture | None:
-    if not text.startswith("data:image/") or len(text) > MAX_BASE64:
+def _picture(path: str, value: Json) -> Picture | None:
+    """Return the picture that a value is; `None`: it is none."""
+    if isinstance(value, dict):
+        if set(value) != {"content_type", "base64"}:
+            return None
+        value = f"data:{value['content_type']};base64,{value['base64']}"
+    if not value.startswith("data:image/") or len(value) > MAX_BASE64:
         return None
-    match = _PICTURE.fullmatch(text)
+    match = _PICTURE.fullmatch(value)
     if match is None:
         return None
     picture = Picture(path, match[1], match[2])
@@ -70,12 +71,12 @@ def _picture(path: str, text: str) -> Picture | None:
         return None
 
 
-def _texts(value: Json, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield path, value
+def _found(value: Json, path: str) -> Iterator[Picture]:
+    if isinstance(value, str | dict) and (picture := _picture(path, value)) is not None:
+        yield picture
     elif isinstance(value, list):
         for number, one in enumerate(value):
-            yield from _texts(one, f"{path}[{number}]")
+            yield from _found(one, f"{path}[{number}]")
     elif isinstance(value, dict):
         for name, one in value.items():
-            yield from _texts(one, f"{path}.{name}" if path else name)
+            yield from _found(one, f"{path}.{name}" if path else name)

@@ -97,7 +97,10 @@ def _meaning(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
-            return word.removesuffix(ending)
-    return word
+    """Return a word without its endings, as long as something is left of it."""
+    while True:
+        ending = next((one for one in _ENDINGS if word.endswith(one)), "")
+        is_plural = ending != "s" or not word.endswith("ss")
+        if not ending or not is_plural or len(word) - len(ending) < _LEAST_STEM:
+            return word
+        word = word.removesuffix(ending)
