@@ -26,7 +26,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from arp.protocol.json_value import Json
-from arp.tools.errors import DataFileDamaged
+from arp.tools.errors import DataFileDamaged, ToolAgentError
 
 try:
     import fcntl
@@ -121,7 +121,7 @@ class JsonFile(Generic[Document]):
             return self._kind()
         try:
             return msgspec.json.decode(data, type=self._kind)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        except (msgspec.MsgspecError, ToolAgentError, RecursionError, ValueError) as error:
             raise self._damaged(str(error)) from error
 
     def _encoded(self, document: Document, before: bytes) -> bytes:

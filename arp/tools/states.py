@@ -16,7 +16,8 @@ What it does now (`scheduling.state`):
        ▲                │   ▲ ──fail──► DEGRADED        stop: every state → STOPPED
        └──────stop──────┘   └──start──── SLEEPING, DEGRADED
 
-Only an active tool is called. A call starts a tool that is stopped or sleeps.
+Only an active tool is called. A call starts a tool that is stopped or sleeps; one that ended by
+itself is started again, and runs as before.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ LIFE: Final[dict[ToolStatus, dict[LifeEvent, ToolStatus]]] = {
 
 STATES: Final[dict[ToolState, dict[StateEvent, ToolState]]] = {
     _STOPPED: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
-    _RUNNING: {"sleep": _SLEEPING, "stop": _STOPPED, "fail": _DEGRADED},
+    _RUNNING: {"start": _RUNNING, "sleep": _SLEEPING, "stop": _STOPPED, "fail": _DEGRADED},
     _SLEEPING: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
     _DEGRADED: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
 }
