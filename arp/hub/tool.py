@@ -27,7 +27,7 @@ from msgspec import Struct
 from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
 from arp.hub.question_outcome import expiry, rfc3339
-from arp.hub.turn_host import Asking, TurnHost
+from arp.hub.turn_host import Asking, TurnHost, plain_object
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
@@ -365,7 +365,12 @@ class ToolCall:
             ResourceLimit: It is larger than an upload may be; nothing is shown.
         """
         self._check_open()
-        ref = await self._host.files.save("image", content, mime)
+        name = f"image.{mime.rpartition('/')[2]}"
+        ref = await self._host.files.save(name, content, mime)
+        self._check_open()
+        told = {"bytes": ref.size, "sha256": ref.sha256, "mime": mime, "file": plain_object(ref)}
+        self._record("output.spilled", told, output_ref=ref.sha256)
+        self._session.input_log.remember_files([ref.sha256])  # else nobody could load it
         src = blob_path(self._session.head.session_id, ref.sha256, ref.name)
         self.show(Component("", "image", {"src": src, "alt": alt}))
 
