@@ -22,7 +22,7 @@ import msgspec
 
 from arp.process.sandbox import ProcessLimits
 from arp.protocol.json_value import Json, JsonObject
-from arp.tools.errors import InvalidToolMeta, ToolCallFailed, ToolTimeout
+from arp.tools.errors import InvalidToolMeta, ToolCallFailed, ToolTimeout, extra_missing
 from arp.tools.http_call import HttpCall, HttpStatusFailed, call_http, event_of
 from arp.tools.models import RuntimeInfo, ToolMeta
 from arp.tools.ports import Ports
@@ -78,6 +78,7 @@ class LocalRuntime:
             raise InvalidToolMeta(f"tool {tool.tool_id} has no entry: the command that starts it")
         project = self._projects.project_of(tool.runtime.host_dir)
         if not is_server(tool):
+            self._projects.program(project, tool.runtime.entry, tool.runtime.env, limits_of(tool))
             return tool.runtime
         running = self._running.get(tool.tool_id)
         if running is not None and running[0].exit_code is None:
@@ -187,7 +188,7 @@ class LocalRuntime:
 
     async def _listening(self, tool: ToolMeta, program: ServingProgram, port: int) -> None:
         wait = 0.01
-        while not await _accepts(port):
+        while not (await _accepts(port) and await asyncio.to_thread(_listens, program.pid, port)):
             if program.exit_code is not None:
                 raise ToolCallFailed(
                     f"tool {tool.tool_id} ended with exit code {program.exit_code} before it "
@@ -270,6 +271,25 @@ async def _accepts(port: int) -> bool:
     with suppress(OSError):
         await writer.wait_closed()
     return True
+
+
+def _listens(pid: int, port: int) -> bool:
+    """Return whether a process or one below it listens on a port: it may be somebody else's."""
+    try:
+        import psutil
+    except ImportError as error:
+        raise extra_missing("psutil") from error
+    try:
+        top = psutil.Process(pid)
+        for process in [top, *top.children(recursive=True)]:
+            for connection in process.net_connections("tcp"):
+                if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+                    return True
+    except psutil.NoSuchProcess:  # it has just ended
+        return False
+    except psutil.AccessDenied:  # a system that does not say so; a wrong answer will say it then
+        return True
+    return False
 
 
 def _with_port(tool: ToolMeta, port: int) -> RuntimeInfo:

@@ -88,7 +88,10 @@ async def run_program(
     except* _WroteTooMuch:
         errors.add(f"\narp: it wrote more than {MAX_WRITTEN} bytes and was ended\n".encode())
     finally:
+        # What nobody reads holds up the news that the process has ended.
+        rest = asyncio.create_task(_discard(process), name="rest of a program's output")
         await end_process(process, start.sandboxed)
+        rest.cancel()
     code = TIMED_OUT if timed_out else process.returncode
     return CommandResult(-signal.SIGKILL if code is None else code, output.text(), errors.text())
 
@@ -255,6 +258,12 @@ async def _communicate(
         group.create_task(_drain(process.stdout, output))
         group.create_task(_drain(process.stderr, errors))
     await process.wait()
+
+
+async def _discard(process: Process) -> None:
+    for stream in (process.stdout, process.stderr):
+        while stream is not None and await stream.read(2**16):
+            pass
 
 
 async def _feed(process: Process, stdin: bytes) -> None:
