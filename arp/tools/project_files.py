@@ -77,13 +77,16 @@ class ProjectFiles:
                 handle = os.open(last, flags, dir_fd=directory)
             except OSError as error:
                 raise _refusal(name, error) from error
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(file.fileno())
+        try:
+            found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):
                 raise ToolRefused(f"{name:.200} is no regular file")
             if self._uid is not None and found.st_uid != self._uid:
                 raise ToolRefused(f"{name:.200} does not belong to the project")
-            data = file.read(MAX_READ + 1)
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(MAX_READ + 1)
+        finally:
+            os.close(handle)
         if len(data) > MAX_READ:
             raise InvalidToolMeta(
                 f"{name:.200} has more than {MAX_READ} bytes; read it by a command"
@@ -156,7 +159,8 @@ def _parts(name: str) -> list[str]:
         ToolRefused: It leads out of the root.
     """
     parts = PurePosixPath(name).parts
-    if not parts or "\0" in name or parts[0] == "/" or ".." in parts or len(parts) > MAX_PARTS:
+    leads_out = name.startswith("/") or ".." in parts or "\0" in name
+    if not parts or leads_out or len(parts) > MAX_PARTS:
         raise ToolRefused(
             f"path {name!r:.200} is refused: write it from the project's directory, without '..'"
         )
