@@ -87,6 +87,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--trial-seed", type=int, help="the seed that such a test printed, to repeat its trials"
     )
 
+    parser.addoption(
+        "--tool-calls", type=int, default=200, help="how often many tools are called (200)"
+    )
+    parser.addoption(
+        "--tool-seed", type=int, help="the seed that such a test printed, to repeat its calls"
+    )
+
 
 def pytest_configure() -> None:
     """Programs that tests start can be interrupted, also where a shell began all this with `&`."""
@@ -156,6 +163,20 @@ def cli_trials(pytestconfig: pytest.Config) -> int:
 def trial_seed(pytestconfig: pytest.Config) -> int:
     """What the stories of such trials come from: `--trial-seed`, or a new one."""
     seed: int | None = pytestconfig.getoption("--trial-seed")
+    return randrange(2**32) if seed is None else seed
+
+
+@pytest.fixture(scope="session")
+def tool_calls(pytestconfig: pytest.Config) -> int:
+    """How often many tools are called, over all of them."""
+    number: int = pytestconfig.getoption("--tool-calls")
+    return number
+
+
+@pytest.fixture(scope="session")
+def tool_seed(pytestconfig: pytest.Config) -> int:
+    """What the order of such calls comes from: `--tool-seed`, or a new one."""
+    seed: int | None = pytestconfig.getoption("--tool-seed")
     return randrange(2**32) if seed is None else seed
 
 
