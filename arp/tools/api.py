@@ -18,7 +18,7 @@ import httpx
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.addresses import AddressRules, check_url, checked_client
 from arp.tools.errors import InvalidToolMeta, ToolCallFailed, ToolRefused
-from arp.tools.http_call import HttpCall, HttpStatusFailed, call_http
+from arp.tools.http_call import HttpCall, HttpStatusFailed, call_http, check_answers
 from arp.tools.models import RuntimeInfo, ToolMeta
 from arp.tools.registry import url_of
 from arp.tools.runtime import OnChunk
@@ -88,15 +88,10 @@ class ApiRuntime:
 
         A tool whose method is not `GET` is not called for that: it could do something.
         """
-        call = HttpCall("HEAD", url_of(tool).partition("{")[0], {}, _headers(tool), tool.tool_id)
-        try:
-            async with asyncio.timeout(HEALTH_S):
-                await call_http(self._http(), call)
-        except HttpStatusFailed as error:
-            if error.status >= 500 and error.status != 501:
-                raise
-        except TimeoutError as error:
-            raise ToolCallFailed(f"tool {tool.tool_id} does not answer") from error
+        call = HttpCall(
+            "HEAD", url_of(tool).partition("{")[0], {}, _headers(tool), f"tool {tool.tool_id}"
+        )
+        await check_answers(self._http(), call, HEALTH_S)
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
         """See `ToolRuntime.sleep`; there is nothing of ours."""

@@ -13,7 +13,7 @@ from arp.process.sandbox import check_environment
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.docker import DockerEngine
 from arp.tools.errors import InvalidToolMeta, ToolAgentError, ToolCallFailed, ToolRefused
-from arp.tools.http_call import HttpCall, HttpStatusFailed, call_http
+from arp.tools.http_call import HttpCall, call_http, check_answers
 from arp.tools.models import RuntimeInfo, ToolMeta
 from arp.tools.runtime import OnChunk
 from arp.tools.settings import LiveSettings
@@ -111,14 +111,8 @@ class DockerRuntime:
 
     async def _answers(self, tool: ToolMeta) -> None:
         url = f"http://127.0.0.1:{tool.runtime.host_port}/health"
-        try:
-            async with asyncio.timeout(HEALTH_S):
-                await call_http(self._http(), HttpCall("GET", url, {}, name=f"tool {tool.tool_id}"))
-        except HttpStatusFailed as error:
-            if error.status >= 500 and error.status != 501:
-                raise
-        except TimeoutError as error:
-            raise ToolCallFailed(f"tool {tool.tool_id} does not answer") from error
+        call = HttpCall("GET", url, {}, name=f"tool {tool.tool_id}")
+        await check_answers(self._http(), call, HEALTH_S)
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None or self._client.is_closed:

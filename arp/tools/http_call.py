@@ -10,6 +10,7 @@ its `result`, if the last event has one, else the joined pieces as `{"text"}`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -73,6 +74,28 @@ async def call_http(
         raise ToolCallFailed(f"{call.name} has an address that cannot be one: {error}") from error
 
 
+async def check_answers(client: httpx.AsyncClient, call: HttpCall, within_s: float) -> None:
+    """Send a call and return if the answer is none of the errors of a server; its body is not read.
+
+    501 is no such error: a server says so that it does not know the method.
+
+    Raises:
+        ToolCallFailed: It cannot be reached, or answered with 500 or above, or not in time.
+
+    Cancel: Safe.
+    """
+    try:
+        async with asyncio.timeout(within_s), client.stream(**_request(call, None)) as answer:
+            status = answer.status_code
+            if status >= 500 and status != 501:
+                raise HttpStatusFailed(f"HTTP {status}: {answer.reason_phrase}", status)
+    except (httpx.TimeoutException, TimeoutError) as error:
+        raise ToolCallFailed(f"{call.name} does not answer in {within_s:g} s") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        reason = str(error) or type(error).__name__
+        raise ToolCallFailed(f"{call.name} cannot be reached: {reason:.{MAX_REASON}}") from error
+
+
 class HttpStatusFailed(ToolCallFailed):
     """The tool answered with a status that is an error."""
 
@@ -134,6 +157,8 @@ async def _read(answer: httpx.Response, name: str, on_chunk: OnChunk | None) -> 
             answer.status_code,
             answer.headers.get("retry-after", ""),
         )
+    if answer.request.method == "HEAD" or answer.status_code == 204:
+        return None
     if kind == "application/json" or kind.endswith("+json"):
         return _json(data, name)
     if kind.startswith("image/"):

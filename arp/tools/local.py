@@ -23,7 +23,7 @@ import msgspec
 from arp.process.sandbox import ProcessLimits
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.errors import InvalidToolMeta, ToolCallFailed, ToolTimeout, extra_missing
-from arp.tools.http_call import HttpCall, HttpStatusFailed, call_http, event_of
+from arp.tools.http_call import HttpCall, call_http, check_answers, event_of
 from arp.tools.models import RuntimeInfo, ToolMeta
 from arp.tools.ports import Ports
 from arp.tools.program import (
@@ -121,16 +121,7 @@ class LocalRuntime:
             return
         port = self._alive(tool)
         call = HttpCall("GET", f"http://127.0.0.1:{port}/health", {}, name=f"tool {tool.tool_id}")
-        try:
-            async with asyncio.timeout(HEALTH_S):
-                await call_http(self._http(), call)
-        except HttpStatusFailed as error:
-            if error.status >= 500 and error.status != 501:
-                raise
-        except TimeoutError as error:
-            raise ToolCallFailed(
-                f"tool {tool.tool_id} does not answer in {HEALTH_S:g} s"
-            ) from error
+        await check_answers(self._http(), call, HEALTH_S)
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
         """See `ToolRuntime.sleep`. The port is given back: the next start may have another one."""

@@ -33,6 +33,8 @@ class Caller:
         self.hot: OrderedDict[str, None] = OrderedDict()
         """What the scheduler should have, the least recently used first."""
         self.right = self.failed = self.kills = 0
+        self.unclear: list[str] = []
+        """Errors that do not say which tool it was."""
         self.used: dict[str, int] = dict.fromkeys(TOOLS, 0)
         self._at = 0
 
@@ -54,8 +56,8 @@ class Caller:
         try:
             outcome = await self.service.call(tool_id, {"n": number})
         except ToolCallFailed as error:
-            assert tool_id in error.message
             self.failed += 1
+            self.unclear += [] if tool_id in error.message else [error.message]
             return
         assert outcome.result["double"] == 2 * number
         assert outcome.result["name"] == [tool_id]
@@ -113,6 +115,7 @@ async def test_twenty_tools_share_five_places(
     assert service.ports.given == frozenset()
     assert service.resources.allocated().memory_mb == 0
     print(f"{caller.right} right, {caller.failed} failed by {caller.kills} kills")  # noqa: T201
+    assert caller.unclear == []
     assert caller.right + caller.failed >= tool_calls
     assert caller.failed <= 6 * caller.kills
     assert caller.right > caller.failed
