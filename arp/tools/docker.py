@@ -43,7 +43,7 @@ from arp.tools.errors import (
 from arp.tools.json_file import JsonFile
 from arp.tools.models import ContainerInfo, ContainerStatus
 from arp.tools.ports import Ports
-from arp.tools.program import KEPT_OUTPUT, MAX_WRITTEN, TIMED_OUT, CommandResult, KeptOutput
+from arp.tools.program import KEPT_OUTPUT, MAX_WRITTEN, TIMED_OUT, CommandResult, BoundedOutput
 from arp.tools.projects import MAX_COMMAND, MAX_TIMEOUT_S
 from arp.tools.settings import LiveSettings, docker_environment
 
@@ -404,8 +404,8 @@ class _RunningCommand:
         self._command = command
         self._pid_file = f"/tmp/.arp-{secrets.token_hex(8)}"
         self._exec_id: str | None = None
-        self.output = KeptOutput(KEPT_OUTPUT)
-        self.errors = KeptOutput(KEPT_OUTPUT)
+        self.output = BoundedOutput(KEPT_OUTPUT)
+        self.errors = BoundedOutput(KEPT_OUTPUT)
 
     def follow(self, client: Any) -> None:
         """Run it, and read its output until it ends."""

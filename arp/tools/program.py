@@ -77,7 +77,7 @@ async def run_program(
     Cancel: Safe: the program and all that it has started are ended.
     """
     process = await _spawn(start, PIPE if start.stdin else DEVNULL)
-    output, errors = KeptOutput(KEPT_OUTPUT, on_line), KeptOutput(KEPT_OUTPUT)
+    output, errors = BoundedOutput(KEPT_OUTPUT, on_line), BoundedOutput(KEPT_OUTPUT)
     timed_out = False
     try:
         async with asyncio.timeout(timeout_s):
@@ -102,7 +102,7 @@ class ServingProgram:
     def __init__(self, process: Process, sandboxed: bool) -> None:
         self._process = process
         self._sandboxed = sandboxed
-        self._tail = KeptOutput(KEPT_TAIL)
+        self._tail = BoundedOutput(KEPT_TAIL)
         assert process.stdout is not None
         self._reading = asyncio.get_running_loop().create_task(
             self._read(process.stdout), name="output of a local tool"
@@ -154,7 +154,7 @@ class _WroteTooMuch(Exception):
     """A program wrote more than `MAX_WRITTEN`."""
 
 
-class KeptOutput:
+class BoundedOutput:
     """The first and the last bytes of an output.
 
     Args:
@@ -249,7 +249,7 @@ async def _spawn(start: ProgramStart, stdin: int, merge: bool = False) -> Proces
 
 
 async def _communicate(
-    process: Process, stdin: bytes, output: KeptOutput, errors: KeptOutput
+    process: Process, stdin: bytes, output: BoundedOutput, errors: BoundedOutput
 ) -> None:
     assert process.stdout is not None
     assert process.stderr is not None
@@ -275,7 +275,7 @@ async def _feed(process: Process, stdin: bytes) -> None:
         process.stdin.close()
 
 
-async def _drain(stream: asyncio.StreamReader, kept: KeptOutput) -> None:
+async def _drain(stream: asyncio.StreamReader, kept: BoundedOutput) -> None:
     while data := await stream.read(2**16):
         kept.add(data)
         if kept.written > MAX_WRITTEN:
