@@ -233,14 +233,8 @@ class App:
         """
         from arp.runtime.named import model_named
 
-        functions = tools if isinstance(tools, Sequence) else ()
         made = model_named(
-            model,
-            base_url=base_url,
-            instructions=instructions,
-            tools=functions,
-            mcp=mcp,
-            catalog=None if isinstance(tools, Sequence) else tools,
+            model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp
         )
         self.runtime(made, name=name or "model")
 

@@ -149,7 +149,7 @@ class McpTools:
 
     async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
         """Carry out a call: its progress shows, its questions are forms, its result is shown."""
-        result = await self.run(tool.name, args, _ToolCaller(tool))
+        result = await self.run(tool.name, args, _ShownCaller(tool))
         if result.failed:
             raise ToolFailed(result.text or f"{tool.name} failed")
         for content, mime in result.images:
@@ -185,7 +185,7 @@ class McpTools:
         }
 
 
-class _ToolCaller:
+class _ShownCaller:
     """A call by an agent of ARP: progress and questions are those of its tool."""
 
     def __init__(self, tool: ToolCall) -> None:

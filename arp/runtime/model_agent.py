@@ -44,9 +44,8 @@ def model_runtime(
     *,
     base_url: str | None = None,
     instructions: str = "",
-    tools: Sequence[PythonTool] = (),
+    tools: Sequence[PythonTool] | ModelTools = (),
     mcp: Sequence[str | McpServer] = (),
-    catalog: ModelTools | None = None,
     directory: str | Path | None = None,
 ) -> PydanticAIRuntime:
     """Return a runtime whose agent is a model with tools.
@@ -58,20 +57,21 @@ def model_runtime(
         instructions: What the model is told first.
         tools: Functions, `async def` or `def` (which runs in a thread). One that returns a
             component shows it, and a list of objects shows as a table. One with
-            `@tool(needs_approval=True)` runs only after a person has allowed it.
+            `@tool(needs_approval=True)` runs only after a person has allowed it. Or a catalog of
+            tools that may change from turn to turn.
         mcp: MCP servers, whose tools the model may call too.
-        catalog: Further tools, which may change from turn to turn.
         directory: Where sessions are kept; `None`: in memory.
 
     Raises:
         InvalidArgument: There is no such model, or its key is missing; the message says what to do.
     """
+    functions, catalogs = (tools, []) if isinstance(tools, Sequence) else ((), [tools])
     agent = Agent(
         _model(model, base_url),
         instructions=instructions or None,
-        tools=[_tool(function) for function in tools],
+        tools=[_tool(function) for function in functions],
     )
-    sources = [*([mcp_tools(mcp)] if mcp else []), *([catalog] if catalog is not None else [])]
+    sources: list[ModelTools] = [*([mcp_tools(mcp)] if mcp else []), *catalogs]
     return ModelRuntime(agent, sources, directory)
 
 

@@ -147,9 +147,8 @@ def model_named(
     *,
     base_url: str | None = None,
     instructions: str = "",
-    tools: Sequence[Callable[..., Any]] = (),
+    tools: Sequence[Callable[..., Any]] | ModelTools = (),
     mcp: Sequence[str | McpServer] = (),
-    catalog: ModelTools | None = None,
 ) -> RuntimeService:
     """Return the runtime of a model with tools; see `arp.runtime.model_agent.model_runtime`.
 
@@ -158,9 +157,7 @@ def model_named(
         Unavailable: What it needs is not installed; the message says what to do.
     """
     made = _loaded(Adapter("arp.runtime.model_agent", "model_runtime", "llm"))
-    return made(
-        model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp, catalog=catalog
-    )
+    return made(model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp)
 
 
 def _loaded(adapter: Adapter) -> Callable[..., RuntimeService]:

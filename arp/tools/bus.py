@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from arp.tools.models import AgentMessage, MessageType
+from arp.tools.models import AgentBusMessage, MessageType
 from arp.tools.runtime import HealthAlert
 
 MAX_WAITING = 1_000
@@ -73,12 +73,12 @@ PAYLOADS: dict[MessageType, type[Payload]] = {
 _TYPES = {kind: name for name, kind in PAYLOADS.items()}
 
 
-def message_with(payload: Payload) -> AgentMessage:
+def message_with(payload: Payload) -> AgentBusMessage:
     """Return the message that carries a payload."""
-    return AgentMessage(_TYPES[type(payload)], msgspec.to_builtins(payload))
+    return AgentBusMessage(_TYPES[type(payload)], msgspec.to_builtins(payload))
 
 
-def payload_of(message: AgentMessage) -> Payload:
+def payload_of(message: AgentBusMessage) -> Payload:
     """Return the payload of a message.
 
     Raises:
@@ -91,14 +91,14 @@ def payload_of(message: AgentMessage) -> Payload:
     return read
 
 
-def message_of(text: str | bytes) -> AgentMessage:
+def message_of(text: str | bytes) -> AgentBusMessage:
     """Return the message in a JSON text.
 
     Raises:
         BadMessage: It is no JSON, or no message.
     """
     try:
-        message = msgspec.json.decode(text, type=AgentMessage)
+        message = msgspec.json.decode(text, type=AgentBusMessage)
         payload_of(message)
     except BadMessage:
         raise
@@ -111,7 +111,7 @@ class MessageBus:
     """Two bounded queues, one for each side."""
 
     def __init__(self) -> None:
-        self._queues: dict[Side, asyncio.Queue[AgentMessage]] = {
+        self._queues: dict[Side, asyncio.Queue[AgentBusMessage]] = {
             "router": asyncio.Queue(MAX_WAITING),
             "coding": asyncio.Queue(MAX_WAITING),
         }
@@ -123,11 +123,11 @@ class MessageBus:
         """
         await self._queues[side].put(message_with(payload))
 
-    async def put(self, side: Side, message: AgentMessage) -> None:
+    async def put(self, side: Side, message: AgentBusMessage) -> None:
         """Send a message that may be of somebody else, whatever is in it."""
         await self._queues[side].put(message)
 
-    async def receive(self, side: Side) -> AgentMessage:
+    async def receive(self, side: Side) -> AgentBusMessage:
         """Return the next message for a side, in the order in which they were sent.
 
         Cancel: Safe; no message is lost.

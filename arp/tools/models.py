@@ -214,7 +214,7 @@ class ContainerInfo(msgspec.Struct, frozen=True):
     destroyed_at: datetime | None = None
 
 
-class AgentMessage(msgspec.Struct, frozen=True):
+class AgentBusMessage(msgspec.Struct, frozen=True):
     """What router and coding agent send each other; `bus` has what the payloads hold."""
 
     type: MessageType

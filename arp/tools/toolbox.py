@@ -25,7 +25,7 @@ from msgspec import Meta, Struct, field
 
 from arp.process.sandbox import sandbox_works
 from arp.protocol.json_value import JsonObject
-from arp.tools.docker import EnvRequest
+from arp.tools.container_rules import EnvRequest
 from arp.tools.errors import InvalidToolCall, ToolConflict, ToolRefused
 from arp.tools.models import (
     ContainerInfo,

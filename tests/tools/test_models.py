@@ -12,7 +12,7 @@ import pytest
 from arp.tools.containers import ContainersDocument
 from arp.tools.errors import InvalidToolMeta
 from arp.tools.models import (
-    AgentMessage,
+    AgentBusMessage,
     ContainerInfo,
     ContainerStatus,
     MessageType,
@@ -122,7 +122,7 @@ ALERT = {
         (TOOL["runtime"], RuntimeInfo),
         (SYSTEM, SystemInfo),
         (USAGE, ResourceUsage),
-        (ALERT, AgentMessage),
+        (ALERT, AgentBusMessage),
     ],
     ids=["tool", "registry", "runtime", "system", "usage", "message"],
 )

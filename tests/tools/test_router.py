@@ -12,7 +12,7 @@ import pytest
 from arp.tools.bus import CANCELLED, MessageBus, ToolError, ToolReady, ToolRequest, payload_of
 from arp.tools.callbacks import CallbackSender
 from arp.tools.errors import InvalidToolMeta, ToolRefused, UnknownTool
-from arp.tools.models import AgentMessage, MessageType, ToolStatus
+from arp.tools.models import AgentBusMessage, MessageType, ToolStatus
 from arp.tools.router import ALREADY_THERE, MAX_REPAIRS, Router, TaskRequest
 from arp.tools.runtime import HealthAlert
 from arp.tools.task_book import TaskBook, TaskStatus
@@ -102,8 +102,8 @@ async def test_forged_outcome_changes_nothing(tmp_path: Path, forged: str) -> No
         assert (await router.book.over(other.task_id)).error == "no"
 
 
-def payloadless() -> AgentMessage:
-    return AgentMessage(MessageType.TOOL_READY, {"tool_id": ["x"]})
+def payloadless() -> AgentBusMessage:
+    return AgentBusMessage(MessageType.TOOL_READY, {"tool_id": ["x"]})
 
 
 async def test_alert_is_passed_on_with_one_repair_task(tmp_path: Path) -> None:
