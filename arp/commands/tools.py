@@ -97,9 +97,9 @@ def invoke(tool_id: str, params: str, url: str | None, token: str | None, stream
 @_URL
 @_TOKEN
 @click.option("--callback-url", help="Gets the outcome.")
-@click.option("--wait/--no-wait", default=True, help="Wait until the task is over.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until the task is over.")
 def request(
-    description: str, url: str | None, token: str | None, callback_url: str | None, wait: bool
+    description: str, url: str | None, token: str | None, callback_url: str | None, no_wait: bool
 ) -> None:
     r"""Ask a server for a tool, in words.
 
@@ -112,7 +112,7 @@ def request(
         body["callback_url"] = callback_url
     task = _asked(server, token, "POST", "/tools/request", body)
     task_id, seen = task["task_id"], ""
-    while wait and task["status"] not in OVER:
+    while not no_wait and task["status"] not in OVER:
         task = _asked(server, token, "GET", f"/tasks/{task_id}/status")
         said = _progress(server, task)
         if said != seen:

@@ -210,7 +210,7 @@ def test_every_flag_is_told_beside_its_command() -> None:
         "server.md", "terminal.md", "control-plane.md", "evidence.md", "ari.md", "tools.md"
     )  # fmt: skip
     told = set[str]().union(*(_flags(text_of(page)) for page in pages))
-    assert commands.flags() - {"-v", "-f", "-o", "--help"} <= told | {"--verbose", "--wait"}
+    assert commands.flags() - {"-v", "-f", "-o", "--help"} <= told | {"--verbose"}
 
 
 def test_every_route_is_told_and_no_other() -> None:
