@@ -127,10 +127,7 @@ def confined(command: Sequence[str], how: Confinement, sandboxed: bool) -> list[
     if how.uid is not None and os.geteuid() == 0:
         settings |= {"uid": how.uid, "gid": how.uid}
     elif not sandboxed:
-        settings["rlimits"] = {
-            **how.limits.rlimits(),
-            "RLIMIT_NPROC": how.limits.processes + _tasks_of_user(),
-        }
+        settings["rlimits"] = _beside_our_own(how.limits)
     limited = [_PYTHON, "-I", "-S", limits.__file__, json.dumps(settings), *command]
     if not sandboxed:
         return supervised(limited)
@@ -217,6 +214,15 @@ def _parents(path: Path, made: set[str]) -> list[str]:
             made.add(str(parent))
             parts += ["--perms", "0755", "--dir", str(parent)]
     return parts
+
+
+def _beside_our_own(limits: ProcessLimits) -> dict[str, int]:
+    """Return limits for a program that runs as our own user, whose other processes count too."""
+    found = limits.rlimits()
+    del found["RLIMIT_NPROC"]
+    if sys.platform == "linux":  # elsewhere nobody says how many there are
+        found["RLIMIT_NPROC"] = limits.processes + _tasks_of_user()
+    return found
 
 
 def _tasks_of_user() -> int:

@@ -23,7 +23,7 @@ import msgspec
 from arp.process.sandbox import ProcessLimits
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.errors import InvalidToolMeta, ToolCallFailed, ToolTimeout, extra_missing
-from arp.tools.http_call import HttpCall, call_http, check_answers, event_of
+from arp.tools.http_call import MAX_ANSWER, HttpCall, call_http, check_answers, event_of
 from arp.tools.models import RuntimeInfo, ToolMeta
 from arp.tools.ports import Ports
 from arp.tools.program import (
@@ -33,7 +33,7 @@ from arp.tools.program import (
     ServingProgram,
     run_program,
 )
-from arp.tools.projects import LOG_FILE, LocalProjects, run_log
+from arp.tools.projects import LocalProjects
 from arp.tools.runtime import OnChunk
 from arp.tools.settings import LiveSettings
 
@@ -44,6 +44,8 @@ START_S: Final = 30.0
 PORT_TRIES: Final = 3
 """Somebody else may take a port between our look at it and the start."""
 HEALTH_S: Final = 5.0
+END_S: Final = 0.5
+"""So long a server may take to end after its connections have."""
 LIMITS: Final = ProcessLimits()
 
 
@@ -108,7 +110,12 @@ class LocalRuntime:
         port = self._alive(tool)
         url = f"http://127.0.0.1:{port}/{tool.runtime.endpoint_path.lstrip('/')}"
         call = HttpCall(tool.runtime.http_method, url, params, name=f"tool {tool.tool_id}")
-        return await call_http(self._http(), call, on_chunk)
+        try:
+            return await call_http(self._http(), call, on_chunk)
+        except ToolCallFailed as error:
+            if isinstance(error.__cause__, httpx.TransportError):
+                await self._check_end(tool)
+            raise
 
     async def healthy(self, tool: ToolMeta) -> None:
         """See `ToolRuntime.healthy`.
@@ -205,12 +212,27 @@ class LocalRuntime:
             )
         return port
 
+    async def _check_end(self, tool: ToolMeta) -> None:
+        """Raise if a server has ended; its connections end a moment before it does.
+
+        Raises:
+            ToolCallFailed: It has ended.
+        """
+        running = self._running.get(tool.tool_id)
+        if running is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(running[0].wait(), END_S)
+        self._alive(tool)
+
     async def _run_once(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
         project = self._projects.project_of(tool.runtime.host_dir)
         start = self._projects.program(
             project, tool.runtime.entry, tool.runtime.env, limits_of(tool)
         )
-        start = msgspec.structs.replace(start, stdin=msgspec.json.encode(params) + b"\n")
+        # Half of what is kept is the end of the output, where the result is.
+        start = msgspec.structs.replace(
+            start, stdin=msgspec.json.encode(params) + b"\n", kept_output=2 * MAX_ANSWER
+        )
         chunks: asyncio.Queue[str | None] = asyncio.Queue()
 
         def line(data: bytes) -> None:
@@ -225,7 +247,7 @@ class LocalRuntime:
             await telling
         finally:
             telling.cancel()
-        self._projects.files(project).write(LOG_FILE, run_log(tool.runtime.entry, result))
+        self._projects.write_log(project, tool.runtime.entry, result)
         return _result_of(tool, result)
 
     def _http(self) -> httpx.AsyncClient:
@@ -305,6 +327,8 @@ def _result_of(tool: ToolMeta, result: CommandResult) -> Json:
         raise ToolCallFailed(
             f"tool {tool.tool_id} ended with exit code {result.exit_code}: {said or 'no output'}"
         )
+    if len(result.stdout) > MAX_ANSWER:
+        raise ToolCallFailed(f"tool {tool.tool_id} wrote more than {MAX_ANSWER} characters")
     text = result.stdout.strip()
     for candidate in (text, text.rpartition("\n")[2]):
         with suppress(msgspec.DecodeError, RecursionError):

@@ -178,7 +178,8 @@ class ToolMeta(msgspec.Struct, frozen=True):
     category: str = "general"
     description: str = ""
     input_schema: JsonObject = field(default_factory=_any_object)
-    output_schema: JsonObject = field(default_factory=_any_object)
+    output_schema: JsonObject = field(default_factory=dict)
+    """Empty: any JSON value."""
     stream_support: bool = False
     """Whether it sends its result in pieces."""
     runtime: RuntimeInfo = field(default_factory=RuntimeInfo)

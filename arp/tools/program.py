@@ -59,6 +59,8 @@ class ProgramStart(msgspec.Struct, frozen=True):
     confinement: Confinement
     sandboxed: bool
     stdin: bytes = b""
+    kept_output: int = KEPT_OUTPUT
+    """Bytes of standard output that are kept."""
 
 
 async def run_program(
@@ -77,7 +79,7 @@ async def run_program(
     Cancel: Safe: the program and all that it has started are ended.
     """
     process = await _spawn(start, PIPE if start.stdin else DEVNULL)
-    output, errors = BoundedOutput(KEPT_OUTPUT, on_line), BoundedOutput(KEPT_OUTPUT)
+    output, errors = BoundedOutput(start.kept_output, on_line), BoundedOutput(KEPT_OUTPUT)
     timed_out = False
     try:
         async with asyncio.timeout(timeout_s):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import os
 import re
 import shlex
@@ -45,12 +46,16 @@ from arp.tools.errors import (
 )
 from arp.tools.json_file import JsonFile
 from arp.tools.models import check_tool_id
-from arp.tools.program import CommandResult, ProgramStart, run_program
+from arp.tools.program import BoundedOutput, CommandResult, ProgramStart, run_program
 from arp.tools.project_files import ProjectFiles
 from arp.tools.settings import LiveSettings, package_environment
 
+logger = logging.getLogger(__name__)
+
 PROJECTS: Final = "projects"
 LOG_FILE: Final = "last_run.log"
+MAX_LOG: Final = 2**20
+"""Bytes of each output in the log."""
 MAX_COMMAND: Final = 8_192
 """Characters of a command."""
 MAX_TIMEOUT_S: Final = 3_600.0
@@ -102,7 +107,7 @@ class LocalProjects:
         self.root = Path(os.path.abspath(settings.data_dir)) / PROJECTS
         self._file = JsonFile(settings.data_dir / "projects.json", ProjectsDocument)
         self._packages = package_environment() if packages is None else dict(packages)
-        self._readable = readable
+        self._readable = (*readable, *_paths_in(self._packages))
 
     def check(self) -> None:
         """Return if projects can be made here.
@@ -162,8 +167,19 @@ class LocalProjects:
             raise InvalidToolMeta(f"timeout is {timeout_s:g}; it is 1 to {MAX_TIMEOUT_S:g} seconds")
         start = self.program(project, command, {}, BUILD_LIMITS)
         result = await run_program(start, timeout_s)
-        self.files(project).write(LOG_FILE, run_log(command, result))
+        self.write_log(project, command, result)
         return result
+
+    def write_log(self, project: Project, command: str, result: CommandResult) -> None:
+        """Write `last_run.log`; of a long output the beginning and the end."""
+        kept = [BoundedOutput(MAX_LOG), BoundedOutput(MAX_LOG)]
+        for output, text in zip(kept, (result.stdout, result.stderr), strict=True):
+            output.add(text.encode())
+        shown = CommandResult(result.exit_code, kept[0].text(), kept[1].text())
+        try:
+            self.files(project).write(LOG_FILE, run_log(command, shown))
+        except ToolAgentError as error:  # the command has put something else in its place
+            logger.warning("project %s: %s cannot be written: %s", project.name, LOG_FILE, error)
 
     async def add_dependency(
         self, project_dir: str | Path, package: str, dev: bool = False
@@ -406,6 +422,12 @@ def find_uv() -> Path | None:
         return beside
     found = shutil.which("uv")
     return None if found is None else Path(os.path.realpath(found))
+
+
+def _paths_in(variables: Mapping[str, str]) -> list[Path]:
+    """Return the files and directories that variables name, such as certificates and wheels."""
+    words = [word for value in variables.values() for word in value.split()]
+    return [Path(word) for word in words if word.startswith("/") and os.path.exists(word)]
 
 
 def _ended(text: str) -> str:

@@ -108,7 +108,7 @@ async def test_a_server_that_died_is_degraded_and_starts_again(service: ToolServ
 
 async def test_a_server_that_dies_in_a_call_fails_that_call_alone(service: ToolService) -> None:
     await service.activate(local(service))
-    with pytest.raises(ToolCallFailed, match="cannot be reached"):
+    with pytest.raises(ToolCallFailed, match="ended by itself with exit code 3"):
         await service.call("double", {"die": 3})
     assert (await service.call("double", {"n": 2})).result["double"] == 4
 
@@ -271,6 +271,30 @@ async def test_what_is_no_json_is_an_error(service: ToolService) -> None:
     await service.activate(local(service, "words", "python -S words.py"))
     with pytest.raises(ToolCallFailed, match="wrote no JSON"):
         await service.call("words", {})
+
+
+async def test_a_large_result_of_a_process_is_whole_and_a_huge_one_is_refused(
+    service: ToolService, tmp_path: Path
+) -> None:
+    code = "import json, sys; print(json.dumps('x' * json.load(sys.stdin)['size']))"
+    service.projects.write_file("demo/large.py", code)
+    await service.activate(local(service, "large", "python -S large.py"))
+    result = (await service.call("large", {"size": 5_000_000})).result
+    assert len(result) == 5_000_000
+    assert (tmp_path / "data/projects/demo/last_run.log").stat().st_size < 1_100_000
+    with pytest.raises(ToolCallFailed, match="wrote more than"):
+        await service.call("large", {"size": 20_000_000})
+
+
+async def test_a_log_that_a_tool_has_made_a_link_is_not_written_through(
+    service: ToolService, tmp_path: Path
+) -> None:
+    (tmp_path / "target").write_text("ours")
+    link = f"import os; os.symlink('{tmp_path}/target', 'last_run.log')"
+    service.projects.write_file("demo/link.py", link)
+    done = await service.projects.run("demo", "python -S link.py")
+    assert done.exit_code == 0
+    assert (tmp_path / "target").read_text() == "ours"
 
 
 async def test_endless_output_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
