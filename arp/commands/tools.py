@@ -7,7 +7,7 @@ which alone may start tools; `import` registers the tools of an MCP server; `ser
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import msgspec
@@ -15,10 +15,18 @@ import msgspec
 from arp.commands.output import CONTEXT, cut, fail, json_text, printable
 from arp.protocol.json_value import Json, JsonObject
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from arp.tools.registry import ToolRegistry
+
+T = TypeVar("T")
+
 ASK_S: Final = 600.0
 """So long a tool may take to answer."""
 POLL_S: Final = 0.5
 """Between two looks at a task."""
+COLUMNS: Final = ("tool_id", "status", "category")
 OVER: Final = ("completed", "failed", "cancelled")
 
 _URL = click.option(
@@ -50,10 +58,9 @@ def list_command(url: str | None, token: str | None, as_json: bool) -> None:
         click.echo("There is no tool yet. arp tools request asks for one.")
     width = max((len(row["tool_id"]) for row in rows), default=0)
     for row in rows:
-        line = (
-            f"{row['tool_id']:<{width}}  {row['status']:<8}  {row['category']:<10}  {row['name']}"
-        )
-        click.echo(cut(printable(line), 100))
+        tool_id, status, category = (printable(row[name]) for name in COLUMNS)
+        line = f"{tool_id:<{width}}  {status:<8}  {category:<10}  {printable(row['name'])}"
+        click.echo(cut(line, 100))
 
 
 @tools.command(context_settings=CONTEXT)
@@ -65,7 +72,7 @@ def show(tool_id: str, url: str | None, token: str | None) -> None:
     if url is not None:
         _print(_asked(url, token, "GET", f"/tools/{_quoted(tool_id)}/schema"))
         return
-    _print(msgspec.to_builtins(_registry().get(tool_id)))
+    _print(msgspec.to_builtins(_local(lambda registry: registry.get(tool_id))))
 
 
 @tools.command(context_settings=CONTEXT)
@@ -178,15 +185,17 @@ def serve(stdio: bool, coder: str | None, **flags: Any) -> None:
         serve_tools(coder, flags)
 
 
-def _registry() -> Any:
-    from arp.commands.tools_serving import local_registry
+def _local(read: Callable[[ToolRegistry], T]) -> T:
+    """Read the registry of the data directory."""
+    from arp.commands.tools_serving import read_registry
 
-    return local_registry()
+    return read_registry(read)
 
 
 def _local_catalog() -> JsonObject:
-    names = ("tool_id", "name", "category", "description", "status")
-    return {"tools": [{name: str(getattr(tool, name)) for name in names} for tool in _registry()]}
+    names = (*COLUMNS, "name", "description")
+    tools = _local(lambda registry: registry.tools())
+    return {"tools": [{name: str(getattr(tool, name)) for name in names} for tool in tools]}
 
 
 def _server(url: str | None) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from arp.tools.registry import ToolRegistry
     from arp.tools.service import ToolService
 
+T = TypeVar("T")
+
 LEDGER = "tools"
 """What the ledger of `arp tools serve` is named after."""
 
@@ -48,9 +50,14 @@ def _service() -> ToolService:
         fail(error.message)
 
 
-def local_registry() -> ToolRegistry:
-    """Return the registry of the data directory."""
-    return _service().registry
+def read_registry(read: Callable[[ToolRegistry], T]) -> T:
+    """Read the registry of the data directory; end with an error if that fails."""
+    from arp.tools.errors import ToolAgentError
+
+    try:
+        return read(_service().registry)
+    except ToolAgentError as error:
+        fail(error.message)
 
 
 def own_address() -> str:
