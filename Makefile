@@ -122,7 +122,8 @@ soak: install  ## mixed load for 20 minutes (MINUTES=20), 1,000 permissions and 
 	@! command -v npm >/dev/null || $(MAKE) -s opencode || echo "arp: going on without OpenCode"
 	$(PYTEST) -m trials --trials 1000 -rP $(ARGS)
 	$(PYTEST) -n 3 tests/runtime/test_orphans.py --kills 200 -rP
-	$(PYTEST) tests/tools/test_many_tools.py --tool-calls 2000 -o timeout=1800 -rP
+	$(PYTEST) tests/tools/test_many_tools.py --tool-calls 2000 -rP
+	@! command -v podman >/dev/null || $(PYTEST) tests/tools/test_docker.py --container-engine podman
 	$(PYTEST) -n 2 -m hypothesis --hypothesis-profile soak -o timeout=1800 $(ARGS)
 
 lowest: install  ## run all tests with the oldest dependencies that pyproject.toml allows

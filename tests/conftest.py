@@ -32,6 +32,7 @@ PROGRAMS = {
     ),
     "docker": ("dockerd", "/usr/sbin/dockerd"),
     "node": ("node",),
+    "podman": ("podman",),
     "tmux": ("tmux",),
 }
 """The names, on PATH or absolute, under which a needed program may lie; the first found wins."""
@@ -53,6 +54,7 @@ WANTED = {
     "docker": "Docker's engine (apt-get install docker.io busybox-static)",
     "node": "Node.js (apt-get install nodejs)",
     "opencode": "OpenCode (make opencode; needs npm)",
+    "podman": "Podman (apt-get install podman runc conmon netavark aardvark-dns)",
     "root": "the rights of root",
     "tmux": "tmux (apt-get install tmux)",
 }
@@ -87,6 +89,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--trial-seed", type=int, help="the seed that such a test printed, to repeat its trials"
     )
 
+    parser.addoption(
+        "--container-engine",
+        choices=("docker", "podman"),
+        default="docker",
+        help="which engine the tests of containers start (docker)",
+    )
     parser.addoption(
         "--tool-calls", type=int, default=200, help="how often many tools are called (200)"
     )

@@ -1,4 +1,4 @@
-"""A real container engine for tests: Docker's, started here in a network namespace of its own.
+"""A real container engine for tests, Docker's or Podman's, in a network namespace of its own.
 
 No rule of the machine's firewall is touched, and containers reach nothing outside. What is
 published is published in that namespace, so the thread of a test goes there (`in_its_network`); the
@@ -20,7 +20,26 @@ from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
 START_S = 60.0
-IMAGE = "arp/busybox:1"
+DOCKER = (
+    "exec {program} --data-root {folder}/data --exec-root {folder}/run --pidfile {folder}/pid "
+    "-H unix://{folder}/engine.sock --exec-opt native.cgroupdriver=cgroupfs"
+)
+PODMAN = "exec {program} system service --time=0 unix://{folder}/engine.sock"
+PODMAN_FILES = {
+    "containers.conf": """[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+""",
+    "storage.conf": """[storage]
+driver = "overlay"
+graphroot = "{folder}/data"
+runroot = "{folder}/run"
+""",
+}
+"""What Podman 4 needs without the right to raise limits, and on a machine with both cgroups."""
 APPLETS = (
     *("cat", "chmod", "dd", "echo", "env", "false", "grep", "head", "httpd", "id", "kill", "ls"),
     *(
@@ -44,23 +63,29 @@ APPLETS = (
 class Engine:
     """A running engine; `start` makes one."""
 
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path, image: str) -> None:
         self._process = process
         self._folder = folder
-        self.host = f"unix://{folder}/docker.sock"
+        self.host = f"unix://{folder}/engine.sock"
+        self.image = image
+        """The name of an image of busybox."""
 
     @classmethod
-    def start(cls, dockerd: str, folder: Path) -> Engine:
+    def start(cls, program: str, folder: Path) -> Engine:
         """Start an engine and wait until it answers.
+
+        Args:
+            program: The path of `dockerd` or `podman`.
+            folder: Where everything of it is.
 
         Raises:
             AssertionError: It does not; the message has the end of its log.
         """
-        script = (
-            f"ip link set lo up; exec {dockerd} --data-root {folder}/data --exec-root {folder}/run "
-            f"--pidfile {folder}/pid -H unix://{folder}/docker.sock "
-            "--exec-opt native.cgroupdriver=cgroupfs"
-        )
+        is_podman = Path(program).name == "podman"
+        for name, text in PODMAN_FILES.items() if is_podman else ():
+            (folder / name).write_text(text.replace("{folder}", str(folder)))
+        command = (PODMAN if is_podman else DOCKER).format(program=program, folder=folder)
+        script = f"ip link set lo up; {command}"
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 ["unshare", "-n", "sh", "-c", script],
@@ -68,8 +93,15 @@ class Engine:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                env={
+                    **os.environ,
+                    "CONTAINERS_CONF": str(folder / "containers.conf"),
+                    "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+                },
             )
-        engine = cls(process, folder)
+        # Podman's service forgets the tag of what is imported.
+        image = "docker.io/arp/busybox:latest" if is_podman else "arp/busybox:latest"
+        engine = cls(process, folder, image)
         deadline = time.monotonic() + START_S
         while not engine._answers():
             if process.poll() is not None or time.monotonic() > deadline:
@@ -91,13 +123,13 @@ class Engine:
         if mounted.exists():
             subprocess.run(["umount", str(mounted)], check=False, capture_output=True)
 
-    def image(self) -> None:
-        """Make `IMAGE` of the machine's busybox."""
+    def make_image(self) -> None:
+        """Make the image, of the machine's busybox."""
         import docker
 
         client = docker.DockerClient(base_url=self.host)
         try:
-            client.api.import_image_from_data(busybox(), repository=IMAGE[:-2], tag=IMAGE[-1])
+            client.api.import_image_from_data(busybox(), repository="arp/busybox", tag="latest")
         finally:
             client.close()
 
@@ -120,7 +152,7 @@ class Engine:
 
         with socket.socket(socket.AF_UNIX) as probe:
             try:
-                probe.connect(f"{self._folder}/docker.sock")
+                probe.connect(f"{self._folder}/engine.sock")
                 probe.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
                 return b"200 OK" in probe.recv(100)
             except OSError:

@@ -32,7 +32,7 @@ from arp.tools.models import (
 from arp.tools.program import CommandResult
 from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings
-from tests.tools.engine import IMAGE, Engine
+from tests.tools.engine import Engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.root]
 
@@ -56,11 +56,15 @@ class Time:
 
 @pytest.fixture(scope="module")
 def engine(
-    requires: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+    requires: Callable[[str], str],
+    tmp_path_factory: pytest.TempPathFactory,
+    pytestconfig: pytest.Config,
 ) -> Iterator[Engine]:
-    started = Engine.start(requires("docker"), tmp_path_factory.mktemp("engine"))
+    """Docker's; Podman's with `--container-engine podman`."""
+    program = requires(pytestconfig.getoption("--container-engine"))
+    started = Engine.start(program, tmp_path_factory.mktemp("engine"))
     try:
-        started.image()
+        started.make_image()
         yield started
     finally:
         started.stop()
@@ -79,7 +83,7 @@ async def service(
     shared = tmp_path / "shared"
     shared.mkdir()
     settings = ToolSettings(
-        data_dir=tmp_path / "data", docker_base_image=IMAGE, volume_directories=[shared]
+        data_dir=tmp_path / "data", docker_base_image=engine.image, volume_directories=[shared]
     )
     made = ToolService(LiveSettings(settings), clock=Clock(now=clock.now))
     with engine.in_its_network():
@@ -97,6 +101,10 @@ def raw(engine: Engine) -> Iterator[Any]:
     client.close()
 
 
+def image_of(service: ToolService) -> str:
+    return service.settings.current.docker_base_image
+
+
 async def ran(service: ToolService, container_id: str, command: str, within_s: float = 30) -> Any:
     done = await service.docker.run(container_id, command, timeout_s=within_s)
     assert isinstance(done, CommandResult)
@@ -106,7 +114,7 @@ async def ran(service: ToolService, container_id: str, command: str, within_s: f
 async def test_a_container_is_made_used_and_destroyed(service: ToolService, raw: Any) -> None:
     made = await service.docker.create_env(EnvRequest(mem_limit="64m", ports=[8080, 3306]))
     assert made.port_mapping == {"8080": 9001, "3306": 9002}
-    assert made.image == IMAGE
+    assert made.image == image_of(service)
     assert service.containers.get(made.container_id) == made
 
     done = await ran(service, made.container_id, "echo out; echo err >&2; exit 3")
@@ -134,9 +142,10 @@ async def test_what_a_container_may_is_limited(service: ToolService, raw: Any) -
     assert config["Memory"] == config["MemorySwap"] == 64 * 2**20
     assert config["NanoCpus"] == 500_000_000
     assert config["PidsLimit"] == 512
-    assert config["CapDrop"] == ["ALL"]
-    assert "CAP_NET_RAW" not in config["CapAdd"]
-    assert config["SecurityOpt"] == ["no-new-privileges"]
+    status = (await ran(service, made.container_id, "cat /proc/self/status")).stdout
+    # CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID and SETUID are the bits 0, 1, 3, 5, 6 and 7.
+    assert "CapEff:\t00000000000000eb\n" in status
+    assert "NoNewPrivs:\t1\n" in status
     assert config["PortBindings"] == {"80/tcp": [{"HostIp": "127.0.0.1", "HostPort": "9001"}]}
     assert not config["Privileged"]
 
@@ -186,7 +195,7 @@ async def test_ports_are_rebuilt_with_all_that_was_made_and_started(
     assert (await service.activate(tool)).scheduling.state is ToolState.RUNNING
     assert (await service.call("echo", {"n": 1})).result == {"got": {"n": 1}}
     await service.docker.destroy(new.container_id)
-    assert [tag for image in raw.images.list() for tag in image.tags] == [IMAGE]
+    assert [tag for image in raw.images.list() for tag in image.tags] == [image_of(service)]
 
 
 async def test_a_rebuild_that_fails_leaves_the_old_container(
@@ -197,7 +206,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_container(
         await service.docker.rebuild_ports(made.container_id, [0])
     assert (await ran(service, made.container_id, "echo here")).stdout == "here\n"
     assert service.ports.given == frozenset({9001})
-    assert [tag for image in raw.images.list() for tag in image.tags] == [IMAGE]
+    assert [tag for image in raw.images.list() for tag in image.tags] == [image_of(service)]
 
 
 def echo(container_id: str) -> ToolMeta:
@@ -284,8 +293,9 @@ async def test_a_container_that_a_crash_left_is_cleaned_up(
 ) -> None:
     """Made by us, and we were killed before its line was written."""
     owner = service.docker._owner
-    lost = raw.containers.create(IMAGE, "true", labels={LABEL: owner})
-    other = raw.containers.create(IMAGE, "true", labels={LABEL: "of another data directory"})
+    image = image_of(service)
+    lost = raw.containers.create(image, "true", labels={LABEL: owner})
+    other = raw.containers.create(image, "true", labels={LABEL: "of another data directory"})
     try:
         assert await service.docker.clean_up_now() == []  # it may be about to be written
         monkeypatch.setattr("arp.tools.docker.API_S", -1)
