@@ -257,7 +257,16 @@ def _coder(
         return None
     if isinstance(given, str):
         environment = environment_of(given, os.environ)
+        if given == "claude-code":
+            return AriCoder(_claude_code(environment), session)
         return AriCoder(named_runtime(given, environment=environment), session)
     if hasattr(given, "send_message"):
         return AriCoder(cast("RuntimeService", given), session)
     return given
+
+
+def _claude_code(environment: dict[str, str]) -> RuntimeService:
+    """Return Claude Code without its own tools, some of which ask nobody."""
+    from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+
+    return ClaudeCodeRuntime(environment=environment, options=ClaudeCodeOptions(own_tools=False))

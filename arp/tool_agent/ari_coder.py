@@ -1,17 +1,20 @@
 """`AriCoder`: any runtime of the Agent Runtime Interface as coding agent.
 
 Theory of operation. Each task is a session of the runtime with one message. The ten tools come to
-it as the MCP server `tool_agent`; what they do asks a person by themselves, so the runtime's own
-question about one of them is answered with yes, and about anything else with no: a task is carried
-out by the ten tools alone. The session is closed and removed when the task is over.
+it as the MCP server `tool_agent`, over HTTP, or in this process where the runtime can take that.
+What they do asks a person by themselves, so the runtime's own question about one of them gets a
+yes, and about anything else with no. What a runtime runs without asking is not seen here:
+`claude-code` by its name has no tools of its own, other runtimes need a mode in which they ask. The
+session is closed and removed when the task is over.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import suppress
-from typing import Final
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -21,7 +24,7 @@ from arp.runtime.services import RuntimeService
 from arp.tools.coding_agent import CodingJob, CodingOutcome
 from arp.tools.task_words import INSTRUCTIONS
 from arp.tools.toolbox import TEN_TOOLS
-from arp.tools.toolbox_server import SERVER_NAME, ToolboxServer
+from arp.tools.toolbox_server import SERVER_NAME, ToolboxServer, server_of
 
 _OURS: Final = re.compile(
     rf"(?:mcp__)?(?:{SERVER_NAME}(?:__|[./: _-]))?(?P<tool>{'|'.join(TEN_TOOLS)})"
@@ -32,6 +35,17 @@ NOT_OURS: Final = (
 )
 END_S: Final = 10.0
 """So long closing a session may take."""
+
+
+@runtime_checkable
+class TakesServers(Protocol):
+    """A runtime that takes MCP servers of this process; `ClaudeCodeRuntime` does."""
+
+    def offer_server(self, name: str, server: Any) -> ari.McpServer:
+        """Return it as a server that sessions take."""
+
+    def withdraw_server(self, offered: ari.McpServer) -> None:
+        """Forget it."""
 
 
 class AriCoder:
@@ -55,8 +69,7 @@ class AriCoder:
 
         Cancel: Safe; the session is closed.
         """
-        async with self._toolbox.offered(job) as address:
-            server = ari.McpServer(SERVER_NAME, url=address.url, headers=address.headers)
+        async with self._offered(job) as server:
             request = msgspec.structs.replace(
                 self._request,
                 instructions="\n\n".join(filter(None, (INSTRUCTIONS, self._request.instructions))),
@@ -73,6 +86,19 @@ class AriCoder:
                 return CodingOutcome(error=f"{self.name}: {failed.message}")
             finally:
                 await asyncio.shield(self._ended(session_id))
+
+    @asynccontextmanager
+    async def _offered(self, job: CodingJob) -> AsyncIterator[ari.McpServer]:
+        """Offer the ten tools within a block: in this process if the runtime can take that."""
+        if isinstance(self.runtime, TakesServers):
+            server = self.runtime.offer_server(SERVER_NAME, server_of(job))
+            try:
+                yield server
+            finally:
+                self.runtime.withdraw_server(server)
+            return
+        async with self._toolbox.offered(job) as address:
+            yield ari.McpServer(SERVER_NAME, url=address.url, headers=address.headers)
 
     async def _created(
         self, request: ari.CreateSessionRequest, job: CodingJob
