@@ -16,11 +16,14 @@ from arp.protocol.safe_text import well_formed
 from arp.server.settings import Served
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from arp.access.principal import User
+    from arp.hub.extension import AppExtension
     from arp.hub.hub import Hub
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import AnswerHandler, Handler
-    from arp.hub.tool import ToolProvider
+    from arp.hub.tool import ModelTools, ToolProvider
     from arp.record.recorder import Recorder
     from arp.runtime.agent import RuntimeAgent, RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
@@ -89,6 +92,12 @@ class App:
         self._hub: Hub | None = None
         """The hub that serves this app now."""
         self._runtimes: list[RuntimeService] = []
+        self._routes: list[BaseRoute] = []
+        self._hub_watchers: list[Callable[[Hub | None], None]] = []
+        self._last_agents: dict[str, tuple[Workflow, Handler]] = {}
+        """Agents that come behind those of the author."""
+        if (attach := getattr(tools, "attach", None)) is not None:
+            attach(self)
 
     @overload
     def agent(self, handler: Handler, /) -> Handler: ...
@@ -203,7 +212,7 @@ class App:
         *,
         base_url: str | None = None,
         instructions: str | Callable[[], str] = "",
-        tools: Sequence[Callable[..., Any]] = (),
+        tools: Sequence[Callable[..., Any]] | ModelTools = (),
         mcp: Sequence[str | McpServer] = (),
         name: str | None = None,
         listed: bool = True,
@@ -223,7 +232,8 @@ class App:
             tools: Functions, `async def` or `def` (which run in threads), with types and a
                 docstring. One that returns a component shows it; a list of objects shows as a
                 table. `@tool(needs_approval=True)` above one: a person allows each call. One that
-                raises `ToolFailed` is shown as failed, and the model reads why.
+                raises `ToolFailed` is shown as failed, and the model reads why. Or a catalog of
+                tools that may change, such as a `ToolAgent`.
             mcp: MCP servers, whose tools the model may call too: addresses, commands, or
                 `McpServer`s.
             name: What `?workflow=` and `hello.workflow` give; `None` = `model`.
@@ -343,6 +353,9 @@ class App:
         debug: bool = False,
     ) -> Served:
         """Return what a server needs to know, with what its command line says instead."""
+        for name, (described, handler) in self._last_agents.items():
+            if name not in self.handlers:
+                self.handlers[name], self._described[name] = handler, described
         if self._runtimes:
             from arp.runtime.named import keep_beside
 
@@ -362,6 +375,7 @@ class App:
             tuple(self._closers),
             tuple(self._openers),
             self._answer_handlers,
+            tuple(self._routes),
         )
 
     def _with_mcp(
@@ -379,6 +393,20 @@ class App:
 
     def _set_hub(self, hub: Hub | None) -> None:
         self._hub = hub
+        for watcher in self._hub_watchers:
+            watcher(hub)
+
+    def extend(self, extension: AppExtension) -> None:
+        """Take what a part brings that is served with it: agents, routes, what starts and ends.
+
+        Args:
+            extension: A `ToolProvider` with `attach(app)` hands it in when the app is made.
+        """
+        self._last_agents |= extension.agents
+        self._routes += extension.routes
+        self._openers.append(extension.open)
+        self._closers.append(extension.aclose)
+        self._hub_watchers.append(extension.hub_changed)
 
     async def push(
         self,

@@ -20,6 +20,7 @@ from arp.commands.output import CONTEXT, fail
 from arp.commands.reader import ReaderError
 from arp.commands.replay import replay
 from arp.commands.sessions import sessions
+from arp.commands.tools import tools
 from arp.protocol.errors import LocalError
 
 if TYPE_CHECKING:
@@ -276,6 +277,7 @@ main.add_command(events)
 main.add_command(evidence)
 main.add_command(replay)
 main.add_command(conformance)
+main.add_command(tools)
 
 
 def _missing_terminal(error: ModuleNotFoundError) -> NoReturn:

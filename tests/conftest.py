@@ -30,7 +30,9 @@ PROGRAMS = {
         "google-chrome",
         "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     ),
+    "docker": ("dockerd", "/usr/sbin/dockerd"),
     "node": ("node",),
+    "podman": ("podman",),
     "tmux": ("tmux",),
 }
 """The names, on PATH or absolute, under which a needed program may lie; the first found wins."""
@@ -49,8 +51,10 @@ WANTED = {
     "browser": "Chromium (apt-get install chromium)",
     "claude": "Claude Code (make install; the wheel claude-agent-sdk has it on some platforms)",
     "codex": "Codex (make install; the wheel openai-codex-cli-bin has it)",
+    "docker": "Docker's engine (apt-get install docker.io busybox-static)",
     "node": "Node.js (apt-get install nodejs)",
     "opencode": "OpenCode (make opencode; needs npm)",
+    "podman": "Podman (apt-get install podman runc conmon netavark aardvark-dns)",
     "root": "the rights of root",
     "tmux": "tmux (apt-get install tmux)",
 }
@@ -83,6 +87,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--trial-seed", type=int, help="the seed that such a test printed, to repeat its trials"
+    )
+
+    parser.addoption(
+        "--container-engine",
+        choices=("docker", "podman"),
+        default="docker",
+        help="which engine the tests of containers start (docker)",
+    )
+    parser.addoption(
+        "--tool-calls", type=int, default=200, help="how often many tools are called (200)"
+    )
+    parser.addoption(
+        "--tool-seed", type=int, help="the seed that such a test printed, to repeat its calls"
     )
 
 
@@ -154,6 +171,20 @@ def cli_trials(pytestconfig: pytest.Config) -> int:
 def trial_seed(pytestconfig: pytest.Config) -> int:
     """What the stories of such trials come from: `--trial-seed`, or a new one."""
     seed: int | None = pytestconfig.getoption("--trial-seed")
+    return randrange(2**32) if seed is None else seed
+
+
+@pytest.fixture(scope="session")
+def tool_calls(pytestconfig: pytest.Config) -> int:
+    """How often many tools are called, over all of them."""
+    number: int = pytestconfig.getoption("--tool-calls")
+    return number
+
+
+@pytest.fixture(scope="session")
+def tool_seed(pytestconfig: pytest.Config) -> int:
+    """What the order of such calls comes from: `--tool-seed`, or a new one."""
+    seed: int | None = pytestconfig.getoption("--tool-seed")
     return randrange(2**32) if seed is None else seed
 
 

@@ -202,9 +202,18 @@ def _configure_logging(verbose: int) -> None:
 def _application(target: str | None, serving: ServeSettings) -> Application:
     if target is None:
         app = _runtime_app(serving) if serving.runtime is not None else _model_app(serving)
-        target = str(serving.runtime or serving.model).partition(":")[0]
-    else:
-        app = _load(target)
+        return application_of(app, str(serving.runtime or serving.model).partition(":")[0], serving)
+    return application_of(_load(target), target, serving)
+
+
+def application_of(app: App, target: str, serving: ServeSettings) -> Application:
+    """Return the application of an app, with what the command line says instead.
+
+    Args:
+        app: What is served.
+        target: What its ledger is named after, if nothing else says where it is.
+        serving: The settings.
+    """
     host = serving.host
     names = [] if host in EVERYWHERE else [f"[{host}]" if ":" in host else host]
     try:
@@ -236,8 +245,8 @@ def _application(target: str | None, serving: ServeSettings) -> Application:
             "--debug shows tracebacks to whoever is connected, so it does not go with "
             "App(access=Access(hosts=…)). Leave one of the two out."
         )
-    served = app.served(ledger=ledger, access=access, settings=settings, debug=serving.debug)
     try:
+        served = app.served(ledger=ledger, access=access, settings=settings, debug=serving.debug)
         application = Application(served)
     except ValueError as error:
         fail(str(error))
@@ -342,20 +351,31 @@ def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool
 
 
 def _serve_http(target: str | None, serving: ServeSettings) -> None:
-    # Here, so that --stdio starts without an HTTP server.
-    from arp.server.serve import is_private
-    from arp.server.serve import serve as run
-
     application = _application(target, serving)
-    place = application.state.served.ledger if serving.ledger is None else ""
-    host = serving.host
-    access = application.state.served.access
-    if not is_private(host) and access.is_open:
+    serve_application(application, target or str(serving.runtime), serving)
+
+
+def check_reachable(application: Application, host: str) -> None:
+    """End with an error where others can reach an address, and nothing keeps them out."""
+    from arp.server.serve import is_private
+
+    if not is_private(host) and application.state.served.access.is_open:
         fail(
             f"{host} can be reached by others: set --token (or ARP_TOKEN), or give App an Access "
             "with an authenticate hook, or stay on 127.0.0.1"
         )
-    listener = _bind(host, serving.port)
+
+
+def serve_application(application: Application, target: str, serving: ServeSettings) -> None:
+    """Serve an application over HTTP until a signal comes, and end the process."""
+    # Here, so that --stdio starts without an HTTP server.
+    from arp.server.serve import serve as run
+
+    place = application.state.served.ledger if serving.ledger is None else ""
+    host = serving.host
+    access = application.state.served.access
+    check_reachable(application, host)
+    listener = bind_to(host, serving.port)
     port = listener.getsockname()[1]
 
     def ready() -> None:
@@ -374,7 +394,7 @@ def _serve_http(target: str | None, serving: ServeSettings) -> None:
     except StoreLocked as error:
         if place != f"sqlite:{SHARED}":
             fail(str(error))
-        own = ledger_of(target or str(serving.runtime))
+        own = ledger_of(target)
         fail(  # once that file exists, it is the default of this target
             f"another server uses {SHARED}, where this app has sessions too; stop that one, or "
             f"give this one a ledger of its own, now and later: --ledger sqlite:{own}"
@@ -398,7 +418,8 @@ def _hints(host: str, port: int, access: Access) -> Iterator[str]:
         yield f"It wants the token: open {page} with the token in place of the dots."
 
 
-def _bind(host: str, port: int | None) -> socket.socket:
+def bind_to(host: str, port: int | None) -> socket.socket:
+    """Return a listening socket; `None`: on the default port, or the next one that is free."""
     from arp.server.serve import bind
 
     ports = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)

@@ -13,6 +13,7 @@ from typing import (
     Any,
     Final,
     Literal,
+    NamedTuple,
     NoReturn,
     Protocol,
     TypedDict,
@@ -26,7 +27,7 @@ from msgspec import Struct
 from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
 from arp.hub.question_outcome import expiry, rfc3339
-from arp.hub.turn_host import Asking, TurnHost
+from arp.hub.turn_host import Asking, TurnHost, plain_object
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
@@ -206,6 +207,48 @@ class ToolProvider(Protocol):
         """
 
 
+class ToolCaller(Protocol):
+    """Where a call that belongs to no `ToolCall` shows how far it is, and asks: one by a model."""
+
+    def progress(self, text: str, done: float, total: float | None) -> None:
+        """Show how far the tool is."""
+
+    async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
+        """Ask for what a form of the schema has; `None`: the user declines."""
+
+
+class ToolOutput(NamedTuple):
+    """What such a call returned."""
+
+    text: str
+    """As a model is told it."""
+    value: Json
+    """As JSON; else the text."""
+    images: Sequence[tuple[bytes, str]] = ()
+    """Bytes and MIME types."""
+    failed: bool = False
+
+
+class ModelTools(Protocol):
+    """Tools that models may call: `app.model_agent(…, tools=…)`."""
+
+    async def open(self) -> None:
+        """Begin; called before each turn, and may be repeated."""
+
+    async def aclose(self) -> None:
+        """End; called with the runtime that has them."""
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Return the tools that can be called now."""
+
+    async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
+        """Call a tool.
+
+        Raises:
+            ToolFailed: There is no such tool, or it could not do what it was asked.
+        """
+
+
 class ToolProviders:
     """Several providers as one; of two tools with one name the first provider's is called."""
 
@@ -322,7 +365,12 @@ class ToolCall:
             ResourceLimit: It is larger than an upload may be; nothing is shown.
         """
         self._check_open()
-        ref = await self._host.files.save("image", content, mime)
+        name = f"image.{mime.rpartition('/')[2]}"
+        ref = await self._host.files.save(name, content, mime)
+        self._check_open()
+        told = {"bytes": ref.size, "sha256": ref.sha256, "mime": mime, "file": plain_object(ref)}
+        self._record("output.spilled", told, output_ref=ref.sha256)
+        self._session.input_log.remember_files([ref.sha256])  # else nobody could load it
         src = blob_path(self._session.head.session_id, ref.sha256, ref.name)
         self.show(Component("", "image", {"src": src, "alt": alt}))
 

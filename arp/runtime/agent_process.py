@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from arp.runtime.supervise import GRACE_S, LEFTOVERS_S, supervised
+from arp.process.supervise import GRACE_S, LEFTOVERS_S, supervised
 
 logger = logging.getLogger(__name__)
 

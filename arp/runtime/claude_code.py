@@ -70,6 +70,9 @@ IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 FILE_TYPES = frozenset({"application/pdf"})
 """The same; and any text."""
 
+IN_PROCESS = "in-process:"
+"""Begins the address of a server of tools that is in this process; see `offer_server`."""
+
 _INHERITED = (
     "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
     "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
@@ -108,6 +111,9 @@ class ClaudeCodeOptions(msgspec.Struct, frozen=True):
     """The models that sessions may take; empty: every one."""
     providers: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """For each name what is added to the environment, such as `ANTHROPIC_BASE_URL`."""
+    own_tools: bool = True
+    """Whether it has its own tools, such as its shell: some commands run without asking in every
+    mode. `False`: it has those of `mcp_servers` alone."""
     max_turns: int = 0
     """After how many answers of the model a message ends with an error; 0: any number."""
     max_budget_usd: float = 0.0
@@ -153,6 +159,37 @@ class ClaudeCodeRuntime(DrivenRuntime):
         self.options = options or ClaudeCodeOptions()
         self._transcripts = Transcripts(self.environment)
         self._version = ""
+        self._offered: dict[str, Any] = {}
+        """MCP servers of this process, by the address that sessions know."""
+
+    def offer_server(self, name: str, server: Any) -> ari.McpServer:
+        """Return an MCP server of this process as one that sessions take as `mcp_servers`.
+
+        Claude Code talks to it over its own pipes, so nothing listens on a port.
+
+        Args:
+            name: As the agent calls it.
+            server: A `mcp.server.Server`; sessions have it until `withdraw_server`.
+        """
+        address = f"{IN_PROCESS}{uuid.uuid4()}"
+        self._offered[address] = server
+        return ari.McpServer(name, url=address)
+
+    def withdraw_server(self, offered: ari.McpServer) -> None:
+        """Forget a server of this process: no new session takes it. May be repeated."""
+        self._offered.pop(offered.url, None)
+
+    def _own_servers(self, servers: Sequence[ari.McpServer]) -> dict[str, Any]:
+        """Return those servers of a request that are in this process.
+
+        Raises:
+            InvalidArgument: One was withdrawn, or never offered.
+        """
+        own = [one for one in servers if one.url.startswith(IN_PROCESS)]
+        for one in own:
+            if one.url not in self._offered:
+                raise InvalidArgument(f"mcp_servers: {one.name:.80} is not offered in this process")
+        return {one.name: self._offered[one.url] for one in own}
 
     # -- the program -----------------------------------------------------------------------------
 
@@ -258,6 +295,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
             modes=self.options.modes,
             keeps_rules="local" in self.options.setting_sources,
         )
+        own = self._own_servers(request.mcp_servers)
         servers = _mcp_file(request.mcp_servers)
         command = [self.program(), *self._arguments(request), which]
         if servers:
@@ -265,7 +303,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         environment = {**self.environment, **self.options.providers.get(request.provider, {})}
         start = ProcessStart(command, environment, request.cwd or str(self.cwd), "Claude Code")
         try:
-            await session.start(start, request.model)
+            await session.start(start, request.model, own)
         except Unavailable as failed:
             raise _why_it_does_not_start(failed, session_id) from failed
         finally:
@@ -289,6 +327,8 @@ class ClaudeCodeRuntime(DrivenRuntime):
             arguments.append(f"--model={request.model}")
         if request.instructions:
             arguments.append(f"--append-system-prompt={request.instructions}")
+        if not self.options.own_tools:
+            arguments.append("--tools=")
         if self.options.max_turns:
             arguments.append(f"--max-turns={self.options.max_turns}")
         if self.options.max_budget_usd:
@@ -499,6 +539,8 @@ def _mcp_file(servers: Sequence[ari.McpServer]) -> str:
 
 
 def _mcp_server(server: ari.McpServer) -> dict[str, Any]:
+    if server.url.startswith(IN_PROCESS):
+        return {"type": "sdk", "name": server.name}
     if server.url:
         return {"type": "http", "url": server.url, "headers": server.headers}
     return {

@@ -92,13 +92,22 @@ class ClaudeSession:
         self._closed = asyncio.Event()
         self._tasks: set[asyncio.Task[object]] = set()
 
-    async def start(self, start: ProcessStart, model: str) -> None:
+    async def start(self, start: ProcessStart, model: str, servers: Mapping[str, Any]) -> None:
         """Start the process and wait until it is ready.
+
+        Args:
+            start: How it is started.
+            model: That was asked for.
+            servers: MCP servers of this process, by name.
 
         Raises:
             Unavailable: It cannot be started.
         """
-        options = sdk.ClaudeAgentOptions(can_use_tool=self._can_use_tool)
+        own: dict[str, Any] = {
+            name: {"type": "sdk", "name": name, "instance": server}
+            for name, server in servers.items()
+        }
+        options = sdk.ClaudeAgentOptions(can_use_tool=self._can_use_tool, mcp_servers=own)
         process = ClaudeProcess(start, self._on_line, self._on_error_line)
         self.process = process
         self._client = sdk.ClaudeSDKClient(options, process)

@@ -2,7 +2,7 @@
 
 Theory of operation. Each server has a connection that is opened with the app and held by a task of
 its own: the client of MCP has to be left by the task that entered it. A call says where its
-progress and its questions go (`McpCaller`). Connections begin with the handshake of the versions
+progress and its questions go (`ToolCaller`). Connections begin with the handshake of the versions
 before 2026: in the newer ones a server cannot ask by itself in the middle of a call, and most do.
 There a question (elicitation) does not name its call; it is taken for the newest that runs.
 """
@@ -15,13 +15,13 @@ import shlex
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import mcp_types as mcp
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from arp.hub.tool import ToolCall, ToolFailed, ToolSpec
+from arp.hub.tool import ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.structured import shown
@@ -37,27 +37,6 @@ MAX_RETRY_S = 30.0
 """Between two attempts to connect; each waits twice as long as the one before."""
 
 
-class McpCaller(Protocol):
-    """Where a call of a tool shows how far it is, and asks."""
-
-    def progress(self, text: str, done: float, total: float | None) -> None:
-        """Show how far the tool is."""
-
-    async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
-        """Ask for what a form of the schema has; `None`: the user declines."""
-
-
-class McpResult(NamedTuple):
-    """What a tool returned."""
-
-    text: str
-    value: Json
-    """As JSON, if the server gives it; else the text."""
-    images: Sequence[tuple[bytes, str]]
-    """Bytes and MIME types."""
-    failed: bool
-
-
 class ServerLink:
     """The connection to one server."""
 
@@ -66,7 +45,7 @@ class ServerLink:
         self.client: Client | None = None
         """While it is connected."""
         self.tools: Sequence[mcp.Tool] = ()
-        self.callers: list[McpCaller] = []
+        self.callers: list[ToolCaller] = []
         """Of the calls that run, oldest first."""
         self.problem = ""
         """Why it is not connected."""
@@ -140,7 +119,7 @@ class ServerLink:
             for one in waiting:
                 one.cancel()
 
-    async def call(self, name: str, args: JsonObject, caller: McpCaller) -> McpResult:
+    async def call(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
         """Call a tool.
 
         Raises:
@@ -205,7 +184,7 @@ class McpTools:
 
     async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
         """Carry out a call: its progress shows, its questions are forms, its result is shown."""
-        result = await self.run(tool.name, args, _ToolCaller(tool))
+        result = await self.run(tool.name, args, _ShownCaller(tool))
         if result.failed:
             raise ToolFailed(result.text or f"{tool.name} failed")
         for content, mime in result.images:
@@ -215,7 +194,7 @@ class McpTools:
             tool.show(Component("", made["type"], made["props"]))
         return result.value
 
-    async def run(self, name: str, args: JsonObject, caller: McpCaller) -> McpResult:
+    async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
         """Call a tool by its name.
 
         Raises:
@@ -241,7 +220,7 @@ class McpTools:
         }
 
 
-class _ToolCaller:
+class _ShownCaller:
     """A call by an agent of ARP: progress and questions are those of its tool."""
 
     def __init__(self, tool: ToolCall) -> None:
@@ -287,7 +266,7 @@ async def _place(server: McpServer, stack: AsyncExitStack) -> Any:
     return server.url
 
 
-def _result_of(got: mcp.CallToolResult) -> McpResult:
+def _result_of(got: mcp.CallToolResult) -> ToolOutput:
     texts = [part.text for part in got.content if isinstance(part, mcp.TextContent)]
     images = [
         (b64decode(part.data), part.mime_type)
@@ -298,7 +277,7 @@ def _result_of(got: mcp.CallToolResult) -> McpResult:
     value = got.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:  # how servers wrap what is no object
         value = value["result"]
-    return McpResult(text, text if value is None else value, images, got.is_error)
+    return ToolOutput(text, text if value is None else value, images, got.is_error)
 
 
 def _first_reason(failed: BaseException) -> str:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from pydantic_ai import Agent, BinaryContent, RunContext, ToolReturn
@@ -21,7 +21,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from arp.hub.tool import ToolFailed, ToolSpec, asks_first
+from arp.hub.tool import ModelTools, ToolFailed, ToolSpec, asks_first
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.runtime.errors import InvalidArgument
@@ -31,9 +31,6 @@ from arp.runtime.structured import as_json, component_of, shown, text_of
 from arp.runtime.task_runtime import TaskTurn
 from arp.runtime.types import McpServer
 from arp.surface.degrade import as_one_text
-
-if TYPE_CHECKING:
-    from arp.runtime.mcp_tools import McpTools
 
 NO_KEY = "none"
 """What a server at an address of one's own gets as key, if there is no other."""
@@ -49,7 +46,7 @@ def model_runtime(
     *,
     base_url: str | None = None,
     instructions: str | Callable[[], str] = "",
-    tools: Sequence[PythonTool] = (),
+    tools: Sequence[PythonTool] | ModelTools = (),
     mcp: Sequence[str | McpServer] = (),
     directory: str | Path | None = None,
 ) -> PydanticAIRuntime:
@@ -63,43 +60,48 @@ def model_runtime(
         tools: Functions, `async def` or `def` (which runs in a thread). One that returns a
             component shows it, and a list of objects shows as a table. One with
             `@tool(needs_approval=True)` runs only after a person has allowed it. One that raises
-            `ToolFailed` is shown as failed, and the model reads why.
+            `ToolFailed` is shown as failed, and the model reads why. Or a catalog of tools that
+            may change from turn to turn.
         mcp: MCP servers, whose tools the model may call too.
         directory: Where sessions are kept; `None`: in memory.
 
     Raises:
         InvalidArgument: There is no such model, or its key is missing; the message says what to do.
     """
+    functions, catalogs = (tools, []) if isinstance(tools, Sequence) else ((), [tools])
     agent = Agent(
         _model(model, base_url),
         instructions=instructions or None,
-        tools=[_tool(function) for function in tools],
+        tools=[_tool(function) for function in functions],
     )
-    return ModelRuntime(agent, mcp, directory)
+    sources: list[ModelTools] = [*([mcp_tools(mcp)] if mcp else []), *catalogs]
+    return ModelRuntime(agent, sources, directory)
 
 
 class ModelRuntime(PydanticAIRuntime):
-    """A runtime whose agent is a model, with the tools of MCP servers."""
+    """A runtime whose agent is a model, with the tools of MCP servers and of a catalog."""
 
     def __init__(
         self,
         agent: Agent[Any, Any],
-        mcp: Sequence[str | McpServer],
+        sources: Sequence[ModelTools],
         directory: str | Path | None,
     ) -> None:
         super().__init__(agent, directory=directory)
-        self._mcp: McpTools | None = mcp_tools(mcp) if mcp else None
+        self._sources = sources
 
     async def toolsets(self, turn: TaskTurn) -> Sequence[AbstractToolset[Any]]:
-        """Return the tools of the MCP servers, which are connected with the first turn."""
-        if self._mcp is None:
-            return ()
-        await self._mcp.open()
-        return [FunctionToolset([_mcp_tool(self._mcp, one, turn) for one in self._mcp.tools()])]
+        """Return the tools as they are now; MCP servers are connected with the first turn."""
+        offered: dict[str, AgentTool[Any]] = {}
+        for source in self._sources:
+            await source.open()
+            for one in source.tools():
+                offered.setdefault(one.name, _model_tool(source, one, turn))
+        return [FunctionToolset(list(offered.values()))] if offered else ()
 
     async def _end(self) -> None:
-        if self._mcp is not None:
-            await self._mcp.aclose()
+        for source in self._sources:
+            await source.aclose()
 
 
 class _TurnCaller:
@@ -121,11 +123,11 @@ class _TurnCaller:
         return answer
 
 
-def _mcp_tool(servers: McpTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool[Any]:
+def _model_tool(source: ModelTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool[Any]:
     async def call(context: RunContext[Any], **args: Any) -> Any:
         caller = _TurnCaller(turn, context.tool_call_id or "")
         try:
-            result = await servers.run(spec.name, args, caller)
+            result = await source.run(spec.name, args, caller)
         except ToolFailed as failed:
             raise FailedCall(failed.message) from failed
         if result.failed:

@@ -16,6 +16,7 @@ from arp.runtime.services import RuntimeService
 from arp.store.location import path_of
 
 if TYPE_CHECKING:
+    from arp.hub.tool import ModelTools
     from arp.runtime.mcp_tools import McpTools
     from arp.runtime.types import McpServer
 
@@ -162,7 +163,7 @@ def model_named(
     *,
     base_url: str | None = None,
     instructions: str | Callable[[], str] = "",
-    tools: Sequence[Callable[..., Any]] = (),
+    tools: Sequence[Callable[..., Any]] | ModelTools = (),
     mcp: Sequence[str | McpServer] = (),
 ) -> RuntimeService:
     """Return the runtime of a model with tools; see `arp.runtime.model_agent.model_runtime`.

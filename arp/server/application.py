@@ -53,20 +53,22 @@ ROUTES = [
     *page_routes(),
     *schema_routes(),
     *MONITORING_ROUTES,
-    *WORKFLOW_ROUTES,
 ]
+"""All but those of the agents, which take what no other route has."""
 
 
 class Application:
     """Serves an app: WebSocket, server-sent events, lists, the page, metrics.
 
     Raises:
-        ValueError: Others can reach it by a name, and nothing keeps them out.
+        ValueError: Others can reach it by a name, and nothing keeps them out; or an agent has the
+            name that a route of the app begins with.
     """
 
     def __init__(self, served: Served) -> None:
         self.state = ServerState(served)
-        self._router = Router(ROUTES)
+        _check_agents(served)
+        self._router = Router([*ROUTES, *served.routes, *WORKFLOW_ROUTES])
         # The guard has let in the origins that are listed, and it alone knows how they are
         # written. No cookie counts for such a page: it shows a token, or needs none.
         self._for_listed_origins = CORSMiddleware(
@@ -179,6 +181,22 @@ class Application:
         await receive()
         await self.aclose()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _check_agents(served: Served) -> None:
+    """Refuse agents that nobody could post to.
+
+    Raises:
+        ValueError: An agent has the name that a route of the app begins with.
+    """
+    paths = [str(getattr(route, "path", "")) for route in served.routes]
+    taken = {path.strip("/").partition("/")[0]: path for path in paths}
+    for name in served.handlers:
+        if name in taken:
+            raise ValueError(
+                f"an agent cannot be called {name!r}: {taken[name]} is a route of this app; "
+                "give it another name"
+            )
 
 
 def _is_open(scope: Scope) -> bool:

@@ -14,6 +14,8 @@ from arp.protocol.capabilities import AppInfo
 from arp.protocol.messages import Command, Workflow
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from arp.hub.hub import Hub
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
@@ -44,6 +46,8 @@ class Served(Struct, frozen=True):
     """Called when no turn runs any more: they end what the app's agents have started."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
     """What takes the answers to questions of turns that are gone, by name of the question."""
+    routes: Sequence[BaseRoute] = ()
+    """Further routes; no agent may have the name that one of them begins with."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

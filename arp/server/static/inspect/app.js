@@ -1,5 +1,6 @@
 /** The page: what is chosen, what is drawn when, and the page's address. */
 
+import { asker, Catalog } from "./catalog.js";
 import { at, el, setText } from "./dom.js";
 import { detail } from "./detail.js";
 import { rowsOf, rowWith } from "./fact_window.js";
@@ -30,6 +31,8 @@ class Page {
   #panel = "";
   /** The fact that the address names. */
   #seq = null;
+  /** Whether the catalog is shown, in the place of a session. */
+  #inCatalog = false;
 
   constructor() {
     this.rpc = new Rpc({
@@ -46,6 +49,10 @@ class Page {
     this.filters = new Filters(
       (filter) => this.#search(filter),
       () => this.draw(),
+    );
+    this.catalog = new Catalog(
+      asker(document.baseURI, () => this.token.value),
+      at("catalog"),
     );
     this.tabs = new Tabs(() => this.#tabChanged());
     this.timeline = new Timeline(at("facts"), {
@@ -65,6 +72,7 @@ class Page {
   #tick() {
     if (document.hidden) return;
     this.sessions.draw();
+    if (this.#inCatalog) this.catalog.refresh(Date.now());
     this.draw();
   }
 
@@ -107,6 +115,12 @@ class Page {
   }
 
   #show({ session, seq, view = null }) {
+    this.#inCatalog = session === null && view === "catalog";
+    if (this.#inCatalog) {
+      this.catalog.due();
+      this.catalog.refresh(Date.now());
+      view = null;
+    }
     if (view !== null || seq !== null) this.tabs.choose(view ?? "timeline");
     at("page").classList.remove("choosing");
     if (session !== this.watch.sessionId) this.#open(session, seq);
@@ -253,7 +267,8 @@ class Page {
     at("retry").hidden = rpc.phase !== "waiting";
     at("sign-in").hidden = rpc.phase !== "refused";
     const isOpen = watch.sessionId !== null;
-    at("welcome").hidden = isOpen || rpc.phase === "refused";
+    at("catalog").hidden = !this.#inCatalog || rpc.phase === "refused";
+    at("welcome").hidden = isOpen || this.#inCatalog || rpc.phase === "refused";
     at("session").hidden = !isOpen || rpc.phase === "refused";
     if (!isOpen) return;
     setText(at("session-id"), watch.sessionId);

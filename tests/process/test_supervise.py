@@ -11,7 +11,7 @@ from asyncio.subprocess import PIPE, Process
 import psutil
 import pytest
 
-from arp.runtime.supervise import supervised
+from arp.process.supervise import supervised
 from tests.waiting import becomes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")

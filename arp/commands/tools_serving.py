@@ -1,0 +1,176 @@
+"""`arp tools serve` and `arp tools import`: what needs the Tool Agent itself."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from arp.app import App
+from arp.commands.output import fail, printable
+from arp.commands.serving import (
+    application_of,
+    bind_to,
+    check_reachable,
+    read_settings,
+    serve_application,
+)
+from arp.hub.extension import AppExtension
+from arp.runtime.errors import AriError
+from arp.runtime.named import not_installed
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from arp.tools.inner_server import InnerServer
+    from arp.tools.registry import ToolRegistry
+    from arp.tools.service import ToolService
+
+T = TypeVar("T")
+
+LEDGER = "tools"
+"""What the ledger of `arp tools serve` is named after."""
+
+
+def _service() -> ToolService:
+    """Return the service of the data directory; end with an error if it cannot be had."""
+    try:
+        from arp.tools.errors import ToolAgentError
+        from arp.tools.service import ToolService
+    except ModuleNotFoundError as missing:
+        fail(not_installed(missing, "tools").message)
+    except Exception as error:  # noqa: BLE001 - settings say by their own errors what is missing
+        fail(str(error))
+    try:
+        return ToolService()
+    except ToolAgentError as error:
+        fail(error.message)
+
+
+def read_registry(read: Callable[[ToolRegistry], T]) -> T:
+    """Read the registry of the data directory; end with an error if that fails."""
+    from arp.tools.errors import ToolAgentError
+
+    try:
+        return read(_service().registry)
+    except ToolAgentError as error:
+        fail(error.message)
+
+
+def own_address() -> str:
+    """Return where `arp tools serve` of this machine is."""
+    return f"http://127.0.0.1:{_service().settings.current.fastapi_port}"
+
+
+def import_server(
+    name: str, place: Sequence[str], env: Sequence[str], headers: Sequence[str]
+) -> None:
+    """Register the tools of an MCP server, and print them."""
+    from arp.runtime.types import McpServer
+    from arp.tool_agent.imported import McpImports
+    from arp.tools.errors import ToolAgentError
+
+    words = shlex.split(place[0]) if len(place) == 1 else list(place)
+    if words[0].startswith(("http://", "https://")):
+        server = McpServer(name, url=words[0], headers=dict(_pair(one, ":") for one in headers))
+    else:
+        variables = dict(_pair(one, "=") for one in env)
+        server = McpServer(name, words[0], tuple(words[1:]), variables)
+
+    async def work() -> None:
+        imports = McpImports(_service())
+        try:
+            for tool in await imports.add(server):
+                click.echo(printable(f"{tool.tool_id}  {tool.description}"))
+        finally:
+            await imports.aclose()
+
+    try:
+        asyncio.run(work())
+    except ToolAgentError as error:
+        fail(error.message)
+
+
+def serve_tools_stdio() -> None:
+    """Serve the tools by MCP over standard input and output."""
+    from arp.tools.mcp_face import serve_stdio
+
+    async def work() -> None:
+        async with _service() as service:
+            await serve_stdio(service)
+
+    asyncio.run(work())
+
+
+def serve_tools(coder: str | None, flags: dict[str, Any]) -> None:
+    """Serve the Tool Agent until a signal comes, and end the process."""
+    service = _service()
+    from arp.tool_agent.agent import ToolAgent
+    from arp.tools.coding_log import log_to
+
+    now = service.settings.current
+    mcp_port = None if now.mcp_port == now.fastapi_port else now.mcp_port
+    flags["port"] = now.fastapi_port if flags["port"] is None else flags["port"]
+    serving = read_settings(None, flags)
+    try:
+        agent = ToolAgent(coder, service=service, mcp_port=mcp_port)
+    except AriError as error:
+        fail(f"--coder: {error.message}")
+    app = App(title="Tool Agent", description="Builds, repairs and runs tools.", tools=agent)
+    if mcp_port is not None:
+        second = McpListener(serving.host, mcp_port)
+        app.extend(AppExtension(second.open, second.aclose, lambda hub: None))
+    log_to(lambda line: click.echo(printable(line)))
+    application = application_of(app, LEDGER, serving)
+    check_reachable(application, serving.host)
+    if mcp_port is not None:
+        second.listen(application)
+    serve_application(application, LEDGER, serving)
+
+
+class McpListener:
+    """A second port, on which the application answers at `/mcp` alone."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self._application: ASGIApp | None = None
+        self._server: InnerServer | None = None
+
+    def listen(self, application: ASGIApp) -> None:
+        """Say which application answers."""
+        self._application = application
+
+    async def open(self) -> None:
+        """Begin to serve; end with an error if the port cannot be had."""
+        from starlette.responses import JSONResponse
+
+        from arp.tools.inner_server import InnerServer
+        from arp.tools.mcp_face import MCP_PATH
+
+        application = self._application
+
+        class Listener(InnerServer):
+            async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+                if application is not None and scope["path"] == MCP_PATH:
+                    await application(scope, receive, send)
+                else:
+                    answer = JSONResponse({"error": f"only {MCP_PATH} is here"}, 404)
+                    await answer(scope, receive, send)
+
+        self._server = Listener(bind_to(self._host, self._port))
+        await self._server.open()
+
+    async def aclose(self) -> None:
+        """Stop to serve."""
+        if self._server is not None:
+            await self._server.aclose()
+
+
+def _pair(text: str, between: str) -> tuple[str, str]:
+    name, found, value = text.partition(between)
+    if not found or not name.strip():
+        fail(f"{text!r}: write NAME{between}VALUE")
+    return name.strip(), value.strip()

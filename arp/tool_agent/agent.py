@@ -1,0 +1,272 @@
+"""`ToolAgent`: tools that are found, built, run and watched, in an app: `App(tools=ToolAgent(…))`.
+
+Theory of operation. `attach` gives an app the agent `tool-agent`, the routes of the HTTP and MCP
+interfaces, and what starts and ends with the server. A task that somebody asked for over HTTP, or
+that an alert has caused, gets a session of that agent, of who asked, with one turn in which it is
+carried out. Who types to the agent asks for a tool; it is built in that turn. An agent of the
+author may do the same: `await tool_agent.build(turn, "a tool that …")`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from arp.access.principal import Principal
+from arp.hub.extension import AppExtension
+from arp.hub.pushed import PushRequest, push_turn
+from arp.hub.tool import ToolFailed
+from arp.protocol.components import Component
+from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import Workflow
+from arp.runtime.named import environment_of, named_runtime
+from arp.tool_agent.ari_coder import AriCoder
+from arp.tool_agent.imported import SCHEME, McpImports
+from arp.tools.backend import ToolBackend
+from arp.tools.budget import Purchase
+from arp.tools.catalog import ToolCatalog
+from arp.tools.errors import ToolAgentError
+from arp.tools.mcp_face import MCP_PATH, McpFace
+from arp.tools.router import TaskRequest
+from arp.tools.routes import ToolRoutes
+from arp.tools.service import ToolService
+from arp.tools.task_book import TaskRecord, TaskStatus
+from arp.tools.turn_place import TurnPlace
+from arp.tools.workplace import ApprovalRequest
+
+if TYPE_CHECKING:
+    from arp.hub.extension import ExtensibleApp
+    from arp.hub.hub import Hub
+    from arp.hub.turn import Turn
+    from arp.runtime.services import RuntimeService
+    from arp.runtime.types import CreateSessionRequest
+    from arp.tools.coding_agent import Coder
+    from arp.tools.task_specs import TaskSpec
+
+logger = logging.getLogger(__name__)
+
+AGENT: Final = "tool-agent"
+"""The agent in whose sessions tasks are carried out, and who begins their turns."""
+MAX_TITLE: Final = 200
+"""Characters of a task that its session shows as what was asked."""
+
+
+class ToolAgent(ToolCatalog):
+    """A Tool Agent.
+
+    Args:
+        coder: Who builds tools: a runtime of `arp.runtime`, its name (`claude-code`), or a `Coder`;
+            `None`: nobody, so tools are only called.
+        service: With the tools; `None`: as `TOOL_AGENT_…` and `data/config.json` say.
+        session: How sessions of the runtime are created.
+        asks: Whether a person allows each use of a tool in a chat.
+        mcp_port: The one port on which `/mcp` is served; `None`: every port of the server.
+
+    Raises:
+        AriError: There is no runtime of that name, or what it needs is not installed.
+        ToolAgentError: The settings or a file of the data directory cannot be read.
+    """
+
+    def __init__(
+        self,
+        coder: RuntimeService | Coder | str | None = None,
+        *,
+        service: ToolService | None = None,
+        session: CreateSessionRequest | None = None,
+        asks: bool = False,
+        mcp_port: int | None = None,
+    ) -> None:
+        self.mcp_port = mcp_port
+        self.service = service or ToolService()
+        super().__init__(self.service, asks=asks)
+        self._coder = _coder(coder, session)
+        self.backend = ToolBackend(self.service, self._coder, self._open_place)
+        self.imports = McpImports(self.service)
+        self.service.runtimes.add_scheme(SCHEME, self.imports)
+        self.mcp = McpFace(self.service)
+        self._hub: asyncio.Future[Hub] | None = None
+
+    # -- the app ---------------------------------------------------------------------------------
+
+    def attach(self, app: ExtensibleApp) -> None:
+        """Give an app the agent, the routes, and what starts and ends with its server."""
+        described = Workflow(
+            AGENT,
+            "Tool Agent",
+            "Builds, repairs and runs tools.",
+            ("I need a tool that compresses images",),
+        )
+        app.extend(
+            AppExtension(
+                self.open, self.aclose, self._set_hub, {AGENT: (described, self)}, self.routes()
+            )
+        )
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes of the HTTP interface, and of MCP at `/mcp`."""
+        return [
+            *ToolRoutes(self.backend).routes(),
+            Route(MCP_PATH, McpEndpoint(self.mcp, self.mcp_port)),
+        ]
+
+    async def open(self) -> None:
+        """Start; may be repeated.
+
+        Raises:
+            ToolAgentError: A file of the data directory cannot be read.
+        """
+        await self.backend.start()
+        await self.mcp.open()
+
+    async def aclose(self) -> None:
+        """Stop: tasks are cancelled, and tools end that would not outlive us."""
+        await self.mcp.aclose()
+        await self.backend.aclose()
+        if isinstance(self._coder, AriCoder):
+            await self._coder.aclose()
+
+    def _set_hub(self, hub: Hub | None) -> None:
+        if hub is None:
+            self._hub = None
+            return
+        waiting = self._ready()
+        if not waiting.done():
+            waiting.set_result(hub)
+
+    def _ready(self) -> asyncio.Future[Hub]:
+        """Return what has the hub once it has started."""
+        if self._hub is None:
+            self._hub = asyncio.get_running_loop().create_future()
+        return self._hub
+
+    # -- tasks -----------------------------------------------------------------------------------
+
+    async def _open_place(self, task: TaskRecord) -> None:
+        """Begin a turn for a task in a session of its own; return when the turn is over."""
+        hub = await self._ready()
+        live = await hub.open(None, Principal(task.owner), AGENT)
+        data: JsonObject = {"task_id": task.task_id}
+        title = task.description[:MAX_TITLE]
+        request = PushRequest(title, data, AGENT, task.owner or None, task.task_id)
+        pushed = await push_turn(hub, live.id, request)
+        await pushed.over()
+
+    async def __call__(self, turn: Turn) -> None:
+        """Carry out the task of a turn, or what somebody has typed."""
+        task_id = turn.input.data.get("task_id")
+        if turn.origin == AGENT and isinstance(task_id, str):
+            task = await self.backend.coding.work(task_id, TurnPlace(turn))
+            self._show(turn, task)
+        elif turn.text.strip():
+            await self.build(turn, turn.text)
+        else:
+            await turn.say("Say in words which tool you need, or which one to repair.")
+
+    async def build(self, turn: Turn, description: str, spec: TaskSpec | None = None) -> TaskRecord:
+        """Have a tool built in a turn: its steps show there, and people are asked there.
+
+        If there is such a tool already, nothing is built.
+
+        Args:
+            turn: In which it is built.
+            description: What the tool is to do, in words.
+            spec: What exactly is to be done; `None`: it is made of the words.
+
+        Returns:
+            The task, completed; `tool_id` is the tool.
+
+        Raises:
+            ToolFailed: It could not be built; the message is for people.
+        """
+        request = TaskRequest(description, owner=turn.user.name, spec=spec)
+        try:
+            task = await self.backend.build(request, TurnPlace(turn))
+        except ToolAgentError as refused:
+            raise ToolFailed(refused.message) from refused
+        self._show(turn, task)
+        return task
+
+    def _show(self, turn: Turn, task: TaskRecord) -> None:
+        """Show what came of a task.
+
+        Raises:
+            ToolFailed: Nothing did.
+        """
+        if task.status is not TaskStatus.COMPLETED:
+            raise ToolFailed(task.error or str(task.status))
+        message = f"{task.result[:1].upper()}{task.result[1:]}. {task.url}".strip()
+        props = {"status": "success", "title": f"{task.tool_id} is ready", "message": message}
+        turn.show(Component("", "status-card", props))
+
+    # -- money -----------------------------------------------------------------------------------
+
+    async def spend(self, turn: Turn, provider: str, amount_usd: float, description: str) -> None:
+        """Spend money as the budget allows; above the threshold a person is asked in the turn.
+
+        Args:
+            turn: In which the question is asked.
+            provider: Who gets it.
+            amount_usd: How much.
+            description: What for.
+
+        Raises:
+            ToolFailed: It is above a limit, or a person did not allow it; nothing is spent.
+        """
+        purchase = Purchase(provider, amount_usd, description)
+        given: JsonObject = msgspec.to_builtins(purchase)
+        place = TurnPlace(turn)
+        try:
+            async with place.call("budget", given) as shown:
+
+                async def approve(title: str, message: str) -> bool:
+                    rule = "require_approval_above_usd"
+                    return (await shown.ask(ApprovalRequest(title, given, rule, message))).allowed
+
+                await self.service.budget.spend(purchase, approve)
+        except ToolAgentError as refused:
+            raise ToolFailed(refused.message) from refused
+
+
+class McpEndpoint:
+    """`/mcp`, on one port of the server alone if there are several."""
+
+    def __init__(self, face: McpFace, port: int | None) -> None:
+        self._face, self._port = face, port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._port is not None and (scope.get("server") or ("", 0))[1] != self._port:
+            text = f"MCP is served on port {self._port}"
+            await JSONResponse({"error": text}, 404)(scope, receive, send)
+            return
+        await self._face(scope, receive, send)
+
+
+def _coder(
+    given: RuntimeService | Coder | str | None, session: CreateSessionRequest | None
+) -> Coder | None:
+    """Return who builds tools."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        environment = environment_of(given, os.environ)
+        if given == "claude-code":
+            return AriCoder(_claude_code(environment), session)
+        return AriCoder(named_runtime(given, environment=environment), session)
+    if hasattr(given, "send_message"):
+        return AriCoder(cast("RuntimeService", given), session)
+    return given
+
+
+def _claude_code(environment: dict[str, str]) -> RuntimeService:
+    """Return Claude Code without its own tools, some of which ask nobody."""
+    from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+
+    return ClaudeCodeRuntime(environment=environment, options=ClaudeCodeOptions(own_tools=False))

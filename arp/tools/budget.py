@@ -1,0 +1,368 @@
+"""`Budget`: what may be spent, what was spent, and what is about to be.
+
+Theory of operation. Before anything is paid its amount is reserved, and every check counts what was
+spent in the month and everything that is reserved. So payments at the same time cannot exceed a
+limit together, and neither can a crash: a reservation stays until it is settled or cancelled.
+
+Two files: `billing_log.json` has what was paid, in the format of the interface document.
+`billing_state.json` beside it has what that format has no place for: the month, what was spent in
+it, and the reservations. All changes are made under the lock of the latter. To settle a reservation
+both files change. First the state says which reservation is being settled and how many transactions
+the log has; then the transaction is appended; then the reservation becomes spent money. Whoever
+finds a reservation half settled after a crash looks into the log and finishes that.
+
+The month is that of the latest time that was seen: a clock that is set back opens no month again.
+
+Source: internal_api.md 11.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta, field, structs
+
+from arp.tools.clock import SYSTEM_CLOCK, Clock
+from arp.tools.errors import ApprovalNeeded, BudgetRefused, InvalidToolMeta, UnknownTool
+from arp.tools.json_file import JsonFile
+from arp.tools.settings import LiveSettings
+
+BILLING_FILE: Final = "billing_log.json"
+STATE_FILE: Final = "billing_state.json"
+PLACES: Final = 6
+"""Decimal places of an amount: prices of single tokens have that many."""
+MAX_TEXT: Final = 500
+"""Characters of a provider or a description."""
+
+Result = TypeVar("Result")
+
+
+class Transaction(msgspec.Struct, frozen=True):
+    """A payment, as `billing_log.json` has it."""
+
+    provider: str
+    amount_usd: Decimal
+    description: str = ""
+
+
+class BillingDocument(msgspec.Struct, frozen=True):
+    """`billing_log.json`."""
+
+    transactions: list[Transaction] = field(default_factory=list)
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """An amount that is about to be spent."""
+
+    id: str
+    provider: str
+    amount_usd: Decimal
+    description: str
+    at: datetime
+    state: Literal["waiting", "reserved", "settling"]
+    """Waits for a person's approval; may be paid now; is being written to the log."""
+    log_length: int = 0
+    """While settling: how many transactions the log had before it."""
+
+
+class BudgetState(msgspec.Struct, frozen=True):
+    """`billing_state.json`."""
+
+    month: Annotated[str, Meta(pattern=r"^(\d{4}-\d{2})?$")] = ""
+    """`2026-03`; the latest that was seen."""
+    spent_usd: Decimal = Decimal(0)
+    """By us, in this month."""
+    others_usd: Decimal = Decimal(0)
+    """`spent_this_month_usd` of the settings, and the month in which it was first seen."""
+    others_month: str = ""
+    reservations: list[Reservation] = field(default_factory=list)
+
+    @property
+    def committed_usd(self) -> Decimal:
+        """What was spent in the month and what is reserved."""
+        others = self.others_usd if self.others_month == self.month else Decimal(0)
+        reserved = sum((one.amount_usd for one in self.reservations), Decimal(0))
+        return self.spent_usd + others + reserved
+
+
+class Purchase(msgspec.Struct, frozen=True):
+    """What is to be paid."""
+
+    provider: str
+    amount: Decimal | float | int | str
+    """US dollars; of a float the decimal number that it is written as."""
+    description: str = ""
+
+
+Approve: TypeAlias = Callable[[str, str], Awaitable[bool]]
+"""Asks a person: a title, and a text with amount, provider and what is left of the month."""
+
+
+class Budget:
+    """The money of one data directory.
+
+    Args:
+        settings: The three limits.
+        clock: What time it is.
+    """
+
+    def __init__(self, settings: LiveSettings, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._log = JsonFile(settings.data_dir / BILLING_FILE, BillingDocument)
+        self._state = JsonFile(settings.data_dir / STATE_FILE, BudgetState)
+
+    @property
+    def path(self) -> Path:
+        """Of `billing_log.json`."""
+        return self._log.path
+
+    def transactions(self) -> list[Transaction]:
+        """Return all payments, in the order in which they were made."""
+        return self._log.read().transactions
+
+    def spent_this_month(self) -> Decimal:
+        """Return what was spent in this month, by us and by others."""
+        state = self._change(lambda state: (state, state))
+        reserved = sum((one.amount_usd for one in state.reservations), Decimal(0))
+        return state.committed_usd - reserved
+
+    def left_this_month(self) -> Decimal:
+        """Return what may still be spent in this month; never less than nothing."""
+        state = self._change(lambda state: (state, state))
+        return max(self._limit("monthly_limit_usd") - state.committed_usd, Decimal(0))
+
+    def reservations(self) -> list[Reservation]:
+        """Return what is about to be spent."""
+        return self._change(lambda state: (state, list(state.reservations)))
+
+    async def spend(
+        self,
+        purchase: Purchase,
+        approve: Approve | None = None,
+        pay: Callable[[], Awaitable[None]] | None = None,
+    ) -> Transaction:
+        """Reserve an amount, ask a person if it needs that, pay, and write it to the log.
+
+        Args:
+            purchase: What is paid.
+            approve: Asks a person; `None`: nobody can be asked.
+            pay: Pays. If it raises, the amount stays reserved, because it may have been paid: a
+                person settles or cancels that. `None`: it was paid already, or will be.
+
+        Raises:
+            InvalidToolMeta: The amount is no amount of money.
+            BudgetRefused: It is above a limit, or the person says no. Nothing is reserved.
+            ApprovalNeeded: It needs a person, and nobody can be asked. Nothing is reserved.
+
+        Cancel: Nothing is reserved, if `pay` was not called yet.
+        """
+        reservation = await asyncio.to_thread(self.reserve, purchase)
+        if reservation.state == "waiting":
+            try:
+                await self._ask(reservation, approve)
+            except BaseException:
+                await asyncio.shield(asyncio.to_thread(self.cancel, reservation.id))
+                raise
+        if pay is not None:
+            await pay()
+        return await asyncio.shield(asyncio.to_thread(self.settle, reservation.id))
+
+    def reserve(self, purchase: Purchase) -> Reservation:
+        """Reserve an amount; `state` says whether a person has to approve it.
+
+        Raises:
+            InvalidToolMeta: The amount is no amount of money.
+            BudgetRefused: It is above the single limit, or above what is left of the month.
+        """
+        amount = amount_of(purchase.amount)
+        single = self._limit("single_tx_limit_usd")
+        if amount > single:
+            raise BudgetRefused(
+                f"{_usd(amount)} to {purchase.provider:.80} is refused: a single payment is at "
+                f"most {_usd(single)} (single_tx_limit_usd)"
+            )
+        needs_person = amount > self._limit("require_approval_above_usd")
+        made = Reservation(
+            secrets.token_hex(8),
+            purchase.provider[:MAX_TEXT],
+            amount,
+            purchase.description[:MAX_TEXT],
+            self._clock.now(),
+            "waiting" if needs_person else "reserved",
+        )
+
+        def change(state: BudgetState) -> tuple[BudgetState, Reservation]:
+            monthly = self._limit("monthly_limit_usd")
+            if state.committed_usd + amount > monthly:
+                left = max(monthly - state.committed_usd, Decimal(0))
+                raise BudgetRefused(
+                    f"{_usd(amount)} to {purchase.provider:.80} is refused: {_usd(left)} of "
+                    f"{_usd(monthly)} are left of this month (monthly_limit_usd)"
+                )
+            return structs.replace(state, reservations=[*state.reservations, made]), made
+
+        return self._change(change)
+
+    def approve(self, reservation_id: str) -> Reservation:
+        """Note that a person has approved a reservation.
+
+        Raises:
+            UnknownTool: There is none of this id.
+        """
+
+        def change(state: BudgetState) -> tuple[BudgetState, Reservation]:
+            found = structs.replace(_found(state, reservation_id), state="reserved")
+            return _with(state, found), found
+
+        return self._change(change)
+
+    def cancel(self, reservation_id: str) -> None:
+        """Give an amount back that was not paid. May be repeated."""
+
+        def change(state: BudgetState) -> tuple[BudgetState, None]:
+            rest = [one for one in state.reservations if one.id != reservation_id]
+            return structs.replace(state, reservations=rest), None
+
+        self._change(change)
+
+    def settle(self, reservation_id: str) -> Transaction:
+        """Write to the log that a reserved amount was paid.
+
+        Raises:
+            UnknownTool: There is no reservation of this id.
+            ApprovalNeeded: Nobody has approved it yet.
+        """
+
+        def begin(state: BudgetState) -> tuple[BudgetState, Transaction]:
+            found = _found(state, reservation_id)
+            if found.state == "waiting":
+                raise ApprovalNeeded(f"{_usd(found.amount_usd)} waits for a person's approval")
+            length = len(self._log.read().transactions)
+            begun = structs.replace(found, state="settling", log_length=length)
+            return _with(state, begun), _transaction(found)
+
+        transaction = self._change(begin)
+        self._change(lambda state: (state, None))  # every change finishes what is half settled
+        return transaction
+
+    def recover(self) -> list[Reservation]:
+        """Cancel what waited for an approval when we ended, and return what is still reserved.
+
+        To be called at the start, by the one service of the data directory: of what is reserved
+        nobody knows whether it was paid, so it counts until a person settles or cancels it.
+        """
+
+        def change(state: BudgetState) -> tuple[BudgetState, list[Reservation]]:
+            rest = [one for one in state.reservations if one.state != "waiting"]
+            return structs.replace(state, reservations=rest), rest
+
+        return self._change(change)
+
+    async def _ask(self, reservation: Reservation, approve: Approve | None) -> None:
+        amount = _usd(reservation.amount_usd)
+        if approve is None:
+            limit = _usd(self._limit("require_approval_above_usd"))
+            raise ApprovalNeeded(
+                f"{amount} to {reservation.provider:.80} needs a person's approval: it is above "
+                f"{limit} (require_approval_above_usd), and nobody can be asked here"
+            )
+        left = self._limit("monthly_limit_usd") - self.spent_this_month()
+        text = (
+            f"{reservation.description or 'No description.'}\n"
+            f"{_usd(max(left, Decimal(0)))} are left of this month before it."
+        )
+        if not await approve(f"Pay {amount} to {reservation.provider}?", text):
+            raise BudgetRefused(f"{amount} to {reservation.provider:.80} was not approved")
+        await asyncio.to_thread(self.approve, reservation.id)
+
+    def _change(self, make: Callable[[BudgetState], tuple[BudgetState, Result]]) -> Result:
+        """Change the state, after what a crash left and what time has brought."""
+
+        def change(state: BudgetState) -> tuple[BudgetState, Result]:
+            now = self._with_month(self._finished(state))
+            after, result = make(now)
+            return (state if after == state else after), result
+
+        return self._state.change(change)
+
+    def _finished(self, state: BudgetState) -> BudgetState:
+        """Return the state with nothing half settled; there is one at most."""
+        for one in state.reservations:
+            if one.state != "settling":
+                continue
+            transaction = _transaction(one)
+
+            def append(
+                log: BillingDocument, length: int = one.log_length, new: Transaction = transaction
+            ) -> tuple[BillingDocument, None]:
+                if len(log.transactions) > length and log.transactions[length] == new:
+                    return log, None
+                return structs.replace(log, transactions=[*log.transactions, new]), None
+
+            self._log.change(append)
+            rest = [other for other in state.reservations if other.id != one.id]
+            # Counted in the month that it is settled in, as the log is written now.
+            moved = self._with_month(structs.replace(state, reservations=rest))
+            return structs.replace(moved, spent_usd=moved.spent_usd + one.amount_usd)
+        return state
+
+    def _with_month(self, state: BudgetState) -> BudgetState:
+        """Return the state in the month that it is now, or in a later one that was seen."""
+        month = self._clock.now().strftime("%Y-%m")
+        if month > state.month:
+            state = structs.replace(state, month=month, spent_usd=Decimal(0))
+        others = self._limit("spent_this_month_usd")
+        if others != state.others_usd:
+            state = structs.replace(state, others_usd=others, others_month=state.month)
+        return state
+
+    def _limit(self, name: str) -> Decimal:
+        return Decimal(str(getattr(self._settings.current, name)))
+
+
+def amount_of(value: Decimal | float | int | str) -> Decimal:
+    """Return an amount of money, rounded up to `PLACES` decimal places.
+
+    Raises:
+        InvalidToolMeta: It is none: not a number, or not above zero.
+        BudgetRefused: It is above every limit that there can be.
+    """
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        raise InvalidToolMeta(f"amount_usd {value!r:.40} is no number") from None
+    if isinstance(value, bool) or not amount.is_finite() or amount <= 0:
+        raise InvalidToolMeta(f"amount_usd is {value!r:.40}; it has to be above 0")
+    if amount.adjusted() > 12 or len(str(value)) > 40:
+        raise BudgetRefused(f"amount_usd {value!r:.40} is above every limit")
+    plain = amount.quantize(Decimal(1).scaleb(-PLACES), ROUND_CEILING).normalize()
+    # As the document writes it: 5.0, not 5 nor 5E+1.
+    return plain.quantize(Decimal("0.1")) if plain == plain.to_integral() else plain
+
+
+def _found(state: BudgetState, reservation_id: str) -> Reservation:
+    for one in state.reservations:
+        if one.id == reservation_id:
+            return one
+    raise UnknownTool(f"there is no reservation {reservation_id!r:.40}")
+
+
+def _with(state: BudgetState, changed: Reservation) -> BudgetState:
+    both = [changed if one.id == changed.id else one for one in state.reservations]
+    return structs.replace(state, reservations=both)
+
+
+def _transaction(reservation: Reservation) -> Transaction:
+    return Transaction(reservation.provider, reservation.amount_usd, reservation.description)
+
+
+def _usd(amount: Decimal) -> str:
+    return f"${amount:,.2f}" if amount == round(amount, 2) else f"${amount:f}"

@@ -1,0 +1,172 @@
+"""`ToolCatalog`: the active tools as those of an app: `App(tools=…)`, and of models.
+
+A call shows as a tool of its turn: which rule let it run, what keeps it in, the pieces of its
+result as progress, its result as a table where it is one, and pictures as pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from arp.hub.tool import ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
+from arp.process.sandbox import sandbox_works
+from arp.protocol.components import Component
+from arp.protocol.json_value import Json, JsonObject
+from arp.record.processes import RecordedProcess
+from arp.tools.errors import ToolAgentError
+from arp.tools.models import RuntimeType, ToolMeta, ToolStatus
+from arp.tools.pictures import pictures_in, without_pictures
+from arp.tools.service import ToolService
+
+MAX_ROWS: Final = 1_000
+"""Rows of a result that are shown as a table."""
+MAX_CELL: Final = 500
+"""Characters of a value that is shown; the tool's result has all of it."""
+RULE: Final = "active-tool"
+"""The rule by which a tool may be called without asking: somebody let it be registered."""
+
+
+class ToolCatalog:
+    """The active tools of a service.
+
+    Args:
+        service: That calls them.
+        asks: Whether a person allows each call.
+    """
+
+    def __init__(self, service: ToolService, *, asks: bool = False) -> None:
+        self._service = service
+        self._asks = asks
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Return the active tools."""
+        return [
+            ToolSpec(tool.tool_id, tool.description or tool.name, tool.input_schema)
+            for tool in self._service.registry.tools(ToolStatus.ACTIVE)
+        ]
+
+    async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
+        """Carry out a call, and show what came of it.
+
+        Raises:
+            ToolFailed: A person did not allow it, or it could not be done.
+        """
+        meta = self._found(tool.name)
+        await self._permitted(tool, meta)
+        process = self._record_place(tool, meta)
+
+        async def progressed(piece: str) -> None:
+            tool.progress(piece[:MAX_CELL])
+
+        try:
+            outcome = await self._service.call(tool.name, args, progressed)
+        except ToolAgentError as failed:
+            if process is not None:
+                process.failed(failed.message)
+            raise ToolFailed(failed.message) from failed
+        if process is not None:
+            process.completed(0)
+        _record_cost(tool, outcome.result)
+        for picture in pictures_in(outcome.result):
+            alt = f"{picture.path or 'picture'} from {meta.name}"
+            await tool.show_image(picture.content, picture.mime, alt=alt)
+        plain = without_pictures(outcome.result)
+        shown = component_of_result(plain, meta.name)
+        if shown is not None:
+            tool.show(shown)
+        return outcome.result
+
+    async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
+        """Carry out a call by a model; it is told the result without its pictures, which it sees.
+
+        Raises:
+            ToolFailed: It could not be done.
+        """
+        if self._asks:
+            raise ToolFailed(f"{name}: a person has to allow each call, and a model cannot ask")
+        self._found(name)
+        count = 0
+
+        async def progressed(piece: str) -> None:
+            nonlocal count
+            count += 1
+            caller.progress(piece[:MAX_CELL], float(count), None)
+
+        try:
+            outcome = await self._service.call(name, args, progressed)
+        except ToolAgentError as failed:
+            raise ToolFailed(failed.message) from failed
+        plain = without_pictures(outcome.result)
+        text = plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
+        images = [(picture.content, picture.mime) for picture in pictures_in(outcome.result)]
+        return ToolOutput(text, plain, images)
+
+    def _found(self, name: str) -> ToolMeta:
+        meta = self._service.registry.find(name)
+        if meta is None or meta.status is not ToolStatus.ACTIVE:
+            raise ToolFailed(f"there is no active tool {name!r:.60}")
+        return meta
+
+    async def _permitted(self, tool: ToolCall, meta: ToolMeta) -> None:
+        if not self._asks:
+            tool.record.permission(tool.name).evaluated("allow", "rule", RULE)
+            return
+        title = f"Use {meta.name}?"
+        rule = f"Every use of {meta.tool_id} in this session"
+        if not await tool.approve(title, rule="tool-use", session_rule=rule):
+            raise ToolFailed(tool.denial or f"{meta.name} was not allowed")
+
+    def _record_place(self, tool: ToolCall, meta: ToolMeta) -> RecordedProcess | None:
+        """Record where a tool runs, and what keeps it in; return the process of this call alone."""
+        runtime = meta.runtime
+        if runtime.type is RuntimeType.DOCKER:
+            name = f"container {runtime.container_id:.12}"
+            tool.record("sandbox.applied", {"sandbox": name, "mode": "docker"})
+        elif runtime.type is RuntimeType.LOCAL:
+            mode = self._service.settings.current.sandbox
+            if mode != "off" and sandbox_works():
+                tool.record("sandbox.applied", {"sandbox": "bubblewrap", "mode": mode})
+            if not (runtime.host_port or runtime.internal_port):
+                return tool.record.process(runtime.entry, cwd=runtime.host_dir)
+        return None
+
+
+def _record_cost(tool: ToolCall, result: Json) -> None:
+    """Record what a tool says that the call has cost."""
+    cost = result.get("cost_usd") if isinstance(result, dict) else None
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6:
+        used = {"inputTokens": 0, "outputTokens": 0, "amount": float(cost), "currency": "USD"}
+        tool.record("cost.recorded", {"model": tool.name, **used})
+
+
+def component_of_result(value: Json, title: str) -> Component | None:
+    """Return what shows a result: a list of objects as a table, an object as names and values.
+
+    A list of objects that is the only list of an object is a table, too. `None`: a text or a number
+    shows as the tool's result already.
+    """
+    rows = value
+    if isinstance(value, dict):
+        lists = [one for one in value.values() if _is_table(one)]
+        rows = lists[0] if len(lists) == 1 else None
+    if _is_table(rows):
+        headers = list(dict.fromkeys(name for row in rows[:MAX_ROWS] for name in row))
+        cells = [[_cell(row.get(name)) for name in headers] for row in rows[:MAX_ROWS]]
+        return Component("", "table", {"title": title, "headers": headers, "rows": cells})
+    if isinstance(value, dict) and value:
+        items = [{"key": name, "value": _cell(one)} for name, one in value.items()]
+        return Component("", "key-value", {"title": title, "items": items})
+    return None
+
+
+def _is_table(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def _cell(value: Json) -> Json:
+    if isinstance(value, dict | list):
+        value = msgspec.json.encode(value).decode()
+    return f"{value[:MAX_CELL]}…" if isinstance(value, str) and len(value) > MAX_CELL else value

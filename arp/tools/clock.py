@@ -1,0 +1,25 @@
+"""`Clock`: the time of day and a time that never goes back, passed in so that tests set both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Clock(NamedTuple):
+    """What time it is."""
+
+    now: Callable[[], datetime] = _utc_now
+    """UTC; it can be set back, so no deadline depends on it."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds since some moment; for deadlines and durations."""
+
+
+SYSTEM_CLOCK = Clock()
+"""The machine's own."""

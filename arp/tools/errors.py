@@ -1,0 +1,117 @@
+"""The errors of the Tool Agent: one class per code, each with its HTTP status.
+
+ToolAgentError(code, http_status, retryable)
+├── UnknownTool        404  no tool, task or container of this id
+├── InvalidToolCall    422  parameters do not fit the tool's JSON Schema; names the path
+├── InvalidToolMeta    400  the description of a tool or container is wrong; names the field
+├── ToolConflict       409  not in this status or state: inactive, being built, or the id is taken
+├── ToolRefused        403  a rule forbids it: a path, an address, a volume, an environment variable
+├── ToolCallFailed     502  the tool answered with an error, or with nothing that can be read
+├── ToolTimeout        504  it took too long, and was ended
+├── RuntimeMissing     503  Docker, Chromium, uv or an extra is missing on this machine
+├── CapacityExceeded   503  no CPU, memory, port or hot place is free
+├── BudgetRefused      402  above the single limit, or more than is left of the month
+├── ApprovalNeeded     402  a person has to approve the amount first
+└── DataFileDamaged    500  a file of ours cannot be read; it was renamed, see message
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from arp.protocol.safe_text import well_formed
+
+
+class ToolAgentError(Exception):
+    """Anything that the Tool Agent refuses or fails at."""
+
+    code: ClassVar[str] = "internal"
+    http_status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = well_formed(message)
+        """What was wrong, where, and what to do; safe to show to a caller."""
+
+
+class UnknownTool(ToolAgentError):
+    """There is no tool, task or container of this id."""
+
+    code, http_status = "not_found", 404
+
+
+class InvalidToolCall(ToolAgentError):
+    """Parameters do not fit the tool's JSON Schema; the message names the path."""
+
+    code, http_status = "invalid_params", 422
+
+
+class InvalidToolMeta(ToolAgentError):
+    """The description of a tool, a container or a task is wrong; the message names the field."""
+
+    code, http_status = "invalid", 400
+
+
+class ToolConflict(ToolAgentError):
+    """It is not possible in this status or state, or the id is taken."""
+
+    code, http_status = "conflict", 409
+
+
+class ToolRefused(ToolAgentError):
+    """A rule forbids it: a path, an address, a volume, an environment variable."""
+
+    code, http_status = "refused", 403
+
+
+class ToolCallFailed(ToolAgentError):
+    """The tool answered with an error, or with nothing that can be read."""
+
+    code, http_status = "tool_failed", 502
+    retryable = True
+
+
+class ToolTimeout(ToolAgentError):
+    """It took too long, and was ended."""
+
+    code, http_status = "timeout", 504
+    retryable = True
+
+
+class RuntimeMissing(ToolAgentError):
+    """What a runtime needs is missing on this machine; the message says how to get it."""
+
+    code, http_status = "runtime_missing", 503
+
+
+class CapacityExceeded(ToolAgentError):
+    """No CPU, memory, port or hot place is free."""
+
+    code, http_status = "no_capacity", 503
+    retryable = True
+
+
+class BudgetRefused(ToolAgentError):
+    """The amount is above the single limit, or above what is left of the month."""
+
+    code, http_status = "budget", 402
+
+
+class ApprovalNeeded(ToolAgentError):
+    """A person has to approve the amount first."""
+
+    code, http_status = "approval_needed", 402
+
+
+class DataFileDamaged(ToolAgentError):
+    """A file of ours cannot be read. It was renamed; the message names the new path."""
+
+    code = "damaged"
+
+
+def extra_missing(module: str) -> RuntimeMissing:
+    """Return the error for a library of the extra `tools` that is not installed."""
+    return RuntimeMissing(
+        f"{module} is not installed; run: pip install 'agent-rendering-protocol[tools]'"
+    )

@@ -1,0 +1,222 @@
+"""`JsonFile`: a JSON document that threads, tasks and processes change at the same time.
+
+Theory of operation. Whoever changes the document holds an exclusive lock of the file
+`.<name>.lock` beside it, reads the document, and replaces it by rename, so that a reader, who takes
+no lock, sees the old one or the new one. The new one is on the disk before it gets its name.
+`flock` locks belong to an open file, and each change opens its own, so that they also keep threads
+of one process apart.
+
+A document that cannot be read is renamed to `<name>.damaged-<time>` and the error names that file;
+the next change begins with an empty document. Fields that we do not know are written back as they
+were.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from arp.protocol.json_value import Json
+from arp.tools.errors import DataFileDamaged, ToolAgentError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment] # looked at before it is used
+
+logger = logging.getLogger(__name__)
+
+Document = TypeVar("Document", bound=msgspec.Struct)
+Result = TypeVar("Result")
+
+MAX_BYTES: Final = 64 * 2**20
+"""A registry of ten thousand tools has a third of this."""
+
+
+class JsonFile(Generic[Document]):
+    """One JSON document on disk.
+
+    Args:
+        path: Where it is; directories above it are made by the first change.
+        kind: The Struct that it is read as; every field has a default.
+    """
+
+    def __init__(self, path: Path, kind: type[Document]) -> None:
+        self.path = path
+        self._kind = kind
+        self._encoder = msgspec.json.Encoder(decimal_format="number")
+        self._seen: tuple[tuple[int, int, int], Document] | None = None
+        """What was read last, and of which file: each change makes another one."""
+
+    def read(self) -> Document:
+        """Return the document as it is on disk; an empty one if there is none.
+
+        Raises:
+            DataFileDamaged: It cannot be read; it has been renamed.
+        """
+        seen, key = self._seen, self._key()
+        if seen is not None and seen[0] == key:
+            return seen[1]
+        document = self._decoded(self._bytes())
+        # The file may have been replaced between our two looks: then the next read reads again.
+        self._seen = None if key is None else (key, document)
+        return document
+
+    def change(
+        self, make: Callable[[Document], tuple[Document, Result]], durable: bool = True
+    ) -> Result:
+        """Replace the document by what `make` returns, with nobody changing it meanwhile.
+
+        Args:
+            make: Gets the document, returns the new one and a result; what it raises comes out of
+                here, and nothing has changed. Must not take long, nor change this file.
+            durable: Whether it has to survive a loss of power, which takes milliseconds.
+
+        Returns:
+            The result of `make`.
+
+        Raises:
+            DataFileDamaged: The document cannot be read; it has been renamed.
+            OSError: It cannot be written.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            before = self._bytes()
+            document = self._decoded(before)
+            after, result = make(document)
+            if after is not document:
+                self._replace(self._encoded(after, before), durable)
+            return result
+
+    def _key(self) -> tuple[int, int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+    def _bytes(self) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except FileNotFoundError:
+            return b""
+        if len(data) > MAX_BYTES:
+            raise self._damaged(f"it has more than {MAX_BYTES} bytes")
+        return data
+
+    def _decoded(self, data: bytes) -> Document:
+        if not data.strip():
+            if data or (self.path.exists() and not self.path.stat().st_size):
+                raise self._damaged("it is empty")
+            return self._kind()
+        try:
+            return msgspec.json.decode(data, type=self._kind)
+        except (msgspec.MsgspecError, ToolAgentError, RecursionError, ValueError) as error:
+            raise self._damaged(str(error)) from error
+
+    def _encoded(self, document: Document, before: bytes) -> bytes:
+        text = self._encoder.encode(document)
+        if before:
+            known = msgspec.json.decode(self._encoder.encode(self._decoded(before)))
+            unknown = _unknown(msgspec.json.decode(before), known)
+            if unknown:
+                text = msgspec.json.encode(_with(msgspec.json.decode(text), unknown))
+        return msgspec.json.format(text, indent=2) + b"\n"
+
+    def _damaged(self, why: str) -> DataFileDamaged:
+        """Rename the file, and return the error that says so."""
+        at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        aside = self.path.with_name(f"{self.path.name}.damaged-{at}")
+        try:
+            self.path.rename(aside)
+        except OSError as error:
+            return DataFileDamaged(f"{self.path} cannot be read ({why}), nor renamed: {error}")
+        logger.error("%s cannot be read (%.200s); it is now %s", self.path, why, aside)
+        return DataFileDamaged(
+            f"{self.path} cannot be read ({why[:200]}); it was renamed to {aside}; "
+            "put a good copy in its place, or go on with an empty one"
+        )
+
+    def _replace(self, data: bytes, durable: bool) -> None:
+        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}-", dir=self.path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                with suppress(FileNotFoundError):  # keeps the rights that somebody gave it
+                    os.fchmod(file.fileno(), stat.S_IMODE(self.path.stat().st_mode))
+                if durable:
+                    os.fsync(file.fileno())
+            os.replace(name, self.path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+        if not durable:
+            return
+        directory = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)  # or the rename may be lost with the power
+        finally:
+            os.close(directory)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _unknown(before: Json, known: Json) -> Json:
+    """Return the fields of `before` that are not in `known`, as deep as objects go.
+
+    Elements of lists are compared by their place; those that are known by an id have it as their
+    first field, so `_with` finds them again.
+    """
+    if isinstance(before, dict) and isinstance(known, dict):
+        found = {}
+        for name, value in before.items():
+            if name not in known:
+                found[name] = value
+            elif rest := _unknown(value, known[name]):
+                found[name] = rest
+        return found
+    if isinstance(before, list) and isinstance(known, list):
+        return {
+            _key_of(item): rest
+            for item, other in zip(before, known, strict=True)
+            if isinstance(item, dict) and (rest := _unknown(item, other))
+        }
+    return None
+
+
+def _with(after: Json, unknown: Json) -> Json:
+    """Return a document with the unknown fields that it had before."""
+    if isinstance(after, list):
+        return [_with(item, unknown.get(_key_of(item), {})) for item in after]
+    if not isinstance(after, dict):
+        return after
+    merged = {
+        name: _with(value, unknown[name]) if name in unknown else value
+        for name, value in after.items()
+    }
+    return merged | {name: value for name, value in unknown.items() if name not in after}
+
+
+def _key_of(item: Json) -> str:
+    return str(next(iter(item.values()), "")) if isinstance(item, dict) else ""

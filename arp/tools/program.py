@@ -1,0 +1,285 @@
+"""Programs of local tools: one that runs to its end, and one that serves until it is stopped.
+
+Theory of operation. Both are confined (`arp.process.sandbox`) and in a process group of their own.
+Their output is read to its end, whatever they write, but only its beginning and its end are kept,
+and one that writes more than `MAX_WRITTEN` is ended. To end a program means: SIGTERM where it gets
+that (only without bubblewrap), then SIGKILL for all that it has started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from arp.process.sandbox import Confinement, confined
+from arp.process.supervise import GRACE_S, LEFTOVERS_S
+from arp.tools.errors import ToolCallFailed
+
+logger = logging.getLogger(__name__)
+
+KEPT_OUTPUT: Final = 2**20
+"""Bytes of standard output, and of standard error, that are kept: half of the first, half of the
+last."""
+MAX_WRITTEN: Final = 256 * 2**20
+"""A program that writes more is ended."""
+MAX_LINE: Final = 2**20
+"""Bytes of a line that `on_line` gets."""
+KEPT_TAIL: Final = 16 * 2**10
+"""Bytes of the output of a server that are kept, to say why it ended."""
+END_S: Final = GRACE_S + LEFTOVERS_S + 2.0
+TIMED_OUT: Final = 124
+"""Exit code of a program that was ended because it took too long, as of `timeout(1)`."""
+
+OnLine = Callable[[bytes], None]
+
+
+class CommandResult(msgspec.Struct, frozen=True):
+    """What a program that ran to its end left."""
+
+    exit_code: int
+    """Negative: the signal that ended it. `TIMED_OUT`: it took too long."""
+    stdout: str
+    stderr: str
+
+
+class ProgramStart(msgspec.Struct, frozen=True):
+    """How a program is started."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    """The whole environment."""
+    confinement: Confinement
+    sandboxed: bool
+    stdin: bytes = b""
+    kept_output: int = KEPT_OUTPUT
+    """Bytes of standard output that are kept."""
+
+
+async def run_program(
+    start: ProgramStart, timeout_s: float, on_line: OnLine | None = None
+) -> CommandResult:
+    """Run a program to its end, or end it when it takes too long.
+
+    Args:
+        start: How it is started.
+        timeout_s: So long it may take.
+        on_line: Gets each line of its standard output as it comes.
+
+    Raises:
+        ToolCallFailed: It cannot be started.
+
+    Cancel: Safe: the program and all that it has started are ended.
+    """
+    process = await _spawn(start, PIPE if start.stdin else DEVNULL)
+    output, errors = BoundedOutput(start.kept_output, on_line), BoundedOutput(KEPT_OUTPUT)
+    timed_out = False
+    try:
+        async with asyncio.timeout(timeout_s):
+            await _communicate(process, start.stdin, output, errors)
+    except* TimeoutError:
+        timed_out = True
+        errors.add(f"\narp: it took longer than {timeout_s:g} s and was ended\n".encode())
+    except* _WroteTooMuch:
+        errors.add(f"\narp: it wrote more than {MAX_WRITTEN} bytes and was ended\n".encode())
+    finally:
+        # What nobody reads holds up the news that the process has ended.
+        rest = asyncio.create_task(_discard(process), name="rest of a program's output")
+        await end_process(process, start.sandboxed)
+        rest.cancel()
+    code = TIMED_OUT if timed_out else process.returncode
+    return CommandResult(-signal.SIGKILL if code is None else code, output.text(), errors.text())
+
+
+class ServingProgram:
+    """A program that serves until it is stopped; made by `start`."""
+
+    def __init__(self, process: Process, sandboxed: bool) -> None:
+        self._process = process
+        self._sandboxed = sandboxed
+        self._tail = BoundedOutput(KEPT_TAIL)
+        assert process.stdout is not None
+        self._reading = asyncio.get_running_loop().create_task(
+            self._read(process.stdout), name="output of a local tool"
+        )
+
+    @classmethod
+    async def start(cls, start: ProgramStart) -> ServingProgram:
+        """Start a program; its standard error is part of its output.
+
+        Raises:
+            ToolCallFailed: It cannot be started.
+        """
+        return cls(await _spawn(start, DEVNULL, merge=True), start.sandboxed)
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started: the one to kill, not the program's own."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; `None` while it runs."""
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        """Wait for its end; return its exit code.
+
+        Cancel: Safe.
+        """
+        return await self._process.wait()
+
+    def tail(self) -> str:
+        """Return the end of its output."""
+        return self._tail.text()
+
+    async def stop(self) -> None:
+        """End it and all that it has started. May be repeated."""
+        await end_process(self._process, self._sandboxed)
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+
+    async def _read(self, stream: asyncio.StreamReader) -> None:
+        # A server may write for years: it is not ended for that, only its newest output is kept.
+        while data := await stream.read(2**16):
+            self._tail.add(data)
+
+
+class _WroteTooMuch(Exception):
+    """A program wrote more than `MAX_WRITTEN`."""
+
+
+class BoundedOutput:
+    """The first and the last bytes of an output.
+
+    Args:
+        limit: So many bytes are kept.
+        on_line: Gets each line, without its end.
+    """
+
+    def __init__(self, limit: int, on_line: OnLine | None = None) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._line = bytearray()
+        self._on_line = on_line
+        self.written = 0
+        """All bytes that came."""
+
+    def add(self, data: bytes) -> None:
+        """Take what came next."""
+        self.written += len(data)
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            rest = data[room:]
+        else:
+            rest = data
+        self._tail += rest
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+        if self._on_line is not None:
+            self._lines(data)
+
+    def text(self) -> str:
+        """Return what was kept; a line says how much was not."""
+        tail = bytes(self._tail[-self._half :]) if self._half else b""
+        dropped = self.written - len(self._head) - len(tail)
+        middle = f"\n[… {dropped} bytes left out …]\n".encode() if dropped > 0 else b""
+        return (bytes(self._head) + middle + tail).decode(errors="replace")
+
+    def end(self) -> None:
+        """Hand out the last line, which has no end of line."""
+        if self._on_line is not None and self._line:
+            self._on_line(bytes(self._line))
+            self._line.clear()
+
+    def _lines(self, data: bytes) -> None:
+        assert self._on_line is not None
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._on_line(bytes(self._line + line[:MAX_LINE]))
+            self._line.clear()
+        if len(self._line) < MAX_LINE:
+            self._line += rest
+
+
+async def end_process(process: Process, sandboxed: bool) -> None:
+    """End a process and all that it has started, and wait until it is gone. May be repeated.
+
+    Cancel: Safe: it is killed all the same.
+    """
+    try:
+        if process.returncode is None and not sandboxed:
+            with suppress(ProcessLookupError):
+                process.terminate()  # `supervise` ends what is below it
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), END_S)
+    finally:
+        kill_group(process)
+    await process.wait()
+
+
+def kill_group(process: Process) -> None:
+    """Kill a process and its group, if it still runs."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _spawn(start: ProgramStart, stdin: int, merge: bool = False) -> Process:
+    command = confined(start.command, start.confinement, start.sandboxed)
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=stdin,
+            stdout=PIPE,
+            stderr=asyncio.subprocess.STDOUT if merge else PIPE,
+            env=dict(start.environment),
+            cwd="/",
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ToolCallFailed(f"{start.command[0]:.80} cannot be started: {error}") from error
+
+
+async def _communicate(
+    process: Process, stdin: bytes, output: BoundedOutput, errors: BoundedOutput
+) -> None:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_feed(process, stdin))
+        group.create_task(_drain(process.stdout, output))
+        group.create_task(_drain(process.stderr, errors))
+    await process.wait()
+
+
+async def _discard(process: Process) -> None:
+    for stream in (process.stdout, process.stderr):
+        while stream is not None and await stream.read(2**16):
+            pass
+
+
+async def _feed(process: Process, stdin: bytes) -> None:
+    if process.stdin is None:
+        return
+    with suppress(BrokenPipeError, ConnectionResetError):  # it does not read its input
+        process.stdin.write(stdin)
+        await process.stdin.drain()
+        process.stdin.close()
+
+
+async def _drain(stream: asyncio.StreamReader, kept: BoundedOutput) -> None:
+    while data := await stream.read(2**16):
+        kept.add(data)
+        if kept.written > MAX_WRITTEN:
+            raise _WroteTooMuch
+    kept.end()

@@ -1,0 +1,248 @@
+"""`Router`: takes requests, writes the tasks for them, and tells what came of those.
+
+Theory of operation. A request becomes a task that is pending. If a tool does already what is asked
+for, the task is completed with it; else its spec goes to the coding agent as a `tool_request`. What
+comes back (`tool_ready`, `tool_error`) ends the task and is delivered to its `callback_url`. A
+message about a task that is not open, or that names a tool that is not registered, changes nothing.
+
+A `health_alert` is passed on, with a repair task behind it. While a tool is being repaired no
+further one is made for it; after `MAX_REPAIRS` in a row that failed the tool is left alone until it
+is healthy once, or somebody asks for a repair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Final
+
+from msgspec import Struct
+
+from arp.protocol.json_value import JsonObject
+from arp.tools.bus import (
+    CANCELLED,
+    BadMessage,
+    MessageBus,
+    Payload,
+    ToolError,
+    ToolReady,
+    ToolRequest,
+    payload_of,
+)
+from arp.tools.callbacks import CallbackSender
+from arp.tools.errors import InvalidToolMeta, ToolAgentError, ToolRefused
+from arp.tools.models import RuntimeType, ToolStatus
+from arp.tools.planning import existing_tool, spec_for
+from arp.tools.registry import url_of
+from arp.tools.runtime import HealthAlert
+from arp.tools.service import ToolService
+from arp.tools.task_book import TaskBook, TaskRecord, TaskStatus
+from arp.tools.task_specs import (
+    MAX_DESCRIPTION,
+    GithubDeploy,
+    RepairTool,
+    TaskSpec,
+    check_repo_url,
+    name_of_spec,
+    task_spec_of,
+    task_spec_text,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_REPAIRS: Final = 3
+"""Repairs of one tool in a row that may fail before nobody tries any more."""
+ALREADY_THERE: Final = "there is such a tool already"
+"""The result of a task for which nothing had to be built."""
+
+
+class TaskRequest(Struct, frozen=True):
+    """What somebody asks for."""
+
+    description: str
+    """In words."""
+    callback_url: str = ""
+    """Who gets the outcome over HTTP; empty: nobody."""
+    owner: str = ""
+    """Who asks; empty where users are not told apart."""
+    spec: TaskSpec | None = None
+    """What exactly is to be done; `None`: the router writes it."""
+
+
+class Router:
+    """The side of the bus that talks to the world.
+
+    Args:
+        service: With the tools.
+        bus: To the coding agent.
+        book: Of the tasks.
+        callbacks: Delivers outcomes; `None`: as the settings say.
+    """
+
+    def __init__(
+        self,
+        service: ToolService,
+        bus: MessageBus,
+        book: TaskBook,
+        callbacks: CallbackSender | None = None,
+    ) -> None:
+        self.service, self.bus, self.book = service, bus, book
+        self.callbacks = callbacks or CallbackSender(service.settings)
+        self._failed_repairs: Counter[str] = Counter()
+        self._deliveries: set[asyncio.Task[None]] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to take messages; send what nobody had begun when the service ended."""
+        self._task = asyncio.get_running_loop().create_task(self._listen())
+        for task in self.book.reopen():
+            await self.dispatch(task.task_id)
+
+    async def aclose(self) -> None:
+        """Stop; a callback that is under way is given up, and its task says so."""
+        tasks = [*self._deliveries, *([self._task] if self._task is not None else [])]
+        for one in tasks:
+            one.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._task = None
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def accept(self, request: TaskRequest) -> TaskRecord:
+        """Write a request down as a pending task; return that. `dispatch` begins it.
+
+        Raises:
+            ToolAgentError: The description is empty or too long, the callback can never be called,
+                the repository may not be cloned, or too many tasks are open.
+        """
+        words = request.description.strip()
+        if not words or len(words) > MAX_DESCRIPTION:
+            raise InvalidToolMeta(f"description: write 1 to {MAX_DESCRIPTION} characters")
+        if request.callback_url:
+            self.callbacks.check(request.callback_url)
+        spec = request.spec
+        if isinstance(spec, GithubDeploy):
+            self.check_repo(spec.repo_url)
+        task = self.book.add(words, callback_url=request.callback_url, owner=request.owner)
+        if spec is None:
+            return task
+        text, name = task_spec_text(spec), name_of_spec(spec)
+        return self.book.set(task.task_id, task_spec=text, tool_id=name)
+
+    def check_repo(self, url: str) -> str:
+        """Return what may be cloned.
+
+        Raises:
+            ToolRefused: It may not.
+        """
+        now = self.service.settings.current
+        return check_repo_url(url, now.git_hosts, now.git_directories)
+
+    async def dispatch(self, task_id: str) -> TaskRecord:
+        """Begin a pending task: complete it by a tool that is there, or send it; return it."""
+        task = self.book.get(task_id)
+        if not task.task_spec:
+            found = existing_tool(task.description, self.service.registry.tools())
+            if found is not None:
+                ready = ToolReady(found.tool_id, ALREADY_THERE, url_of(found), task_id)
+                return self._finish(ready, TaskStatus.COMPLETED)
+            spec = await self._spec(task.description)
+            text, name = task_spec_text(spec), name_of_spec(spec)
+            task = self.book.set(task_id, task_spec=text, tool_id=name)
+        await self.bus.send("coding", ToolRequest(task.task_spec, task_id, task.callback_url))
+        return task
+
+    async def request(self, request: TaskRequest) -> TaskRecord:
+        """Accept a request and begin it; return its task.
+
+        Raises:
+            ToolAgentError: As `accept`.
+        """
+        return await self.dispatch(self.accept(request).task_id)
+
+    async def _spec(self, description: str) -> TaskSpec:
+        reports = await self.service.runtimes.reports()
+        has_docker = any(one.type == RuntimeType.DOCKER and one.available for one in reports)
+        hosts = self.service.settings.current.git_hosts
+        return spec_for(description, hosts, has_docker=has_docker)
+
+    # -- health ----------------------------------------------------------------------------------
+
+    async def on_alert(self, alert: HealthAlert) -> None:
+        """Pass an alert on, and have the tool repaired."""
+        await self.bus.send("coding", alert)
+        tool_id = alert.tool_id
+        if any(self._repairs(task, tool_id) for task in self.book.tasks() if not task.is_over):
+            return
+        if self._failed_repairs[tool_id] >= MAX_REPAIRS:
+            logger.warning("tool %s: %d repairs failed; nobody tries again", tool_id, MAX_REPAIRS)
+            return
+        words = "The tool failed its health check: find out why, and repair it."
+        spec = RepairTool(tool_id, alert.error, alert.container_id, words)
+        try:
+            await self.request(TaskRequest(f"Repair {tool_id}: {alert.error}"[:500], spec=spec))
+        except ToolAgentError as refused:
+            logger.warning("no repair task for tool %s: %s", tool_id, refused.message)
+
+    def _repairs(self, task: TaskRecord, tool_id: str) -> bool:
+        if task.tool_id != tool_id or not task.task_spec:
+            return False
+        try:
+            return isinstance(task_spec_of(task.task_spec), RepairTool)
+        except InvalidToolMeta:
+            return False
+
+    # -- outcomes --------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        while True:
+            message = await self.bus.receive("router")
+            try:
+                self.receive(payload_of(message))
+            except (BadMessage, ToolAgentError) as refused:
+                logger.warning("a message to the router is passed over: %s", refused)
+            except Exception:
+                logger.exception("a message to the router failed")
+
+    def receive(self, payload: Payload) -> None:
+        """End the task that an outcome is about.
+
+        Raises:
+            ToolAgentError: There is no such open task, or no such tool: nothing changes.
+        """
+        match payload:
+            case ToolReady(tool_id=tool_id):
+                tool = self.service.registry.get(tool_id)
+                if tool.status is not ToolStatus.ACTIVE:
+                    raise ToolRefused(f"tool {tool_id} is {tool.status}, so it is not ready")
+                self._finish(payload, TaskStatus.COMPLETED)
+                self._failed_repairs.pop(tool_id, None)
+            case ToolError(tool_id=tool_id, error=error):
+                status = TaskStatus.CANCELLED if error == CANCELLED else TaskStatus.FAILED
+                task = self._finish(payload, status)
+                if self._repairs(task, tool_id):
+                    self._failed_repairs[tool_id] += 1
+            case _:
+                raise ToolRefused(f"the router takes no {type(payload).__name__}")
+
+    def _finish(self, outcome: ToolReady | ToolError, status: TaskStatus) -> TaskRecord:
+        """Write down how a task ended, and deliver that."""
+        task = self.book.get(outcome.task_id)
+        if task.is_over:
+            raise ToolRefused(f"task {outcome.task_id} is {task.status} already")
+        fields: JsonObject = {"waiting_for": ""}
+        if isinstance(outcome, ToolReady):
+            fields |= {"tool_id": outcome.tool_id, "url": outcome.url, "result": outcome.result}
+        else:
+            fields |= {"tool_id": outcome.tool_id or task.tool_id, "error": outcome.error}
+        task = self.book.set(outcome.task_id, status, **fields)
+        if task.callback_url:
+            delivery = asyncio.get_running_loop().create_task(self._deliver(task, outcome))
+            self._deliveries.add(delivery)
+            delivery.add_done_callback(self._deliveries.discard)
+        return task
+
+    async def _deliver(self, task: TaskRecord, outcome: ToolReady | ToolError) -> None:
+        said = await self.callbacks.deliver(task.callback_url, outcome)
+        self.book.set(task.task_id, callback=said)

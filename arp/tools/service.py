@@ -1,0 +1,219 @@
+"""`ToolService`: everything of the Tool Agent that is below the message bus, put together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from arp.protocol.json_value import JsonObject
+from arp.tools.api import ApiRuntime
+from arp.tools.browser import BrowserRuntime
+from arp.tools.budget import Budget
+from arp.tools.clock import SYSTEM_CLOCK, Clock
+from arp.tools.containers import ContainerTable
+from arp.tools.docker import DockerEngine
+from arp.tools.docker_runtime import DockerRuntime
+from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolConflict
+from arp.tools.local import LocalRuntime
+from arp.tools.models import RuntimeType, ToolMeta, ToolStatus
+from arp.tools.ports import Ports
+from arp.tools.projects import LocalProjects
+from arp.tools.registry import ToolRegistry
+from arp.tools.resources import Resources, ThisMachine
+from arp.tools.runtime import CallOutcome, OnChunk, RuntimeTable, ToolRuntime
+from arp.tools.scheduler import OnAlert, Scheduler
+from arp.tools.settings import LiveSettings
+from arp.tools.states import LifeEvent, with_life, with_state
+
+logger = logging.getLogger(__name__)
+
+
+class ToolService:
+    """Registry, containers, runtimes, scheduler, resources and budget of one data directory.
+
+    Args:
+        settings: `None`: those of the environment.
+        runtimes: `None`: `local`, `docker`, `api` and `browser`.
+        clock: What time it is.
+    """
+
+    def __init__(
+        self,
+        settings: LiveSettings | None = None,
+        *,
+        runtimes: Mapping[RuntimeType, ToolRuntime] | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.settings = settings or LiveSettings()
+        data_dir = self.settings.data_dir
+        self.registry = ToolRegistry(data_dir)
+        self.containers = ContainerTable(data_dir, clock)
+        self.budget = Budget(self.settings, clock)
+        self.resources = Resources(ThisMachine(data_dir))
+        self.ports = Ports(
+            lambda: self.settings.current.docker_port_start, lambda: self.containers.ports()
+        )
+        self.projects = LocalProjects(self.settings)
+        self.docker = DockerEngine(
+            self.settings, self.containers, self.ports, self._containers_of_tools
+        )
+        own: Mapping[RuntimeType, ToolRuntime] = {
+            RuntimeType.LOCAL: LocalRuntime(self.projects, self.ports, self.settings),
+            RuntimeType.DOCKER: DockerRuntime(self.docker, self.settings),
+            RuntimeType.API: ApiRuntime(self.settings),
+            RuntimeType.BROWSER: BrowserRuntime(self.settings),
+        }
+        self.runtimes = RuntimeTable(own if runtimes is None else runtimes)
+        self.scheduler = Scheduler(
+            self.registry, self.runtimes, self.settings, self.resources, clock
+        )
+        self.scheduler.on_tick(self.docker.clean_up)
+
+    async def start(self) -> None:
+        """Bring the registry in line with what runs, and begin health checks and clean-up.
+
+        Raises:
+            DataFileDamaged: A file cannot be read; it has been renamed, and the message names it.
+        """
+        for left in self.budget.recover():
+            logger.warning(
+                "$%s to %s is reserved since %s, and nobody knows whether it was paid: settle or "
+                "cancel reservation %s",
+                left.amount_usd,
+                left.provider,
+                left.at.isoformat(timespec="seconds"),
+                left.id,
+            )
+        await self.scheduler.start()
+
+    async def aclose(self) -> None:
+        """End all tools that would not outlive us. May be repeated."""
+        await self.scheduler.aclose()
+        await self.runtimes.aclose()
+        await self.docker.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def on_alert(self, callback: OnAlert) -> None:
+        """Call `callback` when a tool is not healthy any more."""
+        self.scheduler.on_alert(callback)
+
+    async def call(
+        self, tool_id: str, params: JsonObject, on_chunk: OnChunk | None = None
+    ) -> CallOutcome:
+        """Check parameters, start the tool if it does not run, call it, check the result.
+
+        If that fails the tool's `fallback_strategy` is followed.
+
+        Args:
+            tool_id: An active tool.
+            params: Checked against the tool's `input_schema`.
+            on_chunk: Gets pieces of the result while the tool works, if it has `stream_support`.
+
+        Raises:
+            ToolAgentError: One class for each way in which it can fail (see `errors`).
+
+        Cancel: Safe: a process that works for this call alone is ended.
+        """
+        return await self.scheduler.call(tool_id, params, on_chunk)
+
+    async def activate(self, tool: ToolMeta, replace: bool = False) -> ToolMeta:
+        """Register a tool, start it, see that it is healthy, and make it active.
+
+        Args:
+            tool: What is registered; its status, state and statistics do not count.
+            replace: Whether it may take the place of a tool with the same id, whose statistics it
+                keeps.
+
+        Returns:
+            The tool as it is in the registry: active, and running unless it is stateless.
+
+        Raises:
+            ToolConflict: The id is taken.
+            ToolAgentError: It did not start or is not healthy. Nothing of it is left running, and
+                the registry has what it had before.
+        """
+        before = self.registry.find(tool.tool_id)
+        if before is not None:
+            if not replace:
+                raise ToolConflict(f"tool_id {tool.tool_id} is taken; choose another one")
+            await self.scheduler.stop_tool(tool.tool_id)
+        self.registry.add(_built(tool, before), replace=True)
+        try:
+            await self.scheduler.start_tool(tool.tool_id)
+            problem = await self.scheduler.check_now(tool.tool_id)
+            if problem is not None:
+                raise ToolCallFailed(
+                    f"tool {tool.tool_id} was started and is not healthy: {problem}"
+                )
+        except BaseException:
+            await self._take_back(tool.tool_id, before)
+            raise
+        return self.set_life(tool.tool_id, "activate")
+
+    def set_life(self, tool_id: str, event: LifeEvent) -> ToolMeta:
+        """Move a tool in its life (`states.LIFE`); return it.
+
+        Raises:
+            ToolConflict: It is not possible in the tool's status.
+        """
+        return self.registry.update(tool_id, lambda tool: with_life(tool, event))
+
+    async def restart(self, tool_id: str) -> ToolMeta:
+        """Stop a tool, start it, and see that it is healthy; return it.
+
+        Raises:
+            ToolAgentError: It did not start, or is not healthy.
+        """
+        await self.scheduler.stop_tool(tool_id)
+        await self.scheduler.start_tool(tool_id)
+        problem = await self.scheduler.check_now(tool_id)
+        if problem is not None:
+            raise ToolCallFailed(f"tool {tool_id} was started again and is not healthy: {problem}")
+        return self.registry.get(tool_id)
+
+    async def remove(self, tool_id: str) -> ToolMeta:
+        """Stop a tool and take it out of the registry; return it. Its project stays.
+
+        Its container is not a tool's any more, so that the clean-up destroys it in time.
+
+        Raises:
+            UnknownTool: There is none of this id.
+        """
+        await self.scheduler.stop_tool(tool_id)
+        return self.registry.remove(tool_id)
+
+    def _containers_of_tools(self) -> list[str]:
+        return [one.runtime.container_id for one in self.registry if one.runtime.container_id]
+
+    async def _take_back(self, tool_id: str, before: ToolMeta | None) -> None:
+        """Leave nothing of a tool that could not be activated."""
+        try:
+            await self.scheduler.stop_tool(tool_id)
+        except ToolAgentError:
+            logger.exception("tool %s could not be stopped", tool_id)
+        if before is None:
+            self.registry.remove(tool_id)
+        else:
+            self.registry.add(with_state(before, "stop"), replace=True)
+
+
+def _built(tool: ToolMeta, before: ToolMeta | None) -> ToolMeta:
+    """Return a tool as it is while it is built: it does not run, and is not called."""
+    stopped = with_state(tool, "stop")
+    stats = tool.stats if before is None else before.stats
+    return msgspec.structs.replace(stopped, status=ToolStatus.BUILDING, stats=stats)

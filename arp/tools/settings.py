@@ -1,0 +1,227 @@
+"""`ToolSettings` from the environment, and `LiveSettings` with the overrides of `config.json`.
+
+Theory of operation. A value comes from the first of: `config.json` in the data directory, the
+environment (`TOOL_AGENT_…`), the default. `config.json` is looked at whenever settings are read,
+and read again when it has changed. One that is wrong changes nothing: the settings stay as they
+were, `problem` says what is wrong, and the log has it once.
+
+This is the one module below the command line that reads the environment, because the interface
+document defines these names.
+
+Source: internal_api.md 9.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from arp.protocol.json_value import JsonObject
+from arp.tools.errors import InvalidToolMeta, extra_missing
+
+try:
+    from pydantic import Field, ValidationError
+    from pydantic_settings import BaseSettings, SettingsConfigDict
+except ImportError as error:
+    raise extra_missing("pydantic-settings") from error
+
+logger = logging.getLogger(__name__)
+
+CONFIG_FILE: Final = "config.json"
+MAX_CONFIG_BYTES: Final = 2**20
+"""Nobody writes a longer one by hand."""
+
+
+PACKAGE_VARIABLES: Final = (
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "PIP_CERT",
+    "PIP_FIND_LINKS",
+    "PIP_INDEX_URL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "UV_DEFAULT_INDEX",
+    "UV_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS",
+    "UV_INDEX",
+    "UV_INDEX_URL",
+    "UV_OFFLINE",
+    "UV_SYSTEM_CERTS",
+)
+"""By which uv and pip find an index, and how they reach it."""
+DOCKER_VARIABLES: Final = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
+_HAS_PASSWORD: Final = re.compile(r"://[^/@\s]*@")
+
+
+class ToolSettings(BaseSettings):
+    """The settings of the Tool Agent; in the environment each name has the prefix `TOOL_AGENT_`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TOOL_AGENT_", extra="forbid", frozen=True, allow_inf_nan=False
+    )
+
+    fastapi_port: Annotated[int, Field(ge=0, le=65535)] = 8001
+    """Port of the HTTP interface."""
+    mcp_port: Annotated[int, Field(ge=0, le=65535)] = 8001
+    """Port of the MCP interface; the same as `fastapi_port`: at `/mcp` of that one."""
+    docker_port_start: Annotated[int, Field(ge=1, le=65535)] = 9001
+    """The first port that is given to containers and local tools."""
+    docker_base_image: str = "agent-sandbox:latest"
+    docker_mem_limit: str = "1g"
+    docker_nano_cpus: Annotated[int, Field(ge=1)] = 1_000_000_000
+    docker_ttl_seconds: Annotated[int, Field(ge=0)] = 1800
+    """A container that nobody has used for so long is destroyed."""
+    cold_tool_idle_timeout_s: Annotated[int, Field(ge=0)] = 300
+    """For tools whose own `idle_timeout_s` is 0."""
+    hot_tool_max_containers: Annotated[int, Field(ge=1)] = 5
+    """So many hot tools run at the same time, in containers or as processes."""
+    eviction_policy: Literal["lru"] = "lru"
+    monthly_limit_usd: Annotated[float, Field(ge=0)] = 100.0
+    single_tx_limit_usd: Annotated[float, Field(ge=0)] = 20.0
+    require_approval_above_usd: Annotated[float, Field(ge=0)] = 10.0
+    health_check_interval_s: Annotated[int, Field(ge=1)] = 60
+
+    # From here on our additions to the document.
+    data_dir: Path = Path("data")
+    """Where registry.json, containers.json, config.json, billing_log.json and projects are."""
+    call_timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    """So long a call of a tool may take."""
+    calls_at_once: Annotated[int, Field(ge=1)] = 8
+    """So many calls of one tool work at the same time; further ones wait."""
+    spent_this_month_usd: Annotated[float, Field(ge=0)] = 0.0
+    """Spent in this month by others, so that no transaction of ours has it."""
+    approve_builds: bool = True
+    """A person approves each build before generated code runs."""
+    sandbox: Literal["auto", "require", "off"] = "auto"
+    """Run local tools in bubblewrap: where it works, always (or fail), never."""
+    git_hosts: list[str] = ["github.com"]
+    """Hosts from which `repo_url` may be cloned; JSON text in the environment."""
+    git_directories: list[Path] = []
+    """Directories of this machine from which repositories may be cloned."""
+    api_private_hosts: list[str] = []
+    """Hosts, addresses and networks that api tools and callbacks may reach though they are private,
+    such as `127.0.0.1:8080`, `10.0.0.0/8` or `build.internal`."""
+    volume_directories: list[Path] = []
+    """Directories besides the data directory that may be mounted into containers."""
+    coding_tasks_at_once: Annotated[int, Field(ge=1)] = 2
+    """So many tasks the coding agent carries out at the same time."""
+    callback_attempts: Annotated[int, Field(ge=1, le=20)] = 5
+    """How often a callback is sent until it is answered."""
+    callback_secret: Annotated[str, Field(repr=False)] = ""
+    """Signs callbacks; never logged."""
+
+
+class LiveSettings:
+    """The settings as they are now.
+
+    Args:
+        defaults: Those of the environment; `None` reads it.
+    """
+
+    def __init__(self, defaults: ToolSettings | None = None) -> None:
+        self._defaults = _from_environment() if defaults is None else defaults
+        self._current = self._defaults
+        self._seen: tuple[int, int, int] | None = None
+        self.problem: str | None = None
+        """Why `config.json` is not used, as it is now; `None` if it is, or is not there."""
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory; `config.json` cannot change it."""
+        return self._defaults.data_dir
+
+    @property
+    def current(self) -> ToolSettings:
+        """The settings as they are now; never raises."""
+        path = self.data_dir / CONFIG_FILE
+        try:
+            stat = path.stat()
+            seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        except OSError:
+            seen = None
+        if seen != self._seen:
+            self._seen = seen
+            self._reload(path)
+        return self._current
+
+    def _reload(self, path: Path) -> None:
+        try:
+            self._current = self._with(_overrides(path)) if self._seen else self._defaults
+        except InvalidToolMeta as error:
+            self.problem = error.message
+            logger.warning("%s; the settings stay as they were", error.message)
+        else:
+            self.problem = None
+
+    def _with(self, overrides: JsonObject) -> ToolSettings:
+        """Return the defaults with overrides, checked.
+
+        Raises:
+            InvalidToolMeta: One is unknown or out of its range.
+        """
+        try:
+            return ToolSettings(**{**self._defaults.model_dump(), **overrides})
+        except ValidationError as error:
+            raise InvalidToolMeta(f"{CONFIG_FILE}: {_first_of(error)}") from error
+
+
+def package_environment() -> dict[str, str]:
+    """Return the variables of our environment that say where packages come from.
+
+    Programs of a project can read them, so an address with a password in it is left out.
+    """
+    found = {name: os.environ[name] for name in PACKAGE_VARIABLES if os.environ.get(name)}
+    for name in [name for name, value in found.items() if _HAS_PASSWORD.search(value)]:
+        logger.warning("%s has a password in it, so the programs of projects do not get it", name)
+        del found[name]
+    return found
+
+
+def docker_environment() -> dict[str, str]:
+    """Return the variables by which Docker's own programs find an engine."""
+    return {name: os.environ[name] for name in DOCKER_VARIABLES if os.environ.get(name)}
+
+
+def _from_environment() -> ToolSettings:
+    """Return the settings of the environment.
+
+    Raises:
+        InvalidToolMeta: A variable is out of its range.
+    """
+    try:
+        return ToolSettings()
+    except ValidationError as error:
+        raise InvalidToolMeta(f"TOOL_AGENT_…: {_first_of(error)}") from error
+
+
+def _overrides(path: Path) -> JsonObject:
+    """Return what a config file overrides, with the fields of `budget` beside the others.
+
+    Raises:
+        InvalidToolMeta: It cannot be read, or is no JSON object.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_CONFIG_BYTES + 1)
+        if len(text) > MAX_CONFIG_BYTES:
+            raise InvalidToolMeta(f"{path} has more than {MAX_CONFIG_BYTES} bytes")
+        value: Any = json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidToolMeta(f"{path} cannot be read: {error}") from error
+    if not isinstance(value, dict) or not isinstance(value.get("budget", {}), dict):
+        raise InvalidToolMeta(f"{path} is not a JSON object with settings")
+    if "data_dir" in value:
+        raise InvalidToolMeta(f"{path}: data_dir is set by TOOL_AGENT_DATA_DIR only")
+    budget = value.pop("budget", {})
+    return {**value, **budget}
+
+
+def _first_of(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

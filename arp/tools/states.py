@@ -1,0 +1,87 @@
+"""What may happen to a tool: its life, and what it does now.
+
+Theory of operation. Whatever decides what may happen to a tool is in this file, in the manner of
+`h11/_state.py`. Nothing else assigns `ToolMeta.status` or `ToolScheduling.state`.
+
+The life of a tool (`status`):
+
+    STAGING ──build──► BUILDING ──activate──► ACTIVE ──disable──► INACTIVE
+       ▲                 │  ▲ ▲                 │  ◄──enable────────┘ │
+       └──────fail───────┘  └─┼─────build───────┘                     │
+                              └─────build──────────────────────────────┘
+
+What it does now (`scheduling.state`):
+
+    STOPPED ──start──► RUNNING ──sleep──► SLEEPING      fail: RUNNING, SLEEPING → DEGRADED
+       ▲                │   ▲ ──fail──► DEGRADED        stop: every state → STOPPED
+       └──────stop──────┘   └──start──── SLEEPING, DEGRADED
+
+Only an active tool is called. A call starts a tool that is stopped or sleeps; one that ended by
+itself is started again, and runs as before.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from arp.tools.errors import ToolConflict
+from arp.tools.models import ToolMeta, ToolState, ToolStatus
+
+LifeEvent: TypeAlias = Literal["build", "fail", "activate", "disable", "enable"]
+StateEvent: TypeAlias = Literal["start", "sleep", "fail", "stop"]
+
+_STAGING, _BUILDING = ToolStatus.STAGING, ToolStatus.BUILDING
+_ACTIVE, _INACTIVE = ToolStatus.ACTIVE, ToolStatus.INACTIVE
+_RUNNING, _SLEEPING = ToolState.RUNNING, ToolState.SLEEPING
+_STOPPED, _DEGRADED = ToolState.STOPPED, ToolState.DEGRADED
+
+LIFE: Final[dict[ToolStatus, dict[LifeEvent, ToolStatus]]] = {
+    _STAGING: {"build": _BUILDING, "activate": _ACTIVE},  # api tools and imports need no build
+    _BUILDING: {"activate": _ACTIVE, "fail": _STAGING},
+    _ACTIVE: {"disable": _INACTIVE, "build": _BUILDING},
+    _INACTIVE: {"enable": _ACTIVE, "build": _BUILDING},
+}
+"""Status → event → status behind it."""
+
+STATES: Final[dict[ToolState, dict[StateEvent, ToolState]]] = {
+    _STOPPED: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
+    _RUNNING: {"start": _RUNNING, "sleep": _SLEEPING, "stop": _STOPPED, "fail": _DEGRADED},
+    _SLEEPING: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
+    _DEGRADED: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
+}
+"""State → event → state behind it."""
+
+
+def with_life(tool: ToolMeta, event: LifeEvent) -> ToolMeta:
+    """Return the tool behind an event of its life.
+
+    Raises:
+        ToolConflict: It is not possible in the tool's status.
+    """
+    after = LIFE[tool.status].get(event)
+    if after is None:
+        possible = ", ".join(LIFE[tool.status])
+        raise ToolConflict(
+            f"{event} is not possible: tool {tool.tool_id} is {tool.status}; possible: {possible}"
+        )
+    return msgspec.structs.replace(tool, status=after)
+
+
+def with_state(tool: ToolMeta, event: StateEvent) -> ToolMeta:
+    """Return the tool behind an event of its running.
+
+    Raises:
+        ToolConflict: It is not possible in the tool's state.
+    """
+    scheduling = tool.scheduling
+    after = STATES[scheduling.state].get(event)
+    if after is None:
+        raise ToolConflict(
+            f"{event} is not possible: tool {tool.tool_id} is {scheduling.state}; "
+            f"possible: {', '.join(STATES[scheduling.state])}"
+        )
+    return msgspec.structs.replace(
+        tool, scheduling=msgspec.structs.replace(scheduling, state=after)
+    )

@@ -1,0 +1,527 @@
+"""`Toolbox`: the ten tools with which a coding agent carries out one task.
+
+Theory of operation. Each tool is a row of `TEN_TOOLS`: its parameters, as in the document, and
+the method that carries it out. What runs generated code asks a person first: they see the
+command and the digests of the project's files, and after a yes those are looked at again before
+anything runs. They may allow all that the task runs in that project; then nothing more is asked for
+it. A task reaches only what belongs to it: projects and containers that it has made or was given,
+and the id of a tool that is its own.
+
+A local tool that is registered is started by the first of `ENTRIES` in its project.
+
+Source: internal_api.md 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from arp.process.sandbox import sandbox_works
+from arp.protocol.json_value import JsonObject
+from arp.tools.container_rules import EnvRequest
+from arp.tools.errors import InvalidToolCall, ToolConflict, ToolRefused
+from arp.tools.models import (
+    ContainerInfo,
+    ResourceLimits,
+    RuntimeInfo,
+    RuntimeType,
+    SchedulingMode,
+    ToolMeta,
+    ToolScheduling,
+    runtime_type_of,
+)
+from arp.tools.program import CommandResult
+from arp.tools.projects import DEFAULT_TIMEOUT_S
+from arp.tools.registry import url_of
+from arp.tools.service import ToolService
+from arp.tools.task_specs import RepairTool, TaskSpec, check_package
+from arp.tools.workplace import ApprovalRequest, ProcessRun, WorkCall
+
+ENTRIES: Final = ("main.py", "app.py", "server.py")
+"""Files that start a local tool, the first that is there: `python main.py`."""
+MAX_COMMAND: Final = 20_000
+MAX_CONTENT: Final = 2 << 20
+"""Characters of a file that is written."""
+MAX_FILES: Final = 500
+"""Files of a project that a person can be shown digests of; in a larger one nothing may run."""
+MAX_PROJECT_BYTES: Final = 64 << 20
+"""Of those files together."""
+NOT_SHOWN: Final = frozenset({".venv", "__pycache__", ".git", "node_modules", "last_run.log"})
+"""Of a project, what the tools themselves write; it changes with each run."""
+EXECUTES: Final = "generated-code"
+"""The rule by which a person is asked, in facts."""
+
+Command: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_COMMAND)]
+RunSeconds: TypeAlias = Annotated[float, Meta(gt=0, le=3_600)]
+OpenPort: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
+AnyPort: TypeAlias = Annotated[int, Meta(ge=0, le=65535)]
+
+
+class BoxArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of one of the ten tools."""
+
+
+class CreateDockerEnv(BoxArgs, frozen=True):
+    """Create a container to work in. Ports of the container get ports of this machine."""
+
+    image: Annotated[str, Meta(min_length=1, max_length=256)]
+    mem_limit: str | None = None
+    nano_cpus: Annotated[int, Meta(ge=1)] | None = None
+    ports: Annotated[list[OpenPort], Meta(max_length=32)] = field(default_factory=list)
+    volumes: dict[str, str] = field(default_factory=dict)
+    use_gpu: bool = False
+
+
+class RunInDocker(BoxArgs, frozen=True):
+    """Run a command in a container; in the background it returns at once, with a log file."""
+
+    container_id: str
+    command: Command
+    is_background: bool = False
+    timeout: RunSeconds | None = None
+
+
+class RebuildDockerPorts(BoxArgs, frozen=True):
+    """Replace a container by one with other ports and limits; its files stay."""
+
+    container_id: str
+    ports: Annotated[list[OpenPort], Meta(max_length=32)]
+    mem_limit: str | None = None
+    nano_cpus: Annotated[int, Meta(ge=1)] | None = None
+
+
+class DestroyDockerEnv(BoxArgs, frozen=True):
+    """Destroy a container and what is in it."""
+
+    container_id: str
+
+
+class CreateUvProject(BoxArgs, frozen=True):
+    """Create a Python project with an environment of its own."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    python_version: Annotated[str, Meta(pattern=r"^3\.\d{1,2}\Z")] | None = None
+
+
+class RunInUv(BoxArgs, frozen=True):
+    """Run a command in a project's environment, such as `python main.py`."""
+
+    project_dir: str
+    command: Command
+    timeout: RunSeconds | None = None
+
+
+class UvAddDependency(BoxArgs, frozen=True):
+    """Add a package to a project, such as `pillow` or `pillow>=11`."""
+
+    project_dir: str
+    package: str
+    dev: bool = False
+
+
+class WriteFile(BoxArgs, frozen=True):
+    """Write a text file of a project; folders are made. `path` is absolute or in the project."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4_096)]
+    content: Annotated[str, Meta(max_length=MAX_CONTENT)]
+
+
+class ReadFile(BoxArgs, frozen=True):
+    """Read a text file of a project."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4_096)]
+
+
+class RegisterTool(BoxArgs, frozen=True):
+    """Start a tool, check that it answers, and register it; it can be called from then on.
+
+    A local tool is started by `python main.py` in its project. With an `internal_port` it is a
+    server: it listens on 127.0.0.1 and the port in the environment variable PORT, and takes the
+    parameters as a JSON object. Without one (0) it is started for each call, reads the parameters
+    as one JSON object from standard input, and writes one JSON object to standard output.
+    """
+
+    tool_id: str
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    description: Annotated[str, Meta(max_length=20_000)]
+    runtime_type: str
+    host_port: AnyPort
+    internal_port: AnyPort
+    category: Annotated[str, Meta(min_length=1, max_length=60)] = "general"
+    input_schema: JsonObject = field(default_factory=lambda: {"type": "object"})
+    output_schema: JsonObject = field(default_factory=lambda: {"type": "object"})
+    container_id: str = ""
+    host_dir: str = ""
+    endpoint_path: Annotated[str, Meta(pattern=r"^/[A-Za-z0-9._~/-]*\Z", max_length=200)] = "/"
+    http_method: Annotated[str, Meta(pattern=r"^(GET|POST|PUT|PATCH|DELETE)\Z")] = "POST"
+
+
+class Toolbox:
+    """The ten tools for one task.
+
+    Args:
+        service: That carries them out.
+        spec: Of the task.
+        asks: Whether a person approves what runs generated code.
+    """
+
+    def __init__(self, service: ToolService, spec: TaskSpec, *, asks: bool) -> None:
+        self._service = service
+        self._spec = spec
+        self._asks = asks
+        self._allowed: set[str] = set()
+        """Projects and containers in which the task may run what it likes."""
+        self.projects: list[Path] = []
+        """The project directories of the task, the newest last."""
+        self.containers: set[str] = set()
+        self.registered: ToolMeta | None = None
+        """The tool that came of the task, once it is registered and answers."""
+        if isinstance(spec, RepairTool):
+            self._take_over(spec)
+
+    def _take_over(self, spec: RepairTool) -> None:
+        """Give the task what belongs to the tool that it repairs."""
+        runtime = self._service.registry.get(spec.tool_id).runtime
+        if runtime.type is RuntimeType.LOCAL and runtime.host_dir:
+            self.projects.append(Path(runtime.host_dir))
+        if runtime.container_id:
+            self.containers.add(runtime.container_id)
+
+    async def call(self, name: str, args: JsonObject, shown: WorkCall) -> JsonObject:
+        """Carry out one of the ten tools; return its result.
+
+        Raises:
+            ToolAgentError: There is no such tool, the parameters do not fit (the message names the
+                path), a person or a rule refuses it, or it failed.
+
+        Cancel: Safe; what it has started is ended.
+        """
+        row = TEN_TOOLS.get(name)
+        if row is None:
+            raise InvalidToolCall(
+                f"there is no tool {name!r:.60}; there are {', '.join(TEN_TOOLS)}"
+            )
+        try:
+            given = msgspec.convert(args, row.args)
+        except msgspec.ValidationError as error:
+            raise InvalidToolCall(f"{name}: {error}") from None
+        return await row.carry_out(self, given, shown)
+
+    # -- Docker ----------------------------------------------------------------------------------
+
+    async def _create_docker_env(self, args: CreateDockerEnv, shown: WorkCall) -> JsonObject:
+        for host_dir in args.volumes:
+            if Path(host_dir).is_relative_to(self._service.projects.root):
+                self._own_project(host_dir)  # what else may be mounted the settings say
+        request = EnvRequest(
+            args.image,
+            mem_limit=args.mem_limit,
+            nano_cpus=args.nano_cpus,
+            ports=args.ports,
+            volumes=args.volumes,
+            use_gpu=args.use_gpu,
+        )
+        made: ContainerInfo = await self._service.docker.create_env(request)
+        self.containers.add(made.container_id)
+        return {"container_id": made.container_id, "port_mapping": made.port_mapping}
+
+    async def _run_in_docker(self, args: RunInDocker, shown: WorkCall) -> JsonObject:
+        container_id = self._own_container(args.container_id)
+        given = {"container_id": container_id, "command": args.command}
+        await self._approved(
+            shown, f"Run in container {container_id:.12}?", given, place=container_id
+        )
+        done = await self._service.docker.run(
+            container_id, args.command, args.is_background, args.timeout or DEFAULT_TIMEOUT_S
+        )
+        if isinstance(done, str):
+            return {"log_file": done}
+        await self._ran(shown, args.command, container_id, done, "docker")
+        return {"exit_code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
+
+    async def _rebuild_docker_ports(self, args: RebuildDockerPorts, shown: WorkCall) -> JsonObject:
+        old = self._own_container(args.container_id)
+        made: ContainerInfo = await self._service.docker.rebuild_ports(
+            old, args.ports, args.mem_limit, args.nano_cpus
+        )
+        self.containers.discard(old)
+        self.containers.add(made.container_id)
+        if old in self._allowed:
+            self._allowed.add(made.container_id)
+        return {"new_container_id": made.container_id, "port_mapping": made.port_mapping}
+
+    async def _destroy_docker_env(self, args: DestroyDockerEnv, shown: WorkCall) -> JsonObject:
+        container_id = self._own_container(args.container_id)
+        await self._service.docker.destroy(container_id)
+        self.containers.discard(container_id)
+        return {"status": "success", "message": f"container {container_id:.12} is destroyed"}
+
+    # -- projects --------------------------------------------------------------------------------
+
+    async def _create_uv_project(self, args: CreateUvProject, shown: WorkCall) -> JsonObject:
+        made = await self._service.projects.create(args.name, args.python_version or "")
+        self.projects.append(made)
+        return {"project_dir": str(made)}
+
+    async def _run_in_uv(self, args: RunInUv, shown: WorkCall) -> JsonObject:
+        project = self._own_project(args.project_dir)
+        given = {"project_dir": str(project), "command": args.command}
+        await self._approved(shown, f"Run this in {project.name}?", given, place=str(project))
+        timeout_s = args.timeout or DEFAULT_TIMEOUT_S
+        done = await self._service.projects.run(project, args.command, timeout_s)
+        await self._ran(shown, args.command, project, done, self._sandbox())
+        return {"exit_code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
+
+    async def _uv_add_dependency(self, args: UvAddDependency, shown: WorkCall) -> JsonObject:
+        project = self._own_project(args.project_dir)
+        try:
+            package = check_package(args.package, "package")
+        except ValueError as error:
+            raise ToolRefused(str(error)) from None
+        # A package may run code while it is installed.
+        given = {"project_dir": str(project), "package": package, "dev": args.dev}
+        title = f"Add the package {package} to {project.name}?"
+        await self._approved(shown, title, given, place=str(project))
+        done = await self._service.projects.add_dependency(project, package, args.dev)
+        await self._ran(shown, f"add {package}", project, done, self._sandbox())
+        return {"status": "success", "message": f"{package} is added"}
+
+    async def _write_file(self, args: WriteFile, shown: WorkCall) -> JsonObject:
+        path = self._own_path(args.path)
+        projects = self._service.projects
+        written, size = await asyncio.to_thread(projects.write_file, path, args.content)
+        return {"status": "success", "path": str(written), "size": size}
+
+    async def _read_file(self, args: ReadFile, shown: WorkCall) -> JsonObject:
+        path = self._own_path(args.path)
+        content = await asyncio.to_thread(self._service.projects.read_file, path)
+        return {"status": "success", "path": path, "content": content}
+
+    # -- registration ----------------------------------------------------------------------------
+
+    async def _register_tool(self, args: RegisterTool, shown: WorkCall) -> JsonObject:
+        tool = self._tool_of(args)
+        runtime = tool.runtime
+        place = runtime.container_id or runtime.host_dir
+        given = {"tool_id": tool.tool_id, "command": runtime.entry or "what the image starts"}
+        if runtime.type in (RuntimeType.LOCAL, RuntimeType.DOCKER):
+            await self._approved(shown, f"Start the tool {tool.tool_id}?", given, place=place)
+        shown.progress("starting it, and checking that it answers")
+        self.registered = await self._service.activate(tool, replace=True)
+        made = self.registered
+        return {"status": "success", "tool_id": made.tool_id, "url": url_of(made)}
+
+    def _tool_of(self, args: RegisterTool) -> ToolMeta:
+        """Return the tool that is to be registered.
+
+        Raises:
+            ToolAgentError: It is somebody else's, or there is nothing that could be started.
+        """
+        self._check_own_id(args.tool_id)
+        kind = runtime_type_of(args.runtime_type)
+        host_dir, entry = args.host_dir, ""
+        if kind is RuntimeType.LOCAL:
+            project = self._own_project(args.host_dir or str(self._project()))
+            host_dir, entry = str(project), f"python {_entry_of(project)}"
+        elif kind is RuntimeType.DOCKER:
+            self._own_container(args.container_id)
+        is_server = bool(args.internal_port or args.host_port)
+        runtime = RuntimeInfo(
+            kind,
+            entry,
+            container_id=args.container_id,
+            host_dir=host_dir,
+            # The scheduler chooses the port of a local server, so that no two tools have the same.
+            host_port=0 if kind is RuntimeType.LOCAL else args.host_port,
+            internal_port=(args.internal_port or args.host_port) if is_server else 0,
+            endpoint_path=args.endpoint_path,
+            http_method=args.http_method,
+            resource_limits=self._limits(),
+        )
+        return ToolMeta(
+            args.tool_id,
+            args.name,
+            args.category,
+            args.description,
+            args.input_schema,
+            args.output_schema,
+            runtime=runtime,
+            scheduling=ToolScheduling(
+                SchedulingMode.COLD if is_server else SchedulingMode.STATELESS
+            ),
+        )
+
+    # -- what belongs to the task ----------------------------------------------------------------
+
+    def _check_own_id(self, tool_id: str) -> None:
+        known = self._service.registry.find(tool_id)
+        is_own = self.registered is not None and self.registered.tool_id == tool_id
+        is_repaired = isinstance(self._spec, RepairTool) and self._spec.tool_id == tool_id
+        if isinstance(self._spec, RepairTool) and not is_repaired:
+            raise ToolRefused(
+                f"this task repairs {self._spec.tool_id}; it cannot register {tool_id}"
+            )
+        if known is not None and not (is_own or is_repaired):
+            raise ToolConflict(f"tool_id {tool_id} is taken by another tool; choose another one")
+
+    def _project(self) -> Path:
+        if not self.projects:
+            raise ToolRefused("there is no project yet; create_uv_project makes one")
+        return self.projects[-1]
+
+    def _own_project(self, project_dir: str) -> Path:
+        project = self._service.projects.project_of(project_dir)
+        path = self._service.projects.root / project.name
+        if path not in self.projects:
+            raise ToolRefused(f"{project_dir!r:.200} is no project of this task")
+        return path
+
+    def _own_path(self, path: str) -> str:
+        """Return a path in a project of the task; a relative one is in the newest."""
+        whole = path if Path(path).is_absolute() else f"{self._project()}/{path}"
+        project, _ = self._service.projects.locate(whole)
+        if self._service.projects.root / project.name not in self.projects:
+            raise ToolRefused(f"{path!r:.200} is in no project of this task")
+        return whole
+
+    def _own_container(self, container_id: str) -> str:
+        if container_id not in self.containers:
+            raise ToolRefused(f"{container_id!r:.80} is no container of this task")
+        return container_id
+
+    def _limits(self) -> ResourceLimits:
+        if isinstance(self._spec, RepairTool):
+            return self._service.registry.get(self._spec.tool_id).runtime.resource_limits
+        wanted = self._spec.requirements
+        return ResourceLimits(memory_mb=wanted.memory_mb or 512, gpu=bool(wanted.gpu))
+
+    # -- approval --------------------------------------------------------------------------------
+
+    async def _approved(
+        self, shown: WorkCall, title: str, given: JsonObject, *, place: str
+    ) -> None:
+        """Ask a person, unless they have allowed all that runs in the place.
+
+        Raises:
+            ToolRefused: They did not allow it, or the files changed while they thought.
+        """
+        if not self._asks or place in self._allowed:
+            return
+        files = await asyncio.to_thread(_digests, place)
+
+        async def recheck() -> str:
+            now = await asyncio.to_thread(_digests, place)
+            return "" if now == files else "the files changed after they were shown"
+
+        request = ApprovalRequest(
+            title,
+            given,
+            EXECUTES,
+            message="This runs code that an agent has written, or that others have published.",
+            task_rule=f"Everything that this task runs in {Path(place).name}",
+            files=files,
+        )
+        answer = await shown.ask(request, recheck)
+        if not answer.allowed:
+            raise ToolRefused(f"not allowed: {answer.reason or 'a person said no'}")
+        if answer.for_task:
+            self._allowed.add(place)
+
+    def _sandbox(self) -> str:
+        """Return what keeps in the programs of projects; empty: nothing does."""
+        is_on = self._service.settings.current.sandbox != "off" and sandbox_works()
+        return "bubblewrap" if is_on else ""
+
+    async def _ran(
+        self, shown: WorkCall, command: str, cwd: str | Path, done: CommandResult, sandbox: str
+    ) -> None:
+        run = ProcessRun(command, str(cwd), done.exit_code, done.stdout, done.stderr, sandbox)
+        await shown.ran(run)
+
+
+class BoxTool(NamedTuple):
+    """One of the ten tools."""
+
+    args: type[BoxArgs]
+    carry_out: Callable[[Toolbox, Any, WorkCall], Awaitable[JsonObject]]
+
+    @property
+    def description(self) -> str:
+        """What it does, for models."""
+        return " ".join((self.args.__doc__ or "").split())
+
+    def schema(self) -> JsonObject:
+        """Return the JSON Schema of its parameters."""
+        whole = msgspec.json.schema(self.args)
+        found: JsonObject = dict(whole["$defs"][self.args.__name__])
+        return {**found, "additionalProperties": False}
+
+
+TEN_TOOLS: Final[dict[str, BoxTool]] = {
+    "create_docker_env": BoxTool(CreateDockerEnv, Toolbox._create_docker_env),
+    "run_in_docker": BoxTool(RunInDocker, Toolbox._run_in_docker),
+    "rebuild_docker_ports": BoxTool(RebuildDockerPorts, Toolbox._rebuild_docker_ports),
+    "destroy_docker_env": BoxTool(DestroyDockerEnv, Toolbox._destroy_docker_env),
+    "create_uv_project": BoxTool(CreateUvProject, Toolbox._create_uv_project),
+    "run_in_uv": BoxTool(RunInUv, Toolbox._run_in_uv),
+    "uv_add_dependency": BoxTool(UvAddDependency, Toolbox._uv_add_dependency),
+    "write_file": BoxTool(WriteFile, Toolbox._write_file),
+    "read_file": BoxTool(ReadFile, Toolbox._read_file),
+    "register_tool": BoxTool(RegisterTool, Toolbox._register_tool),
+}
+"""The ten tools, in the order of the document."""
+
+
+def _entry_of(project: Path) -> str:
+    for name in ENTRIES:
+        if (project / name).is_file():
+            return name
+    raise ToolRefused(f"nothing starts the tool: write one of {', '.join(ENTRIES)} in {project}")
+
+
+def _files_of(project: Path) -> Iterator[Path]:
+    """Yield the files of a project that somebody has written, links not followed."""
+    stack = [project]
+    while stack:
+        folder = stack.pop()
+        for path in sorted(folder.iterdir()):
+            if path.name in NOT_SHOWN:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                stack.append(path)
+            else:
+                yield path
+
+
+def _digests(place: str) -> list[JsonObject]:
+    """Return path, size and digest of each file of a project; of a container none.
+
+    Raises:
+        ToolRefused: Too many files, or too large: nobody could look at them.
+    """
+    project = Path(place)
+    if not project.is_absolute() or not project.is_dir():
+        return []
+    found: list[JsonObject] = []
+    total = 0
+    for path in _files_of(project):
+        if path.is_symlink():
+            target = str(path.readlink())
+            name = str(path.relative_to(project))
+            digest = sha256(target.encode()).hexdigest()
+            found.append({"path": name, "bytes": len(target), "sha256": digest})
+            continue
+        total += path.stat().st_size
+        if len(found) >= MAX_FILES or total > MAX_PROJECT_BYTES:
+            raise ToolRefused(f"{project} has too many or too large files to be approved")
+        content = path.read_bytes()
+        name, digest = str(path.relative_to(project)), sha256(content).hexdigest()
+        found.append({"path": name, "bytes": len(content), "sha256": digest})
+    return found

@@ -1,0 +1,198 @@
+"""A tool is built, used and repaired: a real project, real packages, a real server.
+
+Each step that runs generated code waits for a person, who answers by the control plane.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from mcp import Client
+
+from arp.protocol.json_value import JsonObject
+from arp.tools.models import ToolState
+from arp.tools.task_book import TaskStatus
+from tests.tool_agent.smithy import WAIT_S, Smithy, data_url, noise, smithy
+
+pytestmark = pytest.mark.timeout(180)
+
+TOOL = "compresses_images"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Smithy, str]]:
+    """The Tool Agent with the tool that was built in it, and the session of its task."""
+    with smithy(tmp_path_factory.mktemp("data")) as made:
+        task_id = made.ask_for("I need a tool that compresses images")
+        waiting = made.becomes(task_id, "waiting_approval", "failed")
+        assert waiting["waiting_for"] == f"Add the package pillow to {TOOL}?"
+        asked = made.answer(waiting["session_id"], allow=True, scope="session")
+        assert asked
+        done = made.becomes(task_id, "completed", "failed")
+        assert done["status"] == "completed", done
+        yield made, waiting["session_id"]
+
+
+def invoke(made: Smithy, **params: object) -> httpx.Response:
+    body = {"params": {"image": data_url(noise()), **params}}
+    return httpx.post(f"{made.url}/tools/{TOOL}/invoke", json=body, timeout=WAIT_S)
+
+
+def test_tool_answers_over_http_with_what_it_says(built: tuple[Smithy, str]) -> None:
+    made, _ = built
+    answer = invoke(made, quality=20).json()
+    assert answer["status"] == "success", answer
+    result = answer["result"]
+    assert result["original_size"] == len(noise())
+    assert 0 < result["compressed_size"] < result["original_size"]
+    assert result["compression_ratio"] == round(
+        result["compressed_size"] / result["original_size"], 4
+    )
+    assert result["image"].startswith("data:image/jpeg;base64,")
+
+
+def test_params_are_checked_before_the_tool_sees_them(built: tuple[Smithy, str]) -> None:
+    answer = invoke(built[0], quality=700)
+    assert answer.status_code == 422
+    assert "params.quality: 700 is greater than the maximum of 100" in answer.json()["error"]
+
+
+def test_tool_is_one_of_the_mcp_server(built: tuple[Smithy, str]) -> None:
+    made, _ = built
+
+    async def work() -> tuple[list[str], JsonObject]:
+        async with Client(f"{made.url}/mcp") as client:
+            listed = (await client.list_tools()).tools
+            got = await client.call_tool(TOOL, {"image": data_url(noise()), "quality": 20})
+            assert [part.type for part in got.content] == ["text", "image"]
+            return [tool.name for tool in listed], dict(got.structured_content or {})
+
+    names, result = made.run(work)
+    assert names == [TOOL]
+    assert 0 < result["compressed_size"] < result["original_size"]
+
+
+def test_registry_and_task_have_the_formats_of_the_document(built: tuple[Smithy, str]) -> None:
+    made, _ = built
+    service = made.agent.service
+    (task,) = [one for one in made.agent.backend.book.tasks() if one.tool_id == TOOL][:1]
+    tool = service.registry.get(TOOL)
+    port = tool.runtime.host_port
+    assert 9001 <= port < 65536
+    assert made.task(task.task_id) == {
+        "task_id": task.task_id,
+        "status": "completed",
+        "result": {"tool_id": TOOL, "url": f"http://localhost:{port}/api/compress"},
+    }
+    assert service.registry.get_endpoint(TOOL) == {
+        "type": "local",
+        "host_dir": str(service.projects.root / TOOL),
+        "http_method": "POST",
+        "endpoint_path": "/api/compress",
+    }
+
+
+def test_log_has_the_exact_lines(built: tuple[Smithy, str]) -> None:
+    made, _ = built
+    lines = made.log[: next(n for n, line in enumerate(made.log) if "[DONE]" in line) + 1]
+    start = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[tool_agent\.tool\.agent\] INFO: "
+    wanted = [
+        r"\[CodingAgent\] Starting task: I need a tool that compresses images\.\.\.",
+        r"\[TEXT\] I write a server that makes pictures smaller, with Pillow\.",
+        r'\[TOOL_USE\] create_uv_project \| \{"name":"compresses_images"\}',
+        r'\[TOOL_USE\] write_file \| \{"path":".*/main\.py","content":".*\.\.\."\}',
+        r'\[TOOL_USE\] uv_add_dependency \| \{"project_dir":".*","package":"pillow"\}',
+        r"\[TEXT\] First I try whether it can be loaded\.",
+        r'\[TOOL_USE\] run_in_uv \| \{"project_dir":".*","command":"python .*"\}',
+        r'\[TOOL_USE\] register_tool \| \{"tool_id":"compresses_images",.*\}',
+        r"\[TEXT\] It is registered, and answers\.",
+        r"\[DONE\] duration=\d+ms",
+    ]
+    assert len(lines) == len(wanted), lines
+    for line, pattern in zip(lines, wanted, strict=True):
+        assert re.fullmatch(start + pattern, line), line
+
+
+def test_last_run_log_is_as_the_document_says(built: tuple[Smithy, str]) -> None:
+    project = built[0].agent.service.projects.root / TOOL
+    log = (project / "last_run.log").read_text()
+    assert log == (
+        'Command: python -c "import main; print(main.MAX_BODY)"\nExit Code: 0\n'
+        "--- STDOUT ---\n16777216\n--- STDERR ---\n"
+    )
+
+
+def test_session_of_the_task_has_its_facts(built: tuple[Smithy, str]) -> None:
+    made, session_id = built
+    facts = made.facts(session_id)
+    types = [fact["type"] for fact in facts]
+    for wanted in (
+        "tool.started", "tool.result", "process.started", "process.output", "process.completed",
+        "permission.requested", "permission.resolved",
+    ):  # fmt: skip
+        assert wanted in types, wanted
+    asked = next(fact for fact in facts if fact["type"] == "permission.requested")
+    files = {one["path"] for one in asked["payload"]["files"]}
+    assert {"main.py", "pyproject.toml"} <= files
+    assert types.count("permission.requested") == 1  # the rest of the task was allowed with it
+
+
+def test_killed_tool_is_noticed_repaired_and_healthy_again(built: tuple[Smithy, str]) -> None:
+    made, _ = built
+    service, book = made.agent.service, made.agent.backend.book
+    before = service.registry.get(TOOL).stats
+    assert invoke(made).status_code == 200
+    known = {task.task_id for task in book.tasks()}
+    pid = made.run(lambda: _pid(made))
+    os.kill(pid, signal.SIGKILL)
+    problem = made.run(lambda: service.scheduler.check_now(TOOL))
+    assert problem
+    until = time.monotonic() + WAIT_S
+    while not (new := [task for task in book.tasks() if task.task_id not in known]):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    (repair,) = new
+    assert '"type":"repair_tool"' in repair.task_spec
+    done = made.becomes(repair.task_id, "completed", "failed")
+    assert done["status"] == "completed", done
+    assert book.get(repair.task_id).result == "it was started again, and answers"
+    assert made.run(lambda: service.scheduler.check_now(TOOL)) is None
+    tool = service.registry.get(TOOL)
+    assert tool.scheduling.state is ToolState.RUNNING
+    assert invoke(made).status_code == 200
+    stats = service.registry.get(TOOL).stats
+    assert stats.call_count == before.call_count + 2
+    assert made.agent.backend.coding.alerts[TOOL].last_healthy is not None
+    assert made.run(lambda: _pid(made)) != pid
+
+
+async def _pid(made: Smithy) -> int:
+    from arp.tools.models import RuntimeType
+
+    runtime = made.agent.service.runtimes.of(made.agent.service.registry.get(TOOL))
+    assert made.agent.service.registry.get(TOOL).runtime.type is RuntimeType.LOCAL
+    pid = runtime.pid_of(TOOL)  # type: ignore[attr-defined]  # of local tools
+    assert isinstance(pid, int)
+    return pid
+
+
+def test_build_that_a_person_refuses_runs_nothing(tmp_path: Path) -> None:
+    with smithy(tmp_path) as made:
+        task_id = made.ask_for("I need a tool that compresses images")
+        waiting = made.becomes(task_id, "waiting_approval", "failed")
+        made.answer(waiting["session_id"], allow=False)
+        done = made.becomes(task_id, "completed", "failed")
+        assert done["status"] == "failed"
+        assert "not allowed" in done["error"]
+        assert made.agent.service.registry.tools() == []
+        types = [fact["type"] for fact in made.facts(waiting["session_id"])]
+        assert "process.started" not in types
+        task = made.agent.backend.book.get(task_id)
+        assert task.status is TaskStatus.FAILED

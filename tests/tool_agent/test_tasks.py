@@ -1,0 +1,246 @@
+"""Tasks in sessions: money that a person approves, a stop, a repair, tools of other agents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from arp import App, Turn
+from arp.protocol.json_value import JsonObject
+from arp.runtime import types as ari
+from arp.runtime.function import FunctionRuntime, FunctionTurn
+from arp.tool_agent.agent import ToolAgent
+from arp.tool_agent.ari_coder import NOT_OURS, AriCoder
+from arp.tools.coding_agent import CodingJob, CodingOutcome
+from arp.tools.router import TaskRequest
+from arp.tools.service import ToolService
+from arp.tools.task_book import TaskBook, TaskStatus
+from arp.tools.task_specs import BuildTool
+from arp.tools.toolbox import Toolbox
+from arp.tools.toolbox_server import ToolboxServer
+from arp.tools.workplace import Headless
+from tests.serving import serving
+from tests.tool_agent.smithy import WAIT_S, Smithy, smithy
+from tests.tools.house import settings_in
+
+pytestmark = pytest.mark.timeout(120)
+
+
+class CostlyCoder:
+    """Builds nothing, and costs something."""
+
+    name = "costly"
+
+    def __init__(self, cost_usd: float) -> None:
+        self.cost_usd = cost_usd
+        self.began = asyncio.Event()
+        self.ended = False
+
+    async def work(self, job: CodingJob) -> CodingOutcome:
+        self.began.set()
+        if self.cost_usd:
+            return CodingOutcome("I only think.", self.cost_usd, "thinker-1")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+        raise AssertionError
+
+
+@contextmanager
+def costly(data_dir: Path, cost_usd: float) -> Iterator[tuple[Smithy, CostlyCoder]]:
+    coder = CostlyCoder(cost_usd)
+    agent = ToolAgent(coder, service=ToolService(settings_in(data_dir)))
+    app = App("Costly", tools=agent)
+
+    @app.agent
+    async def buyer(turn: Turn) -> None:
+        await agent.spend(turn, "openai", float(turn.text), "API key")
+        await turn.say("It is paid.")
+
+    with serving(app, ledger="memory:") as server:
+        yield Smithy(server, agent, []), coder
+
+
+@pytest.mark.parametrize("allow", [True, False])
+def test_cost_above_the_threshold_is_asked_in_the_session_of_the_task(
+    tmp_path: Path, allow: bool
+) -> None:
+    with costly(tmp_path, 12.5) as (made, _):
+        task_id = made.ask_for("fold paper")
+        waiting = made.becomes(task_id, "waiting_approval", "failed")
+        assert waiting["waiting_for"] == "Pay $12.50 to costly?"
+        made.answer(waiting["session_id"], allow=allow)
+        failed = made.becomes(task_id, "failed")
+        assert failed["error"] == "no tool was registered: I only think."
+        paid = made.agent.service.budget.transactions()
+        assert [one.amount_usd for one in paid] == ([Decimal("12.5")] if allow else [])
+        costs = [
+            fact["payload"]["amount"]
+            for fact in made.facts(waiting["session_id"])
+            if fact["type"] == "cost.recorded"
+        ]
+        assert costs == [12.5]
+
+
+def test_small_amount_is_spent_alone_and_a_large_one_is_refused(tmp_path: Path) -> None:
+    with costly(tmp_path, 1.0) as (made, _):
+        small = httpx.post(f"{made.url}/buyer", json={"message": "5"}, timeout=WAIT_S).json()
+        assert small["text"] == "It is paid."
+        large = httpx.post(f"{made.url}/buyer", json={"message": "21"}, timeout=WAIT_S).json()
+        assert large["status"] == "failed"
+        assert "a single payment is at most" in str(large["errors"])
+        middle = httpx.post(f"{made.url}/buyer", json={"message": "15"}, timeout=WAIT_S).json()
+        assert middle["status"] == "waiting"
+        made.answer(middle["run_id"].rpartition(".")[0], allow=True)
+        until = time.monotonic() + WAIT_S
+        while len(made.agent.service.budget.transactions()) < 2:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        paid = made.agent.service.budget.transactions()
+        assert [(one.provider, one.amount_usd) for one in paid] == [
+            ("openai", Decimal(5)),
+            ("openai", Decimal(15)),
+        ]
+
+
+def test_task_that_is_stopped_ends_its_coder_and_is_cancelled(tmp_path: Path) -> None:
+    with costly(tmp_path, 0.0) as (made, coder):
+        task_id = made.ask_for("fold paper")
+        made.run(lambda: asyncio.wait_for(coder.began.wait(), WAIT_S))
+        session_id = made.agent.backend.book.get(task_id).session_id
+
+        async def stop() -> None:
+            from arp.control.turns import CancelTurn
+
+            control = await made.server.application.control()
+            await control.turns.cancel(CancelTurn(session_id=session_id))
+
+        made.run(stop)
+        assert made.becomes(task_id, "cancelled")["error"] == "cancelled"
+        assert coder.ended
+
+
+def test_nothing_begins_when_nothing_is_left_of_the_month(tmp_path: Path) -> None:
+    with costly(tmp_path, 1.0) as (made, coder):
+        (tmp_path / "config.json").write_text('{"budget": {"monthly_limit_usd": 0}}')
+        failed = made.becomes(made.ask_for("fold paper"), "failed")
+        assert "nothing is left of this month's budget" in failed["error"]
+        assert not coder.began.is_set()
+
+
+def test_tool_that_does_not_start_again_is_repaired_by_the_coding_agent(tmp_path: Path) -> None:
+    with smithy(tmp_path) as made:
+        task_id = made.ask_for("I need a tool that compresses images")
+        waiting = made.becomes(task_id, "waiting_approval", "failed")
+        made.answer(waiting["session_id"], allow=True, scope="session")
+        assert made.becomes(task_id, "completed", "failed")["status"] == "completed"
+        service, tool_id = made.agent.service, "compresses_images"
+        main = service.projects.root / tool_id / "main.py"
+        os.truncate(main, 0)
+        made.run(lambda: service.scheduler.stop_tool(tool_id))
+        spec = {"type": "repair_tool", "tool_id": tool_id, "error": "HTTP 503"}
+        repair = made.ask_for("repair it", task_spec=spec)
+        waiting = made.becomes(repair, "waiting_approval", "failed")
+        assert waiting["waiting_for"] == f"Start the tool {tool_id}?"
+        made.answer(waiting["session_id"], allow=True)
+        assert made.becomes(repair, "completed", "failed")["status"] == "completed"
+        assert main.stat().st_size > 1_000
+        assert made.run(lambda: service.scheduler.check_now(tool_id)) is None
+
+
+# -- any runtime -----------------------------------------------------------------------------------
+
+
+class Curious(FunctionRuntime):
+    """An agent that tries its own tools first."""
+
+    takes = FunctionRuntime.takes | {"mcp_servers", "instructions"}
+    more_capabilities = (*FunctionRuntime.more_capabilities, "instructions", "mcp_servers")
+
+    def __init__(self) -> None:
+        super().__init__(self._work, name="curious")
+        self.told: list[str] = []
+
+    async def _work(self, turn: FunctionTurn) -> str:
+        for name in ("Bash", "mcp__other__run_in_uv", "mcp__tool_agent__run_in_uv"):
+            with turn.tool(name, {"command": "id"}) as call:
+                answer = await call.allowed()
+                self.told.append(f"{name}: {answer.decision} {answer.message}".strip())
+        return "That is all."
+
+
+@asynccontextmanager
+async def job_in(data_dir: Path) -> AsyncIterator[CodingJob]:
+    service = ToolService(settings_in(data_dir))
+    book = TaskBook(data_dir)
+    task = book.add("x")
+    book.set(task.task_id, TaskStatus.RUNNING)
+    async with service:
+        box = Toolbox(service, BuildTool("x"), asks=True)
+        yield CodingJob(task, "Do it.", box, Headless(False), book)
+
+
+async def test_own_tools_of_a_runtime_are_refused_and_the_ten_are_not(tmp_path: Path) -> None:
+    runtime = Curious()
+    coder = AriCoder(runtime)
+    async with job_in(tmp_path) as job:
+        outcome = await coder.work(job)
+    assert outcome.text == "That is all."
+    assert runtime.told == [
+        f"Bash: deny {NOT_OURS}",
+        f"mcp__other__run_in_uv: deny {NOT_OURS}",
+        "mcp__tool_agent__run_in_uv: allow",
+    ]
+    sessions = (await runtime.list_sessions(ari.ListSessionsRequest())).sessions
+    assert sessions == ()
+    await coder.aclose()
+
+
+async def test_address_of_the_ten_tools_is_of_one_task_and_needs_its_token(tmp_path: Path) -> None:
+    server = ToolboxServer()
+    hello: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with job_in(tmp_path) as job, httpx.AsyncClient() as client:
+        async with server.offered(job) as address:
+            place, headers = address.url, address.headers
+
+            async def status(url: str, **more: str) -> int:
+                given = {"accept": "application/json, text/event-stream", **more}
+                return (await client.post(url, json=hello, headers=given)).status_code
+
+            assert await status(place) == 401
+            assert await status(place, authorization="Bearer x") == 401
+            assert await status(place, **headers, origin="http://evil.example") == 401
+            assert await status(place, **headers, host="evil.example") == 404
+            assert await status(place.replace("/mcp", "x/mcp"), **headers) == 404
+            assert await status(place, **headers) not in (401, 404)
+        assert await status(place, **headers) == 404
+    await server.aclose()
+
+
+async def test_headless_task_asks_nobody_so_it_is_refused(tmp_path: Path) -> None:
+    async with job_in(tmp_path) as job:
+        project = (await job.call("create_uv_project", {"name": "x"}))["project_dir"]
+        with pytest.raises(Exception, match="nobody is there who could approve it"):
+            await job.call("run_in_uv", {"project_dir": project, "command": "python -V"})
+
+
+async def test_app_without_a_hub_builds_headless(tmp_path: Path) -> None:
+    """A program of its own: no sessions, so the operator's settings say what may run."""
+    from arp.tools.backend import ToolBackend
+
+    backend = ToolBackend(ToolService(settings_in(tmp_path)))
+    await backend.start()
+    task = await backend.router.request(TaskRequest("fold paper"))
+    done = await backend.book.over(task.task_id)
+    assert done.status is TaskStatus.FAILED
+    assert "no coding agent is configured" in done.error
+    await backend.aclose()

@@ -1,0 +1,165 @@
+"""The router: requests, outcomes, alerts; what is forged changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from arp.tools.bus import CANCELLED, MessageBus, ToolError, ToolReady, ToolRequest, payload_of
+from arp.tools.callbacks import CallbackSender
+from arp.tools.errors import InvalidToolMeta, ToolRefused, UnknownTool
+from arp.tools.models import AgentBusMessage, MessageType, ToolStatus
+from arp.tools.router import ALREADY_THERE, MAX_REPAIRS, Router, TaskRequest
+from arp.tools.runtime import HealthAlert
+from arp.tools.task_book import TaskBook, TaskStatus
+from arp.tools.task_specs import GithubDeploy, RepairTool, task_spec_of
+from tests.tools.house import house, settings_in, tool_named
+
+
+class Delivered(CallbackSender):
+    """Notes what would be sent."""
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(settings_in(data_dir))
+        self.sent: list[tuple[str, object]] = []
+
+    async def deliver(self, url: str, payload: object) -> str:
+        self.sent.append((url, payload))
+        return "delivered"
+
+
+@asynccontextmanager
+async def routing(data_dir: Path) -> AsyncIterator[tuple[Router, Delivered]]:
+    service, _ = house(data_dir)
+    callbacks = Delivered(data_dir)
+    router = Router(service, MessageBus(), TaskBook(data_dir), callbacks)
+    await router.start()
+    yield router, callbacks
+    await router.aclose()
+
+
+async def test_request_that_a_tool_fits_is_completed_with_it(tmp_path: Path) -> None:
+    async with routing(tmp_path) as (router, _):
+        task = await router.request(TaskRequest("use add"))
+        assert task.status is TaskStatus.COMPLETED
+        assert (task.tool_id, task.result) == ("add", ALREADY_THERE)
+
+
+async def test_other_request_goes_to_the_coding_agent_as_a_spec(tmp_path: Path) -> None:
+    async with routing(tmp_path) as (router, _):
+        task = await router.request(
+            TaskRequest("a tool that folds paper", "https://caller.example/")
+        )
+        sent = payload_of(await router.bus.receive("coding"))
+        assert isinstance(sent, ToolRequest)
+        assert (sent.task_id, sent.callback_url) == (task.task_id, "https://caller.example/")
+        assert task_spec_of(sent.task_spec).description == "a tool that folds paper"
+        assert task.status is TaskStatus.PENDING
+
+
+async def test_outcomes_end_the_task_and_are_delivered(tmp_path: Path) -> None:
+    async with routing(tmp_path) as (router, callbacks):
+        request = TaskRequest("a tool that folds paper", "https://caller.example/x")
+        good, bad, stopped = [await router.request(request) for _ in range(3)]
+        ready = ToolReady("add", "it works", "http://localhost:9001/", good.task_id)
+        failed = ToolError("folder", "no paper", bad.task_id)
+        cancelled = ToolError("folder", CANCELLED, stopped.task_id)
+        for payload in (ready, failed, cancelled):
+            await router.bus.send("router", payload)
+        assert (await router.book.over(good.task_id)).url == "http://localhost:9001/"
+        assert (await router.book.over(bad.task_id)).error == "no paper"
+        assert (await router.book.over(stopped.task_id)).status is TaskStatus.CANCELLED
+        for task in (good, bad, stopped):
+            await router.book.until(task.task_id, lambda one: one.callback == "delivered")
+        url = "https://caller.example/x"
+        assert callbacks.sent == [(url, ready), (url, failed), (url, cancelled)]
+
+
+@pytest.mark.parametrize("forged", ["unknown task", "unknown tool", "inactive tool", "over"])
+async def test_forged_outcome_changes_nothing(tmp_path: Path, forged: str) -> None:
+    async with routing(tmp_path) as (router, _):
+        router.service.registry.add(tool_named("asleep", ToolStatus.INACTIVE))
+        task = await router.request(
+            TaskRequest("a tool that folds paper", "https://caller.example/")
+        )
+        if forged == "over":
+            router.receive(ToolError("", "first", task.task_id))
+        tool = {"unknown tool": "nothing", "inactive tool": "asleep"}.get(forged, "add")
+        task_id = "other" if forged == "unknown task" else task.task_id
+        before = router.book.get(task.task_id)
+        with pytest.raises((UnknownTool, ToolRefused)):
+            router.receive(ToolReady(tool, "it works", "http://evil.example/", task_id))
+        assert router.book.get(task.task_id) == before
+        # Over the bus it is passed over, and the next message is read.
+        await router.bus.send("router", ToolReady(tool, "", "", task_id))
+        await router.bus.put("router", payloadless())
+        other = await router.request(TaskRequest("a tool that folds maps"))
+        await router.bus.send("router", ToolError("", "no", other.task_id))
+        assert (await router.book.over(other.task_id)).error == "no"
+
+
+def payloadless() -> AgentBusMessage:
+    return AgentBusMessage(MessageType.TOOL_READY, {"tool_id": ["x"]})
+
+
+async def test_alert_is_passed_on_with_one_repair_task(tmp_path: Path) -> None:
+    async with routing(tmp_path) as (router, _):
+        alert = HealthAlert("add", "abc", "HTTP 503", "2026-03-20T10:00:00Z")
+        await router.on_alert(alert)
+        await router.on_alert(alert)
+        assert payload_of(await router.bus.receive("coding")) == alert
+        sent = payload_of(await router.bus.receive("coding"))
+        assert isinstance(sent, ToolRequest)
+        spec = task_spec_of(sent.task_spec)
+        assert isinstance(spec, RepairTool)
+        assert (spec.tool_id, spec.error, spec.container_id) == ("add", "HTTP 503", "abc")
+        assert payload_of(await router.bus.receive("coding")) == alert  # and no second task
+        assert len(router.book.tasks()) == 1
+
+
+async def test_tool_that_cannot_be_repaired_is_left_alone(tmp_path: Path) -> None:
+    async with routing(tmp_path) as (router, _):
+        for _ in range(MAX_REPAIRS + 2):
+            await router.on_alert(HealthAlert("add", "", "HTTP 503", None))
+            for task in router.book.tasks():
+                if not task.is_over:
+                    router.receive(ToolError("add", "no", task.task_id))
+        assert len(router.book.tasks()) == MAX_REPAIRS
+        spec = RepairTool("add", "by hand")
+        task = await router.request(TaskRequest("repair it", spec=spec))
+        router.receive(ToolReady("add", "", "", task.task_id))
+        await router.on_alert(HealthAlert("add", "", "HTTP 503", None))
+        assert len(router.book.tasks()) == MAX_REPAIRS + 2
+
+
+async def test_restart_sends_what_nobody_had_begun(tmp_path: Path) -> None:
+    async with routing(tmp_path) as (router, _):
+        task = await router.request(TaskRequest("a tool that folds paper"))
+    async with routing(tmp_path) as (router, _):
+        async with asyncio.timeout(5):
+            sent = payload_of(await router.bus.receive("coding"))
+        assert isinstance(sent, ToolRequest)
+        assert sent.task_id == task.task_id
+
+
+@pytest.mark.parametrize(
+    ("request_of", "error"),
+    [
+        (TaskRequest("  "), InvalidToolMeta),
+        (TaskRequest("x" * 20_001), InvalidToolMeta),
+        (TaskRequest("x", "http://127.0.0.1:1/"), ToolRefused),
+        (TaskRequest("x", "file:///etc/passwd"), ToolRefused),
+        (TaskRequest("x", spec=GithubDeploy("ext::sh -c id", "x")), ToolRefused),
+    ],
+)
+async def test_request_that_is_refused_leaves_no_task(
+    tmp_path: Path, request_of: TaskRequest, error: type[Exception]
+) -> None:
+    async with routing(tmp_path) as (router, _):
+        with pytest.raises(error):
+            await router.request(request_of)
+        assert router.book.tasks() == []

@@ -1,0 +1,389 @@
+"""When tools run: cold, hot, stateless; places, idle time, health, fallbacks, statistics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from arp.tools.errors import (
+    CapacityExceeded,
+    InvalidToolCall,
+    RuntimeMissing,
+    ToolCallFailed,
+    ToolConflict,
+    ToolRefused,
+    ToolTimeout,
+)
+from arp.tools.models import RuntimeType, SchedulingMode, ToolStatus
+from tests.tools.fake_runtime import Scheduled
+from tests.waiting import becomes
+
+HOT, COLD, STATELESS = SchedulingMode.HOT, SchedulingMode.COLD, SchedulingMode.STATELESS
+
+
+async def test_a_cold_tool_starts_with_a_call_and_sleeps_when_idle(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", idle_timeout_s=10)
+    assert (await it.scheduler.call("a", {"n": 1})).result == {"by": "a", "n": 1}
+    assert it.state("a") == "running"
+    it.clock.advance(9.9)
+    await it.scheduler.tick()
+    assert it.state("a") == "running"
+    await it.scheduler.call("a", {})
+    it.clock.advance(9.9)
+    await it.scheduler.tick()
+    assert it.state("a") == "running"
+    it.clock.advance(0.2)
+    await it.scheduler.tick()
+    assert it.state("a") == "sleeping"
+    await it.scheduler.call("a", {})
+    assert it.runtime.done == ["start a", "sleep a", "start a"]
+
+
+async def test_the_idle_time_of_the_settings_is_for_tools_without_their_own(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path, cold_tool_idle_timeout_s=5)
+    it.add("a", idle_timeout_s=0)
+    await it.scheduler.call("a", {})
+    it.clock.advance(5)
+    await it.scheduler.tick()
+    assert it.state("a") == "sleeping"
+
+
+async def test_a_tool_that_is_called_does_not_sleep(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", idle_timeout_s=10)
+    it.runtime.waits["a"] = asyncio.Event()
+    calling = asyncio.create_task(it.scheduler.call("a", {}))
+    await becomes(lambda: it.state("a") == "running")
+    it.clock.advance(1000)
+    await it.scheduler.tick()
+    assert it.state("a") == "running"
+    it.runtime.waits["a"].set()
+    await calling
+
+
+async def test_a_stateless_tool_ends_with_its_last_call(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", STATELESS)
+    it.runtime.waits["a"] = asyncio.Event()
+    calls = [asyncio.create_task(it.scheduler.call("a", {})) for _ in range(3)]
+    await becomes(lambda: it.registry.get("a").scheduling.state == "running")
+    it.runtime.waits["a"].set()
+    await asyncio.gather(*calls)
+    assert it.runtime.done == ["start a", "stop a"]
+    assert it.state("a") == "stopped"
+
+
+async def test_of_hot_tools_the_least_recently_used_gives_way(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path, hot_tool_max_containers=3)
+    for name in "abcde":
+        it.add(name, HOT)
+    for name in ("a", "b", "c", "a", "d", "b", "e"):
+        await it.scheduler.call(name, {})
+    ended = [step for step in it.runtime.done if step.startswith("sleep")]
+    # a b c | a is used again | d puts b away | b puts c away | e puts a away
+    assert ended == ["sleep b", "sleep c", "sleep a"]
+    assert it.scheduler.hot_tools() == ["d", "b", "e"]
+    assert it.runtime.running == {"d", "b", "e"}
+    assert it.runtime.most == 3
+    assert {name: it.state(name) for name in "abcde"} == {
+        **{"a": "sleeping", "b": "running", "c": "sleeping"},
+        **{"d": "running", "e": "running"},
+    }
+    it.clock.advance(10_000)
+    await it.scheduler.tick()
+    assert it.runtime.running == {"d", "b", "e"}
+
+
+async def test_a_hot_tool_waits_until_a_place_is_free(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path, hot_tool_max_containers=1)
+    it.add("a", HOT)
+    it.add("b", HOT)
+    it.runtime.waits["a"] = asyncio.Event()
+    first = asyncio.create_task(it.scheduler.call("a", {}))
+    await becomes(lambda: "a" in it.runtime.running)
+    second = asyncio.create_task(it.scheduler.call("b", {}))
+    await asyncio.sleep(0.02)
+    assert it.runtime.running == {"a"}
+    it.runtime.waits["a"].set()
+    assert (await first).result == {"by": "a"}
+    assert (await second).result == {"by": "b"}
+    assert it.runtime.most == 1
+
+
+async def test_a_hot_tool_that_gets_no_place_in_time_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.tools.scheduler.PLACE_S", 0.05)
+    it = Scheduled(tmp_path, hot_tool_max_containers=1)
+    it.add("a", HOT)
+    it.add("b", HOT)
+    it.runtime.waits["a"] = asyncio.Event()
+    first = asyncio.create_task(it.scheduler.call("a", {}))
+    await becomes(lambda: "a" in it.runtime.running)
+    with pytest.raises(CapacityExceeded, match="all 1 hot tools are in use"):
+        await it.scheduler.call("b", {})
+    it.runtime.waits["a"].set()
+    await first
+    assert it.state("b") == "stopped"
+    assert it.resources.usage("b").cpu_cores == 0
+
+
+async def test_a_lower_limit_puts_hot_tools_away(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    for name in "abc":
+        it.add(name, HOT)
+        await it.scheduler.call(name, {})
+    (tmp_path / "config.json").write_text(json.dumps({"hot_tool_max_containers": 1}))
+    await it.scheduler.tick()
+    assert it.scheduler.hot_tools() == ["c"]
+    assert it.runtime.running == {"c"}
+
+
+async def test_a_tool_that_is_not_healthy_raises_one_alert_and_can_recover(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", HOT)
+    await it.scheduler.call("a", {})
+    it.clock.advance(60)
+    assert await it.scheduler.check_now("a") is None
+    it.clock.advance(60)
+    it.runtime.ill["a"] = "HTTP 503: Service Unavailable"
+    await it.scheduler.check_all()
+    await it.scheduler.check_all()
+    (alert,) = it.alerts
+    assert (alert.tool_id, alert.error) == ("a", "HTTP 503: Service Unavailable")
+    assert alert.last_healthy == "2026-03-20T10:01:00Z"
+    assert it.state("a") == "degraded"
+    it.runtime.ill.clear()
+    await it.scheduler.check_all()
+    assert it.state("a") == "running"
+    it.runtime.ill["a"] = "again"
+    await it.scheduler.check_all()
+    assert [alert.error for alert in it.alerts] == ["HTTP 503: Service Unavailable", "again"]
+
+
+async def test_a_callback_that_fails_takes_the_alert_from_nobody(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", HOT)
+
+    async def fails(alert: object) -> None:
+        raise RuntimeError("no")
+
+    it.scheduler._on_alert.insert(0, fails)
+    await it.scheduler.call("a", {})
+    it.runtime.ill["a"] = "ill"
+    await it.scheduler.check_all()
+    assert len(it.alerts) == 1
+
+
+async def test_a_callback_may_use_the_scheduler(tmp_path: Path) -> None:
+    """Alerts are raised without the lock of the tool."""
+    it = Scheduled(tmp_path)
+    it.add("a", HOT)
+
+    async def repairs(alert: object) -> None:
+        await it.scheduler.stop_tool("a")
+        await it.scheduler.start_tool("a")
+
+    it.scheduler.on_alert(repairs)
+    await it.scheduler.call("a", {})
+    it.runtime.ill["a"] = "ill"
+    async with asyncio.timeout(5):
+        await it.scheduler.check_all()
+    assert it.state("a") == "running"
+
+
+async def test_only_tools_that_run_are_checked(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    for name, mode in (("asleep", COLD), ("never", HOT), ("once", STATELESS)):
+        it.add(name, mode)
+    await it.scheduler.call("asleep", {})
+    await it.scheduler.sleep_tool("asleep")
+    await it.scheduler.call("once", {})
+    await it.scheduler.check_all()
+    assert it.alerts == []
+
+
+async def test_a_tool_that_does_not_start_again_is_degraded(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", HOT)
+    await it.scheduler.call("a", {})
+    it.runtime.running.clear()  # it ended by itself
+    it.runtime.start_fails["a"] = ToolCallFailed("no more")
+    with pytest.raises(ToolCallFailed, match="no more"):
+        await it.scheduler.call("a", {})
+    assert it.state("a") == "degraded"
+    assert [alert.error for alert in it.alerts] == ["no more"]
+    assert it.scheduler.hot_tools() == []
+    assert it.resources.allocated().cpu_cores == 0
+    it.runtime.start_fails.clear()
+    await it.scheduler.call("a", {})
+    assert it.state("a") == "running"
+
+
+async def test_fallbacks_are_tried_in_order(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", fallback_strategy=["retry", "restart", "b"])
+    it.add("b")
+    it.runtime.fails["a"] = [ToolCallFailed(f"failure {n}") for n in range(3)]
+    outcome = await it.scheduler.call("a", {"n": 1})
+    assert outcome.result == {"by": "b", "n": 1}
+    assert (outcome.tool_id, outcome.attempts) == ("b", 4)
+    assert it.runtime.done == ["start a", "stop a", "start a", "start b"]
+    assert it.registry.get("a").stats.error_rate == 1.0
+    assert it.registry.get("b").stats.error_rate == 0.0
+
+
+async def test_the_first_error_is_told_if_all_fails(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", fallback_strategy=["retry", "nobody", "off"])
+    it.add("off")
+    it.registry.update("off", lambda tool: tool)
+    it.runtime.fails["a"] = [ToolTimeout("first"), ToolCallFailed("second")]
+    it.runtime.fails["off"] = [ToolCallFailed("third")]
+    with pytest.raises(ToolTimeout, match="first"):
+        await it.scheduler.call("a", {})
+
+
+@pytest.mark.parametrize("error", [ToolRefused("no"), InvalidToolCall("no"), ToolConflict("no")])
+async def test_errors_of_the_caller_are_not_tried_again(tmp_path: Path, error: Exception) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", fallback_strategy=["retry"])
+    it.runtime.fails["a"] = [error]
+    with pytest.raises(type(error)):
+        await it.scheduler.call("a", {})
+    assert it.registry.get("a").stats.call_count == 1
+
+
+async def test_a_fallback_whose_own_fallback_is_the_first_ends(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", fallback_strategy=["b"])
+    it.add("b", fallback_strategy=["a"])
+    it.runtime.fails = {name: [ToolCallFailed(name)] * 9 for name in "ab"}
+    with pytest.raises(ToolCallFailed, match="a"):
+        await it.scheduler.call("a", {})
+    assert [it.registry.get(name).stats.call_count for name in "ab"] == [1, 1]
+
+
+async def test_statistics_are_of_all_calls(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a")
+    it.runtime.fails["a"] = [ToolCallFailed("once")]
+    for _ in range(4):
+        try:
+            await it.scheduler.call("a", {})
+        except ToolCallFailed:
+            continue
+    stats = it.registry.get("a").stats
+    assert (stats.call_count, stats.avg_latency_ms, stats.error_rate) == (4, 250.0, 0.25)
+    assert stats.last_used_time == it.clock.at
+
+
+@pytest.mark.parametrize("status", ["staging", "building", "inactive"])
+async def test_only_active_tools_are_called(tmp_path: Path, status: str) -> None:
+    import msgspec
+
+    it = Scheduled(tmp_path)
+    it.add("a")
+    it.registry.update("a", lambda one: msgspec.structs.replace(one, status=ToolStatus(status)))
+    with pytest.raises(ToolConflict, match=f"tool a is {status}"):
+        await it.scheduler.call("a", {})
+
+
+async def test_pieces_go_to_callers_of_tools_that_stream(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("streams", stream_support=True)
+    it.add("does not".replace(" ", "-"))
+    pieces = []
+
+    async def take(piece: str) -> None:
+        pieces.append(piece)
+
+    await it.scheduler.call("streams", {}, take)
+    await it.scheduler.call("does-not", {}, take)
+    assert pieces == ["working"]
+
+
+async def test_what_has_no_room_does_not_start(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.resources._allocated.clear()
+    for number in range(11):
+        it.add(f"t{number}")
+    limits = it.registry.get("t0").runtime.resource_limits
+    it.resources.allocate("other", type(limits)(cpu="63", memory_mb=1))
+    for number in range(10):
+        await it.scheduler.call(f"t{number}", {})
+    with pytest.raises(CapacityExceeded, match="cores"):
+        await it.scheduler.call("t10", {})
+    assert it.state("t10") == "stopped"
+    await it.scheduler.sleep_tool("t3")
+    await it.scheduler.call("t10", {})
+
+
+async def test_at_the_start_the_registry_is_put_right(tmp_path: Path) -> None:
+    """Processes have ended with whoever started them; containers may run."""
+    it = Scheduled(tmp_path)
+    it.add("process", HOT)
+    it.add("container", HOT, type=RuntimeType.DOCKER)
+    it.add("gone", HOT, type=RuntimeType.DOCKER)
+    for name in ("process", "container", "gone"):
+        await it.scheduler.call(name, {})
+    it.runtime.running = {"container"}
+    again = it.again()
+    await again.start()
+    try:
+        assert [it.state(name) for name in ("process", "container", "gone")] == [
+            *("sleeping", "running", "sleeping"),
+        ]
+        assert again.hot_tools() == ["container"]
+    finally:
+        await again.aclose()
+    assert it.state("container") == "running"
+
+
+async def test_what_runs_is_put_away_in_the_end(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", HOT)
+    it.add("b")
+    await it.scheduler.start()
+    for name in "ab":
+        await it.scheduler.call(name, {})
+    await it.scheduler.aclose()
+    await it.scheduler.aclose()
+    assert it.runtime.running == set()
+    assert [it.state(name) for name in "ab"] == ["sleeping", "sleeping"]
+
+
+async def test_a_runtime_that_is_missing_fails_its_tools_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", fallback_strategy=["b"])
+    it.add("b")
+
+    async def missing() -> None:
+        if it.runtime.running or "start a" not in it.runtime.done:
+            raise RuntimeMissing("no engine")
+
+    monkeypatch.setattr(it.runtime, "check", missing)
+    with pytest.raises(RuntimeMissing, match="no engine"):
+        await it.scheduler.call("a", {})
+    assert it.state("a") == "stopped"
+
+
+async def test_a_cancelled_call_leaves_its_tool_free(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path, hot_tool_max_containers=1)
+    it.add("a", HOT)
+    it.add("b", HOT)
+    it.runtime.waits["a"] = asyncio.Event()
+    calling = asyncio.create_task(it.scheduler.call("a", {}))
+    await becomes(lambda: "a" in it.runtime.running)
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    async with asyncio.timeout(5):
+        await it.scheduler.call("b", {})
+    assert it.registry.get("a").stats.error_rate == 1.0

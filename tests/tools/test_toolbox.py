@@ -1,0 +1,294 @@
+"""The ten tools: their exact parameters, who is asked, and what a task cannot reach.
+
+Real projects, without any package.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from arp.protocol.json_value import Json, JsonObject
+from arp.tools.errors import InvalidToolCall, ToolAgentError, ToolConflict, ToolRefused
+from arp.tools.service import ToolService
+from arp.tools.task_specs import BuildTool, RepairTool
+from arp.tools.toolbox import TEN_TOOLS, Toolbox
+from arp.tools.workplace import ApprovalAnswer, ApprovalRequest, ProcessRun, Recheck
+from tests.tools.house import settings_in, tool_named
+
+PARAMETERS = {
+    "create_docker_env": ("image", "mem_limit nano_cpus ports volumes use_gpu"),
+    "run_in_docker": ("container_id command", "is_background timeout"),
+    "rebuild_docker_ports": ("container_id ports", "mem_limit nano_cpus"),
+    "destroy_docker_env": ("container_id", ""),
+    "create_uv_project": ("name", "python_version"),
+    "run_in_uv": ("project_dir command", "timeout"),
+    "uv_add_dependency": ("project_dir package", "dev"),
+    "write_file": ("path content", ""),
+    "read_file": ("path", ""),
+    "register_tool": (
+        "tool_id name description runtime_type host_port internal_port",
+        "category input_schema output_schema container_id host_dir endpoint_path http_method",
+    ),
+}
+"""Required and optional, as section 7 has them."""
+
+
+class Person:
+    """A call whose questions a person answers."""
+
+    def __init__(self, *answers: ApprovalAnswer) -> None:
+        self.answers = list(answers)
+        self.asked: list[ApprovalRequest] = []
+        self.runs: list[ProcessRun] = []
+        self.before_yes: list[Path] = []
+        """Files that somebody changes while the person thinks."""
+
+    def progress(self, text: str) -> None:
+        """Look at it."""
+
+    def result(self, value: Json) -> None:
+        """Look at it."""
+
+    async def ran(self, run: ProcessRun) -> None:
+        self.runs.append(run)
+
+    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
+        self.asked.append(request)
+        answer = self.answers.pop(0)
+        for path in self.before_yes:
+            path.write_text("import os; os.system('id')")
+        if answer.allowed and recheck is not None and (refusal := await recheck()):
+            return ApprovalAnswer(False, refusal)
+        return answer
+
+
+YES, NO, ALWAYS = (
+    ApprovalAnswer(True),
+    ApprovalAnswer(False, "too risky"),
+    ApprovalAnswer(True, "", True),
+)
+
+
+@asynccontextmanager
+async def workbench(data_dir: Path, **settings: object) -> AsyncIterator[ToolService]:
+    os.chmod(data_dir, 0o755)
+    async with ToolService(settings_in(data_dir, **settings)) as service:
+        yield service
+
+
+def box_of(service: ToolService, *, asks: bool = True) -> Toolbox:
+    return Toolbox(service, BuildTool("x"), asks=asks)
+
+
+@pytest.mark.parametrize("name", list(PARAMETERS))
+def test_tool_has_exactly_the_parameters_of_the_document(name: str) -> None:
+    required, optional = (names.split() for names in PARAMETERS[name])
+    schema = TEN_TOOLS[name].schema()
+    assert schema["required"] == required
+    assert sorted(schema["properties"]) == sorted([*required, *optional])
+    assert schema["additionalProperties"] is False
+    assert TEN_TOOLS[name].description
+    assert list(TEN_TOOLS) == list(PARAMETERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "told"),
+    [
+        ("rm", {}, "there is no tool 'rm'"),
+        ("write_file", {"path": "x"}, "write_file: Object missing required field `content`"),
+        ("write_file", {"path": "x", "content": "", "mode": 7}, "unknown field `mode`"),
+        ("run_in_uv", {"project_dir": "x", "command": "id", "timeout": -1}, "timeout"),
+        ("create_docker_env", {"image": "x", "ports": [70_000]}, "ports"),
+        ("register_tool", {"tool_id": "x"}, "register_tool: "),
+    ],
+)
+async def test_parameters_that_do_not_fit_are_refused_by_name(
+    tmp_path: Path, name: str, args: JsonObject, told: str
+) -> None:
+    async with workbench(tmp_path) as service:
+        with pytest.raises(InvalidToolCall, match=told):
+            await box_of(service).call(name, args, Person())
+
+
+async def test_files_and_commands_of_a_project_have_the_exact_results(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as service:
+        box, person = box_of(service), Person(YES, NO, ALWAYS)
+        made = await box.call("create_uv_project", {"name": "greeter"}, person)
+        project = str(tmp_path / "projects" / "greeter")
+        assert made == {"project_dir": project}
+        code = "print('你好')\n"
+        written = await box.call("write_file", {"path": "main.py", "content": code}, person)
+        path = f"{project}/main.py"
+        assert written == {"status": "success", "path": path, "size": 16}
+        assert await box.call("read_file", {"path": path}, person) == {
+            "status": "success",
+            "path": path,
+            "content": code,
+        }
+        assert person.asked == []
+        run = {"project_dir": project, "command": "python main.py"}
+        assert await box.call("run_in_uv", run, person) == {
+            "exit_code": 0,
+            "stdout": "你好\n",
+            "stderr": "",
+        }
+        with pytest.raises(ToolRefused, match="not allowed: too risky"):
+            await box.call("run_in_uv", run, person)
+        await box.call("run_in_uv", run, person)  # allowed for the rest of the task
+        await box.call("run_in_uv", run, person)
+        assert len(person.asked) == 3
+        assert len(person.runs) == 3
+        first = person.asked[0]
+        assert first.input == run
+        assert {one["path"] for one in first.files} >= {"main.py", "pyproject.toml"}
+
+
+async def test_files_that_change_while_a_person_thinks_are_not_run(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as service:
+        box, person = box_of(service), Person(YES)
+        project = (await box.call("create_uv_project", {"name": "sly"}, person))["project_dir"]
+        await box.call("write_file", {"path": "main.py", "content": "print(1)"}, person)
+        person.before_yes = [Path(project) / "main.py"]
+        run = {"project_dir": project, "command": "python main.py"}
+        with pytest.raises(ToolRefused, match="changed after they were shown"):
+            await box.call("run_in_uv", run, person)
+        assert person.runs == []
+
+
+async def test_operator_may_let_everything_run(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as service:
+        box, person = box_of(service, asks=False), Person()
+        project = (await box.call("create_uv_project", {"name": "free"}, person))["project_dir"]
+        run = {"project_dir": project, "command": "python -c 'print(2)'"}
+        assert (await box.call("run_in_uv", run, person))["stdout"] == "2\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "../../etc/passwd",
+        "/proc/self/environ",
+        "link/secret",
+        "link",
+        "{data}/registry.json",
+        "{data}/projects/mine/../../registry.json",
+        "{data}/projects/other/main.py",
+        "~/.ssh/id_rsa",
+        "\0",
+        "x\0y",
+    ],
+)
+async def test_path_out_of_the_projects_of_the_task_is_refused(tmp_path: Path, path: str) -> None:
+    """Traversal, links, projects of other tasks, files of ours."""
+    async with workbench(tmp_path) as service:
+        await service.projects.create("other")
+        box, person = box_of(service), Person()
+        project = (await box.call("create_uv_project", {"name": "mine"}, person))["project_dir"]
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "secret").write_text("s3cret")
+        os.symlink(outside, Path(project) / "link")
+        given = path.format(data=tmp_path)
+        with pytest.raises(ToolAgentError):
+            await box.call("read_file", {"path": given}, person)
+        if not path.startswith("~"):  # no shell: it is a folder of that name
+            with pytest.raises(ToolAgentError):
+                await box.call("write_file", {"path": given, "content": "evil"}, person)
+        assert (outside / "secret").read_text() == "s3cret"
+        assert not (tmp_path / "projects" / "other" / "main.py").exists()
+
+
+@pytest.mark.parametrize(
+    "package", ["--index-url=http://evil", "-e .", "git+https://evil/x", "x @ http://evil/x.whl",
+                "../x", "x; rm -rf /", "$(id)", "x\n--y"],
+)  # fmt: skip
+async def test_package_that_is_none_is_refused_before_anybody_is_asked(
+    tmp_path: Path, package: str
+) -> None:
+    async with workbench(tmp_path) as service:
+        box, person = box_of(service), Person()
+        project = (await box.call("create_uv_project", {"name": "mine"}, person))["project_dir"]
+        given = {"project_dir": project, "package": package}
+        with pytest.raises(ToolRefused, match="package"):
+            await box.call("uv_add_dependency", given, person)
+        assert person.asked == []
+
+
+async def test_command_is_run_by_no_shell(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as service:
+        box, person = box_of(service, asks=False), Person()
+        project = (await box.call("create_uv_project", {"name": "mine"}, person))["project_dir"]
+        command = "python -c 'import sys; print(sys.argv[1:])' ; touch owned $(id) > out `id`"
+        done = await box.call("run_in_uv", {"project_dir": project, "command": command}, person)
+        assert done["stdout"] == "[';', 'touch', 'owned', '$(id)', '>', 'out', '`id`']\n"
+        assert not (Path(project) / "owned").exists()
+
+
+async def test_what_belongs_to_others_is_refused(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as service:
+        service.registry.add(tool_named("taken"))
+        other = await service.projects.create("other")
+        box, person = box_of(service), Person()
+        project = (await box.call("create_uv_project", {"name": "mine"}, person))["project_dir"]
+        for place in (str(other), "/", f"{project}/../other", "mine/../other"):
+            run = {"project_dir": place, "command": "python -V"}
+            with pytest.raises(ToolAgentError):
+                await box.call("run_in_uv", run, person)
+        with pytest.raises(ToolRefused, match="no container of this task"):
+            await box.call("run_in_docker", {"container_id": "abc", "command": "id"}, person)
+        with pytest.raises(ToolRefused, match="no container of this task"):
+            await box.call("destroy_docker_env", {"container_id": "abc"}, person)
+        volumes = {str(other): "/app"}
+        with pytest.raises(ToolRefused, match="no project of this task"):
+            await box.call("create_docker_env", {"image": "x", "volumes": volumes}, person)
+        tool: JsonObject = {
+            "tool_id": "taken", "name": "x", "description": "", "runtime_type": "local",
+            "host_port": 0, "internal_port": 0,
+        }  # fmt: skip
+        with pytest.raises(ToolConflict, match="tool_id taken is taken by another tool"):
+            await box.call("register_tool", tool, person)
+        with pytest.raises(ToolRefused, match="nothing starts the tool"):
+            await box.call("register_tool", {**tool, "tool_id": "mine"}, person)
+        assert person.asked == []
+
+
+async def test_repair_may_register_its_own_tool_alone(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as service:
+        service.registry.add(tool_named("broken"))
+        box = Toolbox(service, RepairTool("broken", "HTTP 503"), asks=True)
+        tool: JsonObject = {
+            "tool_id": "another", "name": "x", "description": "", "runtime_type": "local",
+            "host_port": 0, "internal_port": 0,
+        }  # fmt: skip
+        with pytest.raises(ToolRefused, match="this task repairs broken"):
+            await box.call("register_tool", tool, Person())
+
+
+async def test_tool_that_is_a_process_is_registered_and_called(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as service:
+        box, person = box_of(service), Person(YES)
+        await box.call("create_uv_project", {"name": "doubler"}, person)
+        code = "import json, sys; print(json.dumps({'twice': 2 * json.load(sys.stdin)['n']}))"
+        await box.call("write_file", {"path": "main.py", "content": code}, person)
+        made = await box.call(
+            "register_tool",
+            {
+                "tool_id": "doubler",
+                "name": "Doubler",
+                "description": "Doubles a number.",
+                "runtime_type": "uv",
+                "host_port": 0,
+                "internal_port": 0,
+            },
+            person,
+        )
+        assert made == {"status": "success", "tool_id": "doubler", "url": ""}
+        assert (await service.call("doubler", {"n": 21})).result == {"twice": 42}
+        assert box.registered is not None
+        assert [request.title for request in person.asked] == ["Start the tool doubler?"]
