@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from arp.client.address import Address, Kind, parse_address
 from arp.client.errors import InvalidAddress, LinkLost
 from arp.client.link import Link
-from arp.client.options import Address, Kind, LinkSettings, Options, access, parse_address
+from arp.client.options import LinkSettings, Options, access
 
 
 class Dialer:

@@ -18,9 +18,10 @@ from websockets.exceptions import (
 )
 from websockets.typing import Subprotocol
 
+from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status, printable
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
-from arp.client.options import Address, LinkSettings
+from arp.client.options import LinkSettings
 
 SUBPROTOCOL = "arp.session.v1."
 
