@@ -142,24 +142,6 @@ class TransferDenied(LocalError):
     code = ErrorCode.TRANSFER_DENIED
 
 
-class InvalidSerial(LocalError):
-    """The serial is not one of a recent input of the same surface (object dialect)."""
-
-    code = ErrorCode.INVALID_SERIAL
-
-
-class RoleConflict(LocalError):
-    """The surface has no role for this, or another one (object dialect)."""
-
-    code = ErrorCode.ROLE_CONFLICT
-
-
-class TransferDenied(LocalError):
-    """The surface is not handed over to that session."""
-
-    code = ErrorCode.TRANSFER_DENIED
-
-
 class InvalidMessage(RemoteError):
     """A message that cannot be read or is not allowed."""
 

@@ -1,8 +1,8 @@
 """Frames of the object dialect: envelopes, read strictly and written with a rising number.
 
-An envelope is `{v, id, op, seq, payload}`. What its `seq` counts is called `serial_no` here: `seq` is
-the ledger's word. What a payload may hold depends on the object that it is sent on, which only the
-connection knows; so an envelope is read first, and its payload by `payload_of`.
+An envelope is `{v, id, op, seq, payload}`. What its `seq` counts is called `serial_no` here: `seq`
+is the ledger's word. What a payload may hold depends on the object that it is sent on, which only
+the connection knows; so an envelope is read first, and its payload by `payload_of`.
 """
 
 from __future__ import annotations
@@ -88,28 +88,28 @@ def read(frame: bytes, encoding: Encoding) -> list[Envelope | RefusedEnvelope]:
 def _envelope(value: Json) -> Envelope | RefusedEnvelope:
     if not isinstance(value, dict):
         return RefusedEnvelope(InvalidMessage(f"message: expected object, got {kind_of(value)}"))
-    object_id, op, serial_no, payload = map(value.get, ("id", "op", "seq", "payload"))
-    known_id = object_id if _is_number(object_id, 0, MAX_OBJECT_ID) else DISPLAY
-    known_no = serial_no if _is_number(serial_no, 1, MAX_SERIAL_NO) else None
+    object_id, serial_no = _number(value.get("id"), 0), _number(value.get("seq"), 1)
+    op, payload = value.get("op"), value.get("payload")
     wrong: ArpError | None = None
     if type(value.get("v")) is not int or value["v"] != VERSION:
         version = value.get("v")
         wrong = VersionMismatch(f"message.v: expected {VERSION}, got {version!r:.40}")
-    elif not _is_number(object_id, 0, MAX_OBJECT_ID):
+    elif object_id is None or object_id > MAX_OBJECT_ID:
         wrong = InvalidMessage(f"message.id: expected a number in 0…{MAX_OBJECT_ID}")
     elif not isinstance(op, str) or not 0 < len(op) <= MAX_OP_LENGTH:
         wrong = InvalidMessage("message.op: expected the name of an operation")
-    elif known_no is None:
+    elif serial_no is None:
         wrong = InvalidMessage(f"message.seq: expected a number in 1…{MAX_SERIAL_NO}")
     elif not isinstance(payload, dict):
         wrong = InvalidMessage(f"message.payload: expected object, got {kind_of(payload)}")
-    if wrong is not None:
-        return RefusedEnvelope(wrong, known_id, known_no)
-    return Envelope(object_id, op, serial_no, payload)
+    else:
+        return Envelope(object_id, op, serial_no, payload)
+    is_id = object_id is not None and object_id <= MAX_OBJECT_ID
+    return RefusedEnvelope(wrong, object_id if is_id else DISPLAY, serial_no)
 
 
-def _is_number(value: Json, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most
+def _number(value: Json, least: int) -> int | None:
+    return value if type(value) is int and least <= value <= MAX_SERIAL_NO else None
 
 
 def payload_of(envelope: Envelope, kind: type[P]) -> P:
