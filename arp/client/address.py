@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from arp.client.errors import InvalidAddress
 
-Kind: TypeAlias = Literal["websocket", "sse", "stdio"]
+Kind: TypeAlias = Literal["websocket", "sse", "stdio", "unix", "grpc"]
 
 Transport: TypeAlias = Literal["auto", "websocket", "sse"]
 
@@ -27,7 +27,13 @@ _SCHEMES: dict[str, tuple[str, tuple[Kind, ...]]] = {
     "https+sse": ("s", ("sse",)),
 }
 
-_HOW = "write http://HOST:PORT (or https, ws, wss, http+sse, https+sse), or stdio: with command=[…]"
+_HOW = (
+    "write http://HOST:PORT (or https, ws, wss, http+sse, https+sse), grpc:HOST:PORT (or grpcs), "
+    "unix:PATH, or stdio: with command=[…]"
+)
+
+_GRPC = {"grpc": False, "grpcs": True}
+"""Schemes, and whether they are encrypted."""
 
 
 class Address(Struct, frozen=True):
@@ -43,6 +49,12 @@ class Address(Struct, frozen=True):
     """It is on this machine, where no proxy has a place."""
     command: tuple[str, ...] = ()
     """The child to start, for `stdio`."""
+    socket_path: str = ""
+    """Of a Unix socket."""
+    grpc_target: str = ""
+    """`HOST:PORT`, for gRPC."""
+    is_encrypted: bool = False
+    """Whether gRPC uses TLS."""
 
 
 def parse_address(
@@ -53,7 +65,8 @@ def parse_address(
     Args:
         url: `ws:` and `wss:` name the WebSocket itself, or a server's root; `http:` and `https:` a
             server's root or the prefix under which it is mounted; `http+sse:` and `https+sse:` the
-            same without WebSocket; `stdio:` a child process.
+            same without WebSocket; `unix:` the path of a socket; `grpc:` and `grpcs:` a host and
+            a port; `stdio:` a child process.
         command: The child's program and arguments, with `stdio:` alone.
         transport: Takes this one, whatever the scheme says.
 
@@ -64,6 +77,10 @@ def parse_address(
         return _stdio(command)
     if command is not None:
         raise InvalidAddress(f"{url}: command=… goes with stdio: alone")
+    if url.startswith("unix:"):
+        return _unix(url)
+    if url.partition(":")[0] in _GRPC:
+        return _grpc(url)
     parts = _split(url)
     secure, kinds = _SCHEMES[parts.scheme]
     if transport != "auto":
@@ -86,6 +103,33 @@ def _stdio(command: Sequence[str] | None) -> Address:
     if not command or isinstance(command, str):
         raise InvalidAddress("stdio: needs command=[program, argument, …]")
     return Address(("stdio",), command=tuple(command))
+
+
+def _unix(url: str) -> Address:
+    path = url.removeprefix("unix:")
+    if path.startswith("//"):  # as other programs write it
+        path = path.removeprefix("//")
+    if not path:
+        raise InvalidAddress("unix: name the socket, as unix:/run/user/1000/arp.sock")
+    return Address(("unix",), is_loopback=True, socket_path=path)
+
+
+def _grpc(url: str) -> Address:
+    scheme, _, target = url.partition(":")
+    target = target.removeprefix("//").rstrip("/")
+    try:
+        parts = urlsplit(f"//{target}")
+        port = parts.port
+    except ValueError as error:
+        raise InvalidAddress(f"{url}: {error}; {_HOW}") from None
+    if not parts.hostname or not port or parts.path or parts.query or "@" in target:
+        raise InvalidAddress(f"{url}: not a host and a port; write {scheme}:HOST:PORT")
+    return Address(
+        ("grpc",),
+        is_loopback=_is_loopback(parts.hostname),
+        grpc_target=parts.netloc,
+        is_encrypted=_GRPC[scheme],
+    )
 
 
 def _split(url: str) -> SplitResult:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Literal, Unpack
 
 from arp.client.callbacks import CallbackRunner, Callbacks
@@ -51,7 +51,8 @@ class ArpClient:
 
     Args:
         url: `http://HOST:PORT` (WebSocket, or SSE where that is refused), or a mounted prefix;
-            `ws://…/_arp/v1`; `http+sse://…`; each also with TLS; `stdio:` with `command=[…]`.
+            `ws://…/_arp/v1`; `http+sse://…`; `grpc:HOST:PORT`; each also with TLS; `unix:PATH`;
+            `stdio:` with `command=[…]`.
         callbacks: Called as things happen.
         options: See `Options`.
 
@@ -65,8 +66,8 @@ class ArpClient:
         self, url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
     ) -> None:
         check_names(options)
-        hello = renderer_hello(options)
-        dial = dialer(url, options)
+        dial = self._dial = dialer(url, options)
+        hello = renderer_hello(options, dial.access.token if dial.address.socket_path else None)
         backoff = options.get("backoff") or Backoff()
         self._connection = RendererConnection(hello, dial.access.encoding)
         self._driver = Driver(
@@ -77,7 +78,7 @@ class ArpClient:
             answer_timeout_s=options.get("answer_timeout_s", ANSWER_TIMEOUT_S),
             acks="frame-ack" in hello.capabilities.features,
         )
-        self._uploads = Uploads(dial, backoff, self._driver.receive_json)
+        self._uploads = Uploads(dial, backoff, self._driver.receive_json, self._settled)
         self._audience = Audience()
         self._caller = CallbackRunner(callbacks or Callbacks())
         self._commands: tuple[Command, ...] = ()
@@ -176,6 +177,8 @@ class ArpClient:
             _log.exception("the client failed; please report this")
             error = InternalError("the client failed; its log has the traceback")
             self._hear(Disconnected(error.message, None))
+        finally:
+            await self._dial.aclose()
         self._caller.fail(error_payload(error))
         self._end(error)
 
@@ -338,6 +341,11 @@ class ArpClient:
             UnknownObject: Not an input of this client, or one of more than 1000 answers ago.
         """
         return await self._watch.until(lambda: self._inputs.outcome(input_id))
+
+    async def _settled(self, input_id: str) -> None:
+        """Wait until an input is answered, either way."""
+        with suppress(ArpError):
+            await self.acknowledged(input_id)
 
     async def turn_of(self, input_id: str) -> str:
         """Wait until it is known which turn an input began or answered, and return its id.

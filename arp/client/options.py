@@ -71,13 +71,16 @@ class Options(TypedDict, total=False):
     capabilities: RendererCapabilities
     """What this renderer can show. Default: all core components."""
     token: str | None
-    """Sent as `Authorization: Bearer …` and nowhere else."""
+    """Sent as `Authorization: Bearer …`; over a Unix socket, which has no headers, in `hello`."""
     encoding: Encoding
-    """The encoding of WebSocket messages. The other transports use JSON."""
+    """The encoding over WebSocket and gRPC; over a Unix socket `msgpack` if it is not given. The
+    other transports use JSON."""
     transport: Transport
     """The transport to use, if the scheme of the address allows several."""
     command: Sequence[str]
     """With `stdio:`, the command that starts the child process."""
+    listen: bool
+    """With `unix:`, listen there for a server that dials (`arp serve --dial`)."""
     backoff: Backoff
     """How long to wait between attempts to connect."""
     viewport: Viewport | None
@@ -130,8 +133,12 @@ def access(options: Options) -> LinkSettings:
     return LinkSettings(options.get("encoding", "json"), token or None, options.get("tls"))
 
 
-def renderer_hello(options: Options) -> RendererHello:
+def renderer_hello(options: Options, token: str | None = None) -> RendererHello:
     """Return the `hello` of every connection, without a place to resume from.
+
+    Args:
+        options: What the caller gives.
+        token: Shown in the `hello`, where the transport has no headers.
 
     Raises:
         InvalidMessage: A value that the server would refuse; names it.
@@ -147,6 +154,7 @@ def renderer_hello(options: Options) -> RendererHello:
         locale=options.get("locale"),
         time_zone=options.get("time_zone"),
         theme=options.get("theme"),
+        token=token,
     )
     (checked,) = renderer_decoder("json").decode(encode_json(hello))
     assert isinstance(checked, RendererHello)

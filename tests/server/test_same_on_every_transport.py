@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,10 @@ import pytest
 
 from arp.client.client import ArpClient
 from arp.protocol.messages import TurnMessage
+from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.serve import Port
+from arp.server.state import ServerState
+from arp.server.unix_port import UnixPort, UnixSettings
 from tests.server.scripted import EVERYTHING, app
 from tests.serving import Serving, serving
 
@@ -20,8 +24,13 @@ WAIT_S = 30.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
-    with serving(app, ledger=f"sqlite:{path}") as running:
+    folder = tmp_path_factory.mktemp("ledger")
+    ports: list[Callable[[ServerState], Port]] = [
+        lambda state: UnixPort(state, str(folder / "json"), UnixSettings("json")),
+        lambda state: UnixPort(state, str(folder / "msgpack"), UnixSettings()),
+        lambda state: GrpcPort(state, GrpcSettings()),
+    ]
+    with serving(app, ledger=f"sqlite:{folder / 'ledger.db'}", ports=ports) as running:
         yield running
 
 
@@ -32,6 +41,13 @@ def address(server: Serving, transport: str) -> tuple[str, dict[str, Any]]:
         agent = str(Path(__file__).with_name("scripted.py"))
         command = [sys.executable, "-m", "arp.cli", "serve", agent, "--stdio"]
         return "stdio:", {"command": command}
+    unix_json, unix_msgpack, grpc = server.addresses
+    if transport == "unix json":
+        return unix_json, {"encoding": "json"}
+    if transport == "unix msgpack":
+        return unix_msgpack, {}
+    if transport == "grpc":
+        return grpc, {}
     return server.ws, {"encoding": transport}
 
 
@@ -50,7 +66,7 @@ async def play(client: ArpClient) -> None:
             await client.send_form({"name": "Ada", "age": 36}, source="form")
 
 
-TRANSPORTS = ["json", "msgpack", "cbor", "sse", "stdio"]
+TRANSPORTS = ["json", "msgpack", "cbor", "sse", "stdio", "unix json", "unix msgpack", "grpc"]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
