@@ -785,6 +785,8 @@ INTERFACES: Mapping[str, Interface] = {
             ErrorCode.COMPONENT_UNSUPPORTED,
             ErrorCode.INVALID_COMPONENT,
             ErrorCode.INVALID_PATCH,
+            ErrorCode.INVALID_SERIAL,
+            ErrorCode.ROLE_CONFLICT,
             ErrorCode.TRANSFER_DENIED,
         ),
     ),
@@ -871,7 +873,12 @@ INTERFACES: Mapping[str, Interface] = {
             "focus": Operation(InputFocusEvent, ids={"surface_id": "ArpSurface"}),
             "unfocus": Operation(InputUnfocusEvent, ids={"surface_id": "ArpSurface"}),
         },
-        (ErrorCode.INVALID_SERIAL,),
+        (
+            ErrorCode.INVALID_SERIAL,
+            ErrorCode.INVALID_OBJECT,
+            ErrorCode.SURFACE_DESTROYED,
+            ErrorCode.RESOURCE_LIMIT,
+        ),
     ),
     "ArpSession": Interface(
         "ArpSession",
@@ -901,7 +908,10 @@ INTERFACES: Mapping[str, Interface] = {
             "commands": Operation(ConversationCommandsRequest),
         },
         {},
-        (ErrorCode.INVALID_OBJECT,),
+        (
+            ErrorCode.INVALID_OBJECT,
+            ErrorCode.SURFACE_DESTROYED,
+        ),
     ),
 }
 """Every interface by its name."""

@@ -104,8 +104,9 @@ def _envelope(value: Json) -> Envelope | RefusedEnvelope:
         wrong = InvalidMessage(f"message.payload: expected object, got {kind_of(payload)}")
     else:
         return Envelope(object_id, op, serial_no, payload)
-    is_id = object_id is not None and object_id <= MAX_OBJECT_ID
-    return RefusedEnvelope(wrong, object_id if is_id else DISPLAY, serial_no)
+    if object_id is None or object_id > MAX_OBJECT_ID:
+        object_id = DISPLAY
+    return RefusedEnvelope(wrong, object_id, serial_no)
 
 
 def _number(value: Json, least: int) -> int | None:
