@@ -13,7 +13,7 @@ import tomllib
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
 
 import click
 import msgspec
@@ -47,11 +47,17 @@ PORTS_TRIED = 20
 
 EVERYWHERE = ("0.0.0.0", "::")
 
-ENVIRONMENT = ("host", "port", "ledger", "token", "runtime_id")
+ENVIRONMENT = ("host", "port", "ledger", "token", "runtime_id", "encoding")
 """Settings that the environment may have, as `ARP_HOST` and so on."""
 
 REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
 """Settings by which people elsewhere can reach the server."""
+
+
+RendererAddress: TypeAlias = Annotated[
+    str, Meta(pattern=r"^unix:[^\x00]+\Z", description="unix:PATH")
+]
+"""Where a renderer listens."""
 
 
 class ServeSettings(Struct, frozen=True):
@@ -99,6 +105,20 @@ class ServeSettings(Struct, frozen=True):
     """Proxies that are trusted to say where a request comes from."""
     stdio: bool = False
     """Over standard input and output, to one renderer."""
+    unix: Annotated[str, Meta(min_length=1, description="the path of a socket")] | None = None
+    """Unix socket at which it is served, too; `auto`: the usual one."""
+    dial: list[RendererAddress] = field(default_factory=list)
+    """Renderers that listen, and are dialled."""
+    encoding: Annotated[str, Meta(pattern="^(msgpack|json)$", description="msgpack or json")] = (
+        "msgpack"
+    )
+    """Of Unix sockets."""
+    grpc: Annotated[str, Meta(min_length=1, description="[HOST:]PORT")] | None = None
+    """Where it is served over gRPC, too."""
+    grpc_cert: str = field(default="", name="grpc-cert")
+    """Certificate that gRPC shows; empty: it does not encrypt."""
+    grpc_key: str = field(default="", name="grpc-key")
+    """Its key."""
     redact: bool = True
     """False: secrets stay in facts and logs."""
     redaction: Redaction | None = None
@@ -319,6 +339,8 @@ def serve_target(target: str | None, serving: ServeSettings) -> None:
         )
     _configure_logging(serving.verbose)
     if serving.stdio:
+        if serving.unix or serving.dial or serving.grpc:
+            fail("--stdio serves one renderer; leave --unix, --dial and --grpc out")
         _serve_stdio(target, serving)
     else:
         _serve_http(target, serving)
@@ -343,6 +365,7 @@ def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool
 
 def _serve_http(target: str | None, serving: ServeSettings) -> None:
     # Here, so that --stdio starts without an HTTP server.
+    from arp.commands.serving_ports import PortSettings, lines_of, open_ports
     from arp.server.serve import is_private
     from arp.server.serve import serve as run
 
@@ -356,6 +379,8 @@ def _serve_http(target: str | None, serving: ServeSettings) -> None:
             "with an authenticate hook, or stay on 127.0.0.1"
         )
     listener = _bind(host, serving.port)
+    wanted = {name: getattr(serving, name) for name in PortSettings.__struct_fields__}
+    ports = open_ports(application.state, PortSettings(**wanted))
     port = listener.getsockname()[1]
 
     def ready() -> None:
@@ -363,6 +388,8 @@ def _serve_http(target: str | None, serving: ServeSettings) -> None:
         if serving.port is None and port != DEFAULT_PORT:
             click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
         click.echo(f"ARP on http://{_in_address(host)}:{port}")
+        for line in lines_of(ports):
+            click.echo(line)
         sys.stdout.flush()
         if place.startswith("sqlite:"):
             click.echo(f"arp: Sessions are kept in {place.removeprefix('sqlite:')}.", err=True)
@@ -370,7 +397,7 @@ def _serve_http(target: str | None, serving: ServeSettings) -> None:
             click.echo(f"arp: {line}", err=True)
 
     try:
-        served = run(application, listener, ready)
+        served = run(application, listener, ready, ports)
     except StoreLocked as error:
         if place != f"sqlite:{SHARED}":
             fail(str(error))
