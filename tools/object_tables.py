@@ -56,6 +56,8 @@ TYPES: Mapping[str, TypeWords] = {
     "tool_end": TypeWords("ToolEndPayload", "ToolEndPayload"),
     "permission": TypeWords("Permission", "Permission"),
     "error_payload": TypeWords("ErrorPayload", "ErrorPayload"),
+    "surface_info": TypeWords("SurfaceInfo", "SurfaceInfo"),
+    "close_reason": TypeWords("CloseReason", "SurfaceMessage[\"closed\"]"),
     "commands": TypeWords("tuple[Command, ...]", "Command[]"),
 }
 
@@ -219,11 +221,13 @@ from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.mark import Behind
 from arp.protocol.messages import (
+    CloseReason,
     Command,
     Identifier,
     InputType,
     Permission,
     Sequence,
+    SurfaceInfo,
     ToolEndPayload,
     ToolProgressPayload,
     TurnStatus,
@@ -375,6 +379,8 @@ import type {
   Patch,
   Permission,
   SessionReady,
+  SurfaceInfo,
+  SurfaceMessage,
   ToolEndPayload,
   ToolProgressPayload,
   TurnMessage,

@@ -122,4 +122,4 @@ class SurfaceContent:
             raise ComponentUnsupported(wrong, detail=component.id)
         if shown is not component:
             shown = msgspec.structs.replace(shown, id=component.id)
-        return check_component(shown, where, levels=MAX_LEVELS)
+        return check_component(shown, where, levels=MAX_LEVELS, any_ids=True)

@@ -18,11 +18,13 @@ from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.mark import Behind
 from arp.protocol.messages import (
+    CloseReason,
     Command,
     Identifier,
     InputType,
     Permission,
     Sequence,
+    SurfaceInfo,
     ToolEndPayload,
     ToolProgressPayload,
     TurnStatus,
@@ -473,11 +475,13 @@ class SessionCreateRequest(Struct, frozen=True):
     """What else there is to say: `epoch`, `title`, `workflows`, `commands`, `resume`."""
 
 
-class SessionStateUpdateRequest(Struct, frozen=True):
+class SessionStateUpdateRequest(Struct, frozen=True, omit_defaults=True):
     """The state that the agent shares changed; this is all of it."""
 
     state: Json
     """The state."""
+    session_seq: Sequence | None = None
+    """The place in the log of the session."""
 
 
 class SessionDestroyRequest(Struct, frozen=True):
@@ -515,6 +519,8 @@ class ConversationOpenedRequest(Struct, frozen=True, omit_defaults=True):
     """The name of its agent."""
     older: Sequence | None = None
     """With a snapshot: how many turns come before its first turn."""
+    state: Json | None = None
+    """What the agent shares."""
     gaps: dict[str, int] | None = None
     """With a snapshot: turn → how many turns are left out before it."""
 
@@ -645,6 +651,23 @@ class ConversationCommandsRequest(Struct, frozen=True, omit_defaults=True):
     """The place in the log."""
 
 
+class ConversationSurfaceRequest(Struct, frozen=True, omit_defaults=True):
+    """What there is to know of a surface besides its role, or that it is closed."""
+
+    name: str
+    """The name of the surface."""
+    info: SurfaceInfo
+    """`{role, title?, parent?, component?, row?, anchor?, timeout_ms?, expires_at?, fullscreen?,
+    serial?}`.
+    """
+    seq: Sequence | None = None
+    """The place in the log."""
+    turn_id: str | None = None
+    """The turn."""
+    closed: CloseReason | None = None
+    """Why it is closed; absent: it is there."""
+
+
 Request: TypeAlias = (
     DisplayGetRegistryRequest
     | DisplaySyncRequest
@@ -679,6 +702,7 @@ Request: TypeAlias = (
     | ConversationInputRequest
     | ConversationErrorRequest
     | ConversationCommandsRequest
+    | ConversationSurfaceRequest
 )
 
 Event: TypeAlias = (
@@ -906,6 +930,7 @@ INTERFACES: Mapping[str, Interface] = {
             "input": Operation(ConversationInputRequest, ids={"surface_id": "ArpSurface"}),
             "error": Operation(ConversationErrorRequest),
             "commands": Operation(ConversationCommandsRequest),
+            "surface": Operation(ConversationSurfaceRequest),
         },
         {},
         (

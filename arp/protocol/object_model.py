@@ -85,7 +85,7 @@ from arp.protocol.object_states import (
     Ownership,
     SessionLife,
     SurfaceLife,
-    SurfaceRole,
+    RoleState,
 )
 from arp.protocol.object_wire import AGENT_IDS, DISPLAY, RENDERER_IDS
 
@@ -105,11 +105,11 @@ SERIAL_AGE_S = 5.0
 """How old the input may be that a popup, an overlay or fullscreen is the answer to."""
 
 
-class SurfaceEntry(Struct):
+class ObjectSurface(Struct):
     """What both ends know of a surface."""
 
     life: str = SurfaceLife.NEW
-    role: str = SurfaceRole.NONE
+    role: str = RoleState.NONE
     role_id: int | None = None
     """The object of its role."""
     flow: str = CommitFlow.IDLE
@@ -133,7 +133,7 @@ class ObjectEntry(Struct):
 
     interface: str
     version: int
-    surface: SurfaceEntry | None = None
+    surface: ObjectSurface | None = None
     """Of an `ArpSurface`."""
     surface_id: int | None = None
     """Of a role: its surface."""
@@ -203,7 +203,7 @@ class Objects:
             raise UnknownObject(wrong, detail=str(object_id))
         return entry
 
-    def surface(self, surface_id: int) -> SurfaceEntry:
+    def surface(self, surface_id: int) -> ObjectSurface:
         """Return a surface; raise as `find`."""
         entry = self.find(surface_id, "ArpSurface")
         assert entry.surface is not None
@@ -244,7 +244,7 @@ class Objects:
         return next(found, None)
 
     @property
-    def surfaces(self) -> dict[int, SurfaceEntry]:
+    def surfaces(self) -> dict[int, ObjectSurface]:
         """Every surface by its id."""
         return {
             number: one.surface for number, one in self.entries.items() if one.surface is not None
@@ -388,10 +388,10 @@ class Objects:
         if len(self.surfaces) >= self.limits.max_surfaces:
             wrong = f"more than {self.limits.max_surfaces} surfaces"
             raise ResourceLimit(wrong, detail="max_surfaces")
-        surface = SurfaceEntry(name=payload.name or "")
+        surface = ObjectSurface(name=payload.name or "")
         self.entries[payload.new_id] = ObjectEntry("ArpSurface", 1, surface)
 
-    def _open_surface(self, surface_id: int) -> SurfaceEntry:
+    def _open_surface(self, surface_id: int) -> ObjectSurface:
         surface = self.surface(surface_id)
         if surface.life == SurfaceLife.CLOSED:
             raise SurfaceDestroyed(f"surface {surface_id} was closed", detail=str(surface_id))
@@ -430,7 +430,7 @@ class Objects:
 
     def _transfer(self, surface_id: int, payload: SurfaceTransferRequest, number: int) -> None:
         surface = self._open_surface(surface_id)
-        if surface.role in (SurfaceRole.POPUP, SurfaceRole.OVERLAY):
+        if surface.role in (RoleState.POPUP, RoleState.OVERLAY):
             raise TransferDenied(f"surface {surface_id} is a {surface.role}", detail="to_session")
         if payload.to_session == self.session_id:
             raise TransferDenied("to_session: it is on that session", detail="to_session")
@@ -461,7 +461,7 @@ class Objects:
         self._check_serial(payload.trigger_serial, None, "trigger_serial")
         self._give_role(payload.surface_id, payload.new_id, "overlay")
 
-    def _may_have_role(self, surface_id: int, role: str) -> SurfaceEntry:
+    def _may_have_role(self, surface_id: int, role: str) -> ObjectSurface:
         surface = self._open_surface(surface_id)
         if role not in SURFACE_ROLE[surface.role] or "role" not in SURFACE_LIFE[surface.life]:
             wrong = f"surface {surface_id} is a {surface.role} for its whole life"
@@ -545,7 +545,7 @@ class Objects:
         self._still_pending(surface, surface.pending[place:])
 
     @staticmethod
-    def _still_pending(surface: SurfaceEntry, pending: list[int]) -> None:
+    def _still_pending(surface: ObjectSurface, pending: list[int]) -> None:
         surface.pending = pending
         surface.flow = COMMIT_FLOW[surface.flow]["ack" if pending else "drain"]
 
@@ -589,7 +589,7 @@ class Objects:
             raise ResourceLimit(wrong, detail="max_surfaces")
         compositor = (one for one in self.entries.values() if one.interface == "ArpCompositor")
         version = max((one.version for one in compositor), default=1)
-        surface = SurfaceEntry(life=SurfaceLife.SHOWN, name=payload.title or "")
+        surface = ObjectSurface(life=SurfaceLife.SHOWN, name=payload.title or "")
         self.dead.pop(new_id, None)
         self.entries[new_id] = ObjectEntry("ArpSurface", version, surface)
 

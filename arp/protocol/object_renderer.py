@@ -44,7 +44,7 @@ from arp.protocol.object_messages import (
     ToplevelConfigureEvent,
 )
 from arp.protocol.object_model import SERIAL_AGE_S, Objects
-from arp.protocol.object_states import SurfaceRole
+from arp.protocol.object_states import RoleState
 from arp.protocol.object_wire import RENDERER_IDS, Envelope, ObjectMessage, RefusedEnvelope
 
 
@@ -169,10 +169,10 @@ class ObjectRendererConnection(ObjectConnection):
     ) -> None:
         """Say which size a surface has, and in which states it is."""
         surface = self.objects.surface(surface_id)
-        if surface.role == SurfaceRole.POPUP:
+        if surface.role == RoleState.POPUP:
             assert surface.role_id is not None
             self.send(surface.role_id, PopupConfigureEvent(0, 0, width, height))
-        elif surface.role == SurfaceRole.OVERLAY:
+        elif surface.role == RoleState.OVERLAY:
             assert surface.role_id is not None
             bounds = Bounds(0, 0, width, height)
             self.send(surface.role_id, OverlayConfigureEvent(bounds))
@@ -191,9 +191,9 @@ class ObjectRendererConnection(ObjectConnection):
     def close(self, surface_id: int) -> None:
         """Say that the user has closed a surface: a popup is done, an overlay dismissed."""
         surface = self.objects.surface(surface_id)
-        if surface.role == SurfaceRole.POPUP and surface.role_id is not None:
+        if surface.role == RoleState.POPUP and surface.role_id is not None:
             self.send(surface.role_id, PopupPopupDoneEvent())
-        elif surface.role == SurfaceRole.OVERLAY and surface.role_id is not None:
+        elif surface.role == RoleState.OVERLAY and surface.role_id is not None:
             self.send(surface.role_id, OverlayDismissedEvent())
         else:
             self.send(surface_id, SurfaceClosedEvent())

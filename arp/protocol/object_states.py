@@ -44,7 +44,7 @@ class SurfaceLife(StrEnum):
     GONE = auto()
 
 
-class SurfaceRole(StrEnum):
+class RoleState(StrEnum):
     """What a surface is for."""
 
     NONE = auto()
@@ -121,14 +121,14 @@ SURFACE_LIFE: Moves = {
 }
 
 SURFACE_ROLE: Moves = {
-    SurfaceRole.NONE: {
-        "toplevel": SurfaceRole.TOPLEVEL,
-        "popup": SurfaceRole.POPUP,
-        "overlay": SurfaceRole.OVERLAY,
+    RoleState.NONE: {
+        "toplevel": RoleState.TOPLEVEL,
+        "popup": RoleState.POPUP,
+        "overlay": RoleState.OVERLAY,
     },
-    SurfaceRole.TOPLEVEL: {},
-    SurfaceRole.POPUP: {},
-    SurfaceRole.OVERLAY: {},
+    RoleState.TOPLEVEL: {},
+    RoleState.POPUP: {},
+    RoleState.OVERLAY: {},
 }
 
 COMMIT_FLOW: Moves = {
@@ -178,7 +178,7 @@ class Machine(Struct, frozen=True):
 
 TABLES: Mapping[str, Machine] = {
     "surface": Machine(SurfaceLife.NEW, SURFACE_LIFE),
-    "role": Machine(SurfaceRole.NONE, SURFACE_ROLE),
+    "role": Machine(RoleState.NONE, SURFACE_ROLE),
     "commits": Machine(CommitFlow.IDLE, COMMIT_FLOW),
     "ownership": Machine(Ownership.OWNED, OWNERSHIP),
     "session": Machine(SessionLife.NONE, SESSION_LIFE),

@@ -10,6 +10,8 @@ import type {
   Patch,
   Permission,
   SessionReady,
+  SurfaceInfo,
+  SurfaceMessage,
   ToolEndPayload,
   ToolProgressPayload,
   TurnMessage,
@@ -362,6 +364,8 @@ export interface SessionCreateRequest {
 export interface SessionStateUpdateRequest {
   /** The state. */
   state: Json;
+  /** The place in the log of the session. */
+  session_seq?: number;
 }
 
 /** The session ends. */
@@ -394,6 +398,8 @@ export interface ConversationOpenedRequest {
   workflow?: string;
   /** With a snapshot: how many turns come before its first turn. */
   older?: number;
+  /** What the agent shares. */
+  state?: Json;
   /** With a snapshot: turn → how many turns are left out before it. */
   gaps?: { [key: string]: number };
 }
@@ -516,6 +522,20 @@ export interface ConversationCommandsRequest {
   seq?: number;
 }
 
+/** What there is to know of a surface besides its role, or that it is closed. */
+export interface ConversationSurfaceRequest {
+  /** The name of the surface. */
+  name: string;
+  /** `{role, title?, parent?, component?, row?, anchor?, timeout_ms?, expires_at?, fullscreen?, serial?}`. */
+  info: SurfaceInfo;
+  /** The place in the log. */
+  seq?: number;
+  /** The turn. */
+  turn_id?: string;
+  /** Why it is closed; absent: it is there. */
+  closed?: SurfaceMessage["closed"];
+}
+
 /** The payloads of requests by interface and operation. */
 export interface ObjectRequests {
   ArpDisplay: { get_registry: DisplayGetRegistryRequest; sync: DisplaySyncRequest; error: DisplayErrorRequest; };
@@ -527,7 +547,7 @@ export interface ObjectRequests {
   ArpOverlay: { set_anchor: OverlaySetAnchorRequest; set_timeout: OverlaySetTimeoutRequest; };
   ArpInput: { ack: InputAckRequest; refuse: InputRefuseRequest; };
   ArpSession: { create: SessionCreateRequest; state_update: SessionStateUpdateRequest; destroy: SessionDestroyRequest; };
-  ArpConversation: { opened: ConversationOpenedRequest; delta: ConversationDeltaRequest; tool_start: ConversationToolStartRequest; tool_progress: ConversationToolProgressRequest; tool_end: ConversationToolEndRequest; turn: ConversationTurnRequest; input: ConversationInputRequest; error: ConversationErrorRequest; commands: ConversationCommandsRequest; };
+  ArpConversation: { opened: ConversationOpenedRequest; delta: ConversationDeltaRequest; tool_start: ConversationToolStartRequest; tool_progress: ConversationToolProgressRequest; tool_end: ConversationToolEndRequest; turn: ConversationTurnRequest; input: ConversationInputRequest; error: ConversationErrorRequest; commands: ConversationCommandsRequest; surface: ConversationSurfaceRequest; };
 }
 
 /** The payloads of events by interface and operation. */
