@@ -14,6 +14,7 @@ import array
 import asyncio
 import os
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -31,6 +32,9 @@ MAX_WAITING_BYTES = 256 << 10
 
 MAX_DESCRIPTORS = 20
 """With one frame: as many as files in one upload."""
+
+LOOKS = 4
+"""How often a connection is checked within the time that it may stall."""
 
 _CONTROL_BYTES = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
@@ -95,6 +99,8 @@ class FramedSocket:
         self._stall_s = stall_s
         self._stall_timer: asyncio.TimerHandle | None = None
         self._taken_at = 0.0
+        """When the other end took something."""
+        self._unread = 0
         self._is_closed = False
         self._read_more()
 
@@ -268,7 +274,8 @@ class FramedSocket:
         self._taken_at = self._loop.time()
         self._loop.add_writer(self._socket.fileno(), self._flush)
         if self._stall_s is not None and self._stall_timer is None:
-            self._stall_timer = self._loop.call_later(self._stall_s, self._check_stall)
+            self._unread = self._bytes_unread()
+            self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
 
     def _flush(self) -> None:
         """Hand over what waits, as far as the kernel takes it."""
@@ -322,13 +329,28 @@ class FramedSocket:
     def _check_stall(self) -> None:
         assert self._stall_s is not None
         self._stall_timer = None
-        idle_s = self._loop.time() - self._taken_at
+        now, unread = self._loop.time(), self._bytes_unread()
+        # The kernel has room for us again only when the reader has taken most of its buffer.
+        if unread < self._unread:
+            self._taken_at = now
+        self._unread = unread
+        idle_s = now - self._taken_at
         if idle_s >= self._stall_s:
             self._end(Farewell(GONE, f"it took nothing for {idle_s:.3g} s"))
             self.abort()
             return
-        wait_s = self._stall_s - idle_s
-        self._stall_timer = self._loop.call_later(wait_s, self._check_stall)
+        self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
+
+    def _bytes_unread(self) -> int:
+        """Return how much the other end has not read; 0 where the system does not say."""
+        import fcntl
+        import termios
+
+        try:
+            found = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, bytes(4))
+        except OSError:  # not Linux
+            return 0
+        return int.from_bytes(found, sys.byteorder)
 
     def _broke_off(self, error: OSError) -> None:
         # What the other end said before may still be there to be read.
