@@ -83,9 +83,9 @@ from arp.protocol.object_states import (
     SURFACE_ROLE,
     CommitFlow,
     Ownership,
+    RoleState,
     SessionLife,
     SurfaceLife,
-    RoleState,
 )
 from arp.protocol.object_wire import AGENT_IDS, DISPLAY, RENDERER_IDS
 
