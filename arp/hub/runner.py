@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import logging
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -19,16 +19,18 @@ from arp.hub.loop_watch import LoopWatch, is_authors
 from arp.hub.question_outcome import DECLINED, QuestionOutcome
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
+from arp.hub.surface_timers import SurfaceTimers
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
-from arp.hub.turn_host import TurnHost, TurnServices
+from arp.hub.turn_host import TurnHost
+from arp.hub.turn_services import TurnServices
 from arp.hub.writer import Writer
 from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json
-from arp.protocol.messages import Command, ErrorMessage
-from arp.session.effects import Effect, ResolveQuestion
+from arp.protocol.messages import Command, ErrorMessage, Input
+from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
 from arp.session.input_log import GivenAnswer
 from arp.session.recovery import Interrupted
 from arp.session.session import Question
@@ -101,6 +103,7 @@ class Runner:
         settings: HubSettings,
         carry_out: CarryOut,
         fault: Callable[[LiveSession], None],
+        transfer: Callable[[LiveSession, str, str, bool], Awaitable[None]],
     ) -> None:
         """See the class.
 
@@ -111,10 +114,19 @@ class Runner:
             settings: How long agents may go on.
             carry_out: Does what a session asks for when a turn has ended.
             fault: Lets a session go whose turn cannot be ended in memory.
+            transfer: Gives a surface to another session.
         """
         self._calmed = asyncio.Event()
         """Set when an agent has ended or waits for an answer, or when nobody is waited for."""
-        self.services = TurnServices(Spans(), writer.room, self._calmed.set)
+        self.services = TurnServices(
+            Spans(),
+            writer.room,
+            self._calmed.set,
+            carry_out,
+            SurfaceTimers(carry_out).keep,
+            transfer,
+            settings.serial_max_age_s,
+        )
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Agents that work, also those that clean up behind the end of their turn."""
         self._files_of = files_of
@@ -159,10 +171,22 @@ class Runner:
         """Hand an answer to the agent that waits for it."""
         host = self._turns.get(live)
         if host is not None and not host.is_over:
-            kind: Literal["declined", "answered"] = (
-                "declined" if resolved.is_declined else "answered"
-            )
+            kind: Literal["declined", "answered", "withdrawn"] = "answered"
+            if resolved.is_declined or resolved.is_withdrawn:
+                kind = "declined" if resolved.is_declined else "withdrawn"
             host.resolve(resolved.action_id, QuestionOutcome(kind, resolved.value))
+
+    def surface_closed(self, live: LiveSession, closed: SurfaceClosed) -> None:
+        """Tell the agent that works in a session that a surface was closed."""
+        host = self._turns.get(live)
+        if host is not None and not host.is_over:
+            host.surface_closed(closed.surface, closed.reason)
+
+    def surface_input(self, live: LiveSession, message: Input) -> None:
+        """Tell the agent that works in a session that a user focused or resized a surface."""
+        host = self._turns.get(live)
+        if host is not None and not host.is_over:
+            host.surfaces.received(message.surface, message.input_type, message.data)
 
     def check_answer(self, live: LiveSession, question: Question, value: Json) -> None:
         """Judge an answer that fits its component: whoever asked may want more of it.
@@ -247,6 +271,7 @@ class Runner:
         if not inspect.isawaitable(working):
             raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
         await working
+        await host.surfaces.finish()
         host.finish()
 
     def _stopped(self, host: TurnHost) -> None:

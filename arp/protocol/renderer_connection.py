@@ -206,12 +206,11 @@ class RendererConnection:
     def _session(self, message: SessionReady) -> None:
         self._hello = msgspec.structs.replace(self._hello, session_id=message.session_id)
         self.workflow = message.workflow
-        state = message.state if isinstance(message.state, dict) else {}
         if message.resume == "replay" and message.epoch == self.epoch:
-            self.screen.shared_state = state
             return
         self._aside = Screen()
-        self._aside.shared_state = state
+        if isinstance(message.state, dict):
+            self._aside.shared_state = message.state
         self.epoch = None
         self._next_epoch = message.epoch
         if message.resume == "new":

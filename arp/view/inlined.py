@@ -89,6 +89,6 @@ def _named(component: Component, surface: str) -> Component:
     fallback = component.fallback
     if fallback is not None:
         fallback = _named(fallback, surface)
-    return msgspec.structs.replace(
-        component, id=f"{surface}/{component.id}", props=props, fallback=fallback
-    )
+    # What stands in a fallback may have no id: it gets one from what it stands for.
+    name = f"{surface}/{component.id}" if component.id else ""
+    return msgspec.structs.replace(component, id=name, props=props, fallback=fallback)

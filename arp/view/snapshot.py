@@ -100,7 +100,7 @@ def opening(
         seq=name.seq,
         resume="snapshot",
         workflow=workflow,
-        state=screen.shared_state or UNSET,
+        state=(profile.said_hello and screen.shared_state) or UNSET,
         older=older,
         gaps=gaps or {},
     )
