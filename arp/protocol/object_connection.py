@@ -12,6 +12,7 @@ argument, in seconds of any clock that does not go back.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Literal, TypeAlias
 
@@ -172,8 +173,14 @@ class ObjectConnection:
                 f"message of {len(data)} bytes; at most {most}", detail="max_message_bytes"
             )
             return self._refuse(RefusedEnvelope(error))
+        return self.take(read(data, self.encoding), now_s)
+
+    def take(
+        self, envelopes: Iterable[Envelope | RefusedEnvelope], now_s: float = 0.0
+    ) -> list[ObjectEvent]:
+        """Take the envelopes of a frame that was read before; as `receive`."""
         out: list[ObjectEvent] = []
-        for envelope in read(data, self.encoding):
+        for envelope in envelopes:
             if self.life == ConnectionLife.FAILED:
                 break
             out += self._take(envelope, now_s)

@@ -13,11 +13,13 @@ behind the end of its object is done; an id that the renderer ended is free at o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 
+from arp.protocol.catalog import slot_names
+from arp.protocol.components import Component
 from arp.protocol.errors import (
     InvalidMethod,
     InvalidSerial,
@@ -29,7 +31,7 @@ from arp.protocol.errors import (
     UnknownObject,
     VersionMismatch,
 )
-from arp.protocol.json_value import Json, count_values
+from arp.protocol.json_value import Json, JsonObject, count_values
 from arp.protocol.limits import Limits
 from arp.protocol.object_messages import (
     INTERFACES,
@@ -399,7 +401,7 @@ class Objects:
 
     def _render(self, surface_id: int, payload: SurfaceRenderRequest, _: int) -> None:
         surface, most = self._open_surface(surface_id), self.limits.max_components_per_commit
-        count = surface.components + len(payload.components)
+        count = surface.components + component_count(payload.components)
         if count > most:
             wrong = f"components: more than {most} in one commit"
             raise ResourceLimit(wrong, detail="max_components_per_commit")
@@ -636,6 +638,27 @@ class Objects:
         elif surface.transfer is not None and payload.refused_seq == surface.transfer:
             surface.ownership = OWNERSHIP[surface.ownership]["denied"]
             surface.transfer = None
+
+
+def component_count(components: Iterable[Component]) -> int:
+    """Count components, nested ones included; what fits no schema counts as nothing in it."""
+    count, level = 0, [(one.type, one.props) for one in components]
+    while level:
+        count += len(level)
+        level = [child for kind, props in level for child in _children(kind, props)]
+    return count
+
+
+def _children(kind: str, props: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    for name in slot_names(kind):
+        given = props.get(name)
+        for item in given if isinstance(given, list) else [given]:
+            child = item.get("component") if name == "tabs" and isinstance(item, dict) else item
+            if not isinstance(child, dict):
+                continue
+            child_kind, child_props = child.get("type"), child.get("props")
+            if isinstance(child_kind, str) and isinstance(child_props, dict):
+                yield child_kind, child_props
 
 
 Handler = Callable[[Objects, int, Any, int], None]

@@ -1,0 +1,167 @@
+"""A renderer's connection in the object dialect, and the choice between both dialects.
+
+Theory of operation. For the hub this is a peer like any other. Between it and the transport stands
+an `ObjectDialect`: what the hub sends this renderer goes through it, and so does what comes. Only
+reading large frames is done in a thread; the objects of a connection belong to the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from arp.access.principal import Principal
+from arp.hub.hub import Hub
+from arp.hub.inbound import LARGE_BYTES
+from arp.hub.outbox import FrameOutbox
+from arp.hub.peer import HELLO_DEADLINE_S, CheckToken, Peer
+from arp.protocol.capabilities import NO_APP, agent_hello
+from arp.protocol.codec import Encoding
+from arp.protocol.envelope import Dialect
+from arp.protocol.json_value import Json
+from arp.protocol.object_wire import Envelope, RefusedEnvelope, read
+from arp.view.object_dialect import ObjectDialect
+
+SUSPENDED_BYTES: Final = 1 << 40
+"""What waits for a renderer that shows nothing now, as the hub is told: more than any may have, so
+that it gets one catch-up when it shows something again."""
+
+
+class ObjectOutbox:
+    """Writes what the hub sends as requests, and hands them to the outbox of the transport."""
+
+    def __init__(self, outbox: FrameOutbox, dialect: ObjectDialect) -> None:
+        self.on_shown: Callable[[], object] = lambda: None
+        """Is called when something was sent."""
+        self._outbox = outbox
+        self._dialect = dialect
+
+    def send(self, frames: list[bytes]) -> None:
+        """Send frames of the session dialect, as far as the renderer displays what it has."""
+        self._dialect.show(frames, asyncio.get_running_loop().time())
+        self.flush()
+        self.on_shown()
+
+    def send_first(self, frame: bytes) -> None:
+        """Pass over signs of life: `sync` is for that."""
+
+    def flush(self) -> None:
+        """Send the requests that wait."""
+        frames = self._dialect.data_to_send()
+        if frames:
+            self._outbox.send(frames)
+
+    @property
+    def buffered(self) -> int:
+        """As `FrameOutbox.buffered`; what waits for the renderer counts too."""
+        if self._dialect.is_suspended:
+            return SUSPENDED_BYTES
+        return self._outbox.buffered + self._dialect.waiting_bytes
+
+    def waiting(self) -> list[bytes]:
+        """As `FrameOutbox.waiting`."""
+        return self._outbox.waiting()
+
+    def close(self, code: int, reason: str) -> None:
+        """As `FrameOutbox.close`."""
+        self._outbox.close(code, reason)
+
+
+class ObjectPeer(Peer):
+    """A renderer that speaks the object dialect; its arguments are those of `Peer`."""
+
+    __slots__ = ("_dialect", "_encoding", "_frames", "_was_suspended")
+
+    def __init__(
+        self,
+        hub: Hub,
+        outbox: FrameOutbox,
+        encoding: Encoding,
+        workflow: str,
+        principal: Principal | None,
+        check_token: CheckToken,
+    ) -> None:
+        app = hub.app.about() if principal is not None else NO_APP
+        about = agent_hello(hub.settings.limits, hub.app.commands(), hub.settings.takes_input, app)
+        self._encoding: Encoding = encoding
+        self._dialect = ObjectDialect(
+            encoding, hub.settings.limits, secrets.token_urlsafe(12), about, secrets.token_hex(8)
+        )
+        self._frames = ObjectOutbox(outbox, self._dialect)
+        self._was_suspended = False
+        super().__init__(hub, self._frames, "json", workflow, principal, check_token)
+        self._frames.on_shown = self._acknowledge_soon
+
+    def start(self) -> None:
+        """Ask what the renderer offers."""
+        self._dialect.start()
+        self._frames.flush()
+        if self.principal is None:
+            asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)
+
+    async def receive(self, frame: bytes | str) -> None:
+        """Take one frame. Never raises for what is in it."""
+        if len(frame) < LARGE_BYTES:
+            await self._take_object_frame(frame, len(frame))
+            return
+        most = self._hub.settings.limits.max_message_bytes
+        if len(frame) > most:
+            await self._take_object_frame(frame, len(frame))
+            return
+        data = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
+        inbound = self._hub.inbound
+        large = await inbound.read(partial(read, data, self._encoding), _data_of_inputs)
+        with inbound.redactor.knowing(large.cleaned):
+            await self._take_object_frame(large.value, len(frame))
+
+    async def _take_object_frame(
+        self, frame: bytes | str | Sequence[Envelope | RefusedEnvelope], size: int
+    ) -> None:
+        had_waiting = self._dialect.waiting_bytes > 0
+        events = self._dialect.receive(frame, asyncio.get_running_loop().time())
+        self._frames.flush()
+        await self._take(events, size)
+        self._acknowledge_displayed()
+        if had_waiting and not self._dialect.waiting_bytes:
+            self.viewer.drained()
+        is_suspended = self._dialect.is_suspended
+        if self._was_suspended and not is_suspended:
+            self.viewer.drained()
+        self._was_suspended = is_suspended
+
+    def _acknowledge_soon(self) -> None:
+        """Acknowledge what needed no commit, once the hub has counted what it has just sent."""
+        asyncio.get_running_loop().call_soon(self._acknowledge_displayed)
+
+    def _acknowledge_displayed(self) -> None:
+        seq = self._dialect.displayed_seq()
+        if seq is not None:
+            self.viewer.acknowledge(seq)
+
+    def _send_hello(self) -> None:
+        """Do nothing: what the agent side can do stands in the metadata of the session."""
+
+
+def _data_of_inputs(envelopes: Iterable[Envelope | RefusedEnvelope]) -> Iterable[Json]:
+    return (
+        one.payload.get("data")
+        for one in envelopes
+        if isinstance(one, Envelope) and one.op == "input"
+    )
+
+
+def make_peer(
+    hub: Hub,
+    outbox: FrameOutbox,
+    encoding: Encoding,
+    workflow: str,
+    principal: Principal | None,
+    check_token: CheckToken,
+    dialect: Dialect = "session",
+) -> Peer:
+    """Return our end of a connection in either dialect; the arguments are those of `Peer`."""
+    kind = ObjectPeer if dialect == "object" else Peer
+    return kind(hub, outbox, encoding, workflow, principal, check_token)
