@@ -314,10 +314,10 @@ class ArpClient:
 
         Raises:
             OSError: A path cannot be read. Nothing is sent.
-            ResourceLimit: A file is bigger than the server takes. Nothing is sent.
-            UploadUnavailable: The session is on a child process.
+            ResourceLimit: A file is bigger, or there are more, than is taken. Nothing is sent.
+            UploadUnavailable: The session is on a child process, or over gRPC.
         """
-        self._uploads.check()
+        self._uploads.check(len(sources))
         files = await read_files(sources, most_bytes(self.agent, "max_upload_bytes"))
         data: JsonObject = {} if text is None else {"text": text}
         message = Input(input_type="file", data=data)

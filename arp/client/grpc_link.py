@@ -61,6 +61,17 @@ class GrpcLink:
         self._url = url
         self._dialect = dialect
 
+    async def admitted(self) -> None:
+        """Wait until the server takes the call: a write before that would hide why it does not.
+
+        Raises:
+            LinkLost: It does not.
+        """
+        async with asyncio.timeout(OPEN_TIMEOUT_S):
+            await self._call.initial_metadata()
+        if self._call.done():
+            raise await self._ended()
+
     async def receive(self) -> bytes:
         """Return the next frame."""
         try:
@@ -122,10 +133,9 @@ async def open_grpc(address: Address, access: LinkSettings, hello: bytes) -> Grp
     metadata += [(name.lower(), value) for name, value in access.headers().items()]
     link: GrpcLink | None = None
     try:
-        async with asyncio.timeout(OPEN_TIMEOUT_S):
-            await channel.channel_ready()
         connect: grpc.aio.StreamStreamMultiCallable[Any, Any] = channel.stream_stream(CONNECT)
         link = GrpcLink(channel, connect(metadata=metadata), url, dialect)
+        await link.admitted()
         await link.send(hello)
     except TimeoutError:
         await channel.close()

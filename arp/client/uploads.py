@@ -24,6 +24,7 @@ from arp.protocol.codec import encode, encode_json
 from arp.protocol.errors import ArpError, ResourceLimit, error_payload
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ErrorMessage, Input
+from arp.unix.framed_socket import MAX_DESCRIPTORS
 
 FileSource: TypeAlias = str | PathLike[str] | tuple[str, bytes]
 """A path, or a name with what the file holds."""
@@ -73,13 +74,25 @@ class Uploads:
         self._pending: dict[str, Upload] = {}
         self._news = asyncio.Event()
 
-    def check(self) -> None:
-        """Raise `UploadUnavailable` where no way for files is known."""
+    def check(self, count: int = 1) -> None:
+        """Raise where files cannot be sent.
+
+        Args:
+            count: How many go with one input.
+
+        Raises:
+            UploadUnavailable: No way for files is known.
+            ResourceLimit: They are more than one message carries.
+        """
         address = self._dialer.address
         if address.grpc_target:
             raise UploadUnavailable("files cannot be sent over gRPC; connect over HTTP")
         if not address.input_url and not address.socket_path:
             raise UploadUnavailable("files cannot be sent to a child process; connect over HTTP")
+        if address.socket_path and count > MAX_DESCRIPTORS:
+            raise ResourceLimit(
+                f"{count} files; a Unix socket carries at most {MAX_DESCRIPTORS} with one message"
+            )
 
     def add(self, upload: Upload) -> None:
         """Queue an upload; it is sent while the session is there."""

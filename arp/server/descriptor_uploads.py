@@ -95,16 +95,24 @@ def _copy(descriptor: int, max_bytes: int) -> BinaryIO:
     body = SpooledTemporaryFile(max_size=READ_BYTES)  # noqa: SIM115 - closed with its `UploadFile`
     at = 0
     try:
-        while at <= max_bytes and (
-            chunk := os.pread(descriptor, min(READ_BYTES, max_bytes + 1 - at), at)
-        ):
+        while at <= max_bytes and (chunk := _read(descriptor, at, max_bytes + 1 - at)):
             body.write(chunk)
             at += len(chunk)
+        body.seek(0, io.SEEK_SET)
     except OSError as error:
         body.close()
         raise StoreUnwritable(gettempdir(), str(error.strerror)) from error
-    body.seek(0, io.SEEK_SET)
+    except InvalidMessage:
+        body.close()
+        raise
     return cast(BinaryIO, body)
+
+
+def _read(descriptor: int, at: int, most: int) -> bytes:
+    try:
+        return os.pread(descriptor, min(READ_BYTES, most), at)
+    except OSError as error:  # as one that is open for writing alone
+        raise InvalidMessage(f"a file cannot be read: {error.strerror}") from None
 
 
 # -- the input that names them ---------------------------------------------------------------------

@@ -152,19 +152,26 @@ class GrpcPort:
             connection.outbox.close(1012, "restarting")
         await server.stop(STOP_S)
 
-    async def principal(self, scope: dict[str, Any]) -> Principal | None:
-        """Return who calls; `None` if they may not."""
-        return await self._state.guard.principal(scope)
+    async def admit(self, scope: dict[str, Any], context: Context) -> Principal:
+        """Return who calls.
 
-    async def serve(
-        self, principal: Principal, scope: dict[str, Any], requests: object, context: Context
-    ) -> None:
-        """Serve one call, until either side ends it."""
-        state = self._state
+        Raises:
+            grpc.aio.AbortError: They may not; the call is ended.
+        """
+        guard = self._state.guard
         scope["client"] = client_of(context.peer())
-        denial = state.guard.check_peer(scope)
+        denial = guard.check_peer(scope)
         if denial is not None:
             await end_call(context, 1008, denial.reason)
+        principal = await guard.principal(scope)
+        if principal is None:
+            reason = "a valid token is needed: authorization: Bearer …"
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, reason)
+        return principal
+
+    async def serve(self, principal: Principal, scope: dict[str, Any], context: Context) -> None:
+        """Serve one call, until either side ends it."""
+        state = self._state
         principal = replace(principal, address=state.guard.proxies.counted(scope))
         try:
             slot = Slot(state.conversations, principal)
@@ -232,19 +239,14 @@ class _TokenInterceptor(grpc.aio.ServerInterceptor):
         pairs = handler_call_details.invocation_metadata or ()
         headers = [(name.encode(), _bytes(value)) for name, value in pairs]
         scope = {"type": "grpc", "path": path, "headers": headers}
-        principal = await self._port.principal(scope)
-        if principal is None:
-            return grpc.stream_stream_rpc_method_handler(_refuse)
-        return grpc.stream_stream_rpc_method_handler(partial(self._port.serve, principal, scope))
+        return grpc.stream_stream_rpc_method_handler(partial(self._serve, scope))
+
+    async def _serve(self, scope: dict[str, Any], requests: object, context: Context) -> None:
+        await self._port.serve(await self._port.admit(scope, context), scope, context)
 
 
 def _bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
-
-
-async def _refuse(requests: object, context: Context) -> None:
-    reason = "a valid token is needed: authorization: Bearer …"
-    await context.abort(grpc.StatusCode.UNAUTHENTICATED, reason)
 
 
 def _metadata(scope: dict[str, Any]) -> dict[str, str]:

@@ -55,8 +55,7 @@ async def end_call(context: Context, code: int, reason: str) -> None:
     metadata = ((CLOSE_CODE_KEY, str(code)),)
     status = STATUSES.get(code, grpc.StatusCode.INTERNAL)
     if status is grpc.StatusCode.OK:
-        context.set_trailing_metadata(metadata)
-        context.set_details(reason)
+        context.set_trailing_metadata(metadata)  # with `OK` no reason is sent
         return
     await context.abort(status, reason, metadata)
 
