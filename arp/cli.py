@@ -150,6 +150,11 @@ def main() -> None:
     help="Dial a renderer that listens (arp connect --listen). Repeatable.",
 )
 @click.option(
+    "--dialect",
+    type=click.Choice(["session", "object"]),
+    help="What renderers speak over --stdio and Unix sockets.  [default: session]",
+)
+@click.option(
     "--grpc", metavar="[HOST:]PORT", help="Serve over gRPC, too; HOST as --host if not given."
 )
 @click.option("--grpc-cert", metavar="FILE", help="Certificate that --grpc shows (PEM).")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Literal, Unpack
@@ -35,6 +36,7 @@ from arp.protocol.messages import (
     InputType,
     Permission,
 )
+from arp.protocol.object_screen import ObjectScreenConnection
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen, TurnScreen
 
@@ -69,14 +71,21 @@ class ArpClient:
         dial = self._dial = dialer(url, options)
         hello = renderer_hello(options, dial.access.token if dial.address.socket_path else None)
         backoff = options.get("backoff") or Backoff()
-        self._connection = RendererConnection(hello, dial.access.encoding)
+        is_object = dial.access.dialect == "object"
+        encoding = dial.access.encoding
+        self._connection = (
+            ObjectScreenConnection(hello, encoding, time.monotonic)
+            if is_object
+            else RendererConnection(hello, encoding)
+        )
         self._driver = Driver(
             self._connection,
             dial.open,
             self._hear,
             backoff=backoff,
             answer_timeout_s=options.get("answer_timeout_s", ANSWER_TIMEOUT_S),
-            acks="frame-ack" in hello.capabilities.features,
+            # In the object dialect each commit is acknowledged anyway.
+            acks="frame-ack" in hello.capabilities.features and not is_object,
         )
         self._uploads = Uploads(dial, backoff, self._driver.receive_json, self._settled)
         self._audience = Audience()

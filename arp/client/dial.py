@@ -135,4 +135,10 @@ def dialer(url: str, options: Options) -> Dialer:
                 f"{url}: only WebSocket carries {entry.encoding}; leave encoding=… out"
             )
         address = parse_address(url, transport="websocket")
+    elif entry.dialect == "object" and "sse" in address.kinds:
+        if "websocket" not in address.kinds:
+            raise InvalidAddress(
+                f"{url}: an event stream carries the session dialect alone; leave dialect=… out"
+            )
+        address = parse_address(url, transport="websocket")
     return Dialer(address, entry)

@@ -128,8 +128,8 @@ async def open_grpc(address: Address, access: LinkSettings, hello: bytes) -> Grp
         channel = grpc.aio.secure_channel(address.grpc_target, credentials, options=options)
     else:
         channel = grpc.aio.insecure_channel(address.grpc_target, options=options)
-    dialect = getattr(access, "dialect", "session")
-    metadata = [(DIALECT_KEY, dialect), (ENCODING_KEY, access.encoding)]
+    dialect = access.dialect
+    metadata: list[tuple[str, str]] = [(DIALECT_KEY, dialect), (ENCODING_KEY, access.encoding)]
     metadata += [(name.lower(), value) for name, value in access.headers().items()]
     link: GrpcLink | None = None
     try:

@@ -17,6 +17,7 @@ from arp.client.address import Transport
 from arp.protocol.capabilities import PING
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding, encode_json, renderer_decoder
+from arp.protocol.envelope import Dialect
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.messages import RendererCapabilities, RendererHello, Viewport
 
@@ -75,6 +76,8 @@ class Options(TypedDict, total=False):
     encoding: Encoding
     """The encoding over WebSocket and gRPC; over a Unix socket `msgpack` if it is not given. The
     other transports use JSON."""
+    dialect: Dialect
+    """`object` to speak the object dialect; the child of `stdio:` must speak it too."""
     transport: Transport
     """The transport to use, if the scheme of the address allows several."""
     command: Sequence[str]
@@ -103,6 +106,7 @@ class LinkSettings(Struct, frozen=True):
     encoding: Encoding = "json"
     token: str | None = None
     tls: ssl.SSLContext | None = None
+    dialect: Dialect = "session"
 
     def headers(self) -> dict[str, str]:
         """Return the headers that every request carries."""
@@ -130,7 +134,12 @@ def access(options: Options) -> LinkSettings:
     token = options.get("token")
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
         raise InvalidMessage("token: only printable ASCII without spaces can be sent in a header")
-    return LinkSettings(options.get("encoding", "json"), token or None, options.get("tls"))
+    return LinkSettings(
+        options.get("encoding", "json"),
+        token or None,
+        options.get("tls"),
+        options.get("dialect", "session"),
+    )
 
 
 def renderer_hello(options: Options, token: str | None = None) -> RendererHello:

@@ -26,6 +26,7 @@ from arp.commands.output import fail
 from arp.commands.runtime_option import runtime_of
 from arp.commands.target import TargetError, find
 from arp.hub.settings import RuntimeId
+from arp.protocol.envelope import Dialect
 from arp.protocol.validate import bounds
 from arp.redact.settings import Redaction
 from arp.server.application import Application
@@ -113,6 +114,10 @@ class ServeSettings(Struct, frozen=True):
         "msgpack"
     )
     """Of Unix sockets."""
+    dialect: Annotated[str, Meta(pattern="^(session|object)$", description="session or object")] = (
+        "session"
+    )
+    """Of Unix sockets, and over standard input and output."""
     grpc: Annotated[str, Meta(min_length=1, description="[HOST:]PORT")] | None = None
     """Where it is served over gRPC, too."""
     grpc_cert: str = field(default="", name="grpc-cert")
@@ -357,7 +362,10 @@ def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool
     output = take_stdout()
     application = _application(target, serving)
     try:
-        serve_pipes(application.state, sys.stdin.buffer, output, is_control=is_control)
+        dialect = msgspec.convert(serving.dialect, Dialect)
+        serve_pipes(
+            application.state, sys.stdin.buffer, output, is_control=is_control, dialect=dialect
+        )
     except StoreError as error:
         fail(str(error))
     leave(0)

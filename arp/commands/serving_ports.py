@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from arp.commands.output import fail
 from arp.protocol.codec import Encoding
+from arp.protocol.envelope import Dialect
 from arp.runtime.tls import TlsFiles
 from arp.server.unix_port import UnixDialler, UnixPort, UnixSettings
 from arp.unix.socket_path import default_path
@@ -31,6 +32,7 @@ class PortSettings(Struct, frozen=True):
     unix: str | None = None
     dial: Sequence[str] = ()
     encoding: str = "msgpack"
+    dialect: str = "session"
     grpc: str | None = None
     grpc_cert: str = ""
     grpc_key: str = ""
@@ -43,7 +45,9 @@ def open_ports(state: ServerState, wanted: PortSettings) -> list[Port]:
         SocketRefused: A socket cannot be made there.
     """
     ports: list[Port] = []
-    settings = UnixSettings(msgspec.convert(wanted.encoding, Encoding))
+    settings = UnixSettings(
+        msgspec.convert(wanted.encoding, Encoding), msgspec.convert(wanted.dialect, Dialect)
+    )
     if wanted.unix is not None:
         path = default_path(os.environ) if wanted.unix == AUTO else wanted.unix
         ports.append(UnixPort(state, path.removeprefix("unix:"), settings))

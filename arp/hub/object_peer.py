@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,25 +17,24 @@ from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
 from arp.hub.outbox import FrameOutbox
-from arp.hub.peer import HELLO_DEADLINE_S, CheckToken, Peer
+from arp.hub.peer import HELLO_DEADLINE_S, CheckToken, Peer, PlaceFiles
 from arp.protocol.capabilities import NO_APP, agent_hello
 from arp.protocol.codec import Encoding
 from arp.protocol.envelope import Dialect
 from arp.protocol.json_value import Json
+from arp.protocol.messages import Input
 from arp.protocol.object_wire import Envelope, RefusedEnvelope, read
 from arp.view.object_dialect import ObjectDialect
 
-SUSPENDED_BYTES: Final = 1 << 40
-"""What waits for a renderer that shows nothing now, as the hub is told: more than any may have, so
-that it gets one catch-up when it shows something again."""
+BEHIND_BYTES: Final = 1 << 40
+"""What waits for a renderer that is behind, as the hub is told: more than any may have, so that it
+gets one catch-up when it has displayed what it has, or shows anything again."""
 
 
 class ObjectOutbox:
     """Writes what the hub sends as requests, and hands them to the outbox of the transport."""
 
     def __init__(self, outbox: FrameOutbox, dialect: ObjectDialect) -> None:
-        self.on_shown: Callable[[], object] = lambda: None
-        """Is called when something was sent."""
         self._outbox = outbox
         self._dialect = dialect
 
@@ -43,7 +42,6 @@ class ObjectOutbox:
         """Send frames of the session dialect, as far as the renderer displays what it has."""
         self._dialect.show(frames, asyncio.get_running_loop().time())
         self.flush()
-        self.on_shown()
 
     def send_first(self, frame: bytes) -> None:
         """Pass over signs of life: `sync` is for that."""
@@ -57,8 +55,8 @@ class ObjectOutbox:
     @property
     def buffered(self) -> int:
         """As `FrameOutbox.buffered`; what waits for the renderer counts too."""
-        if self._dialect.is_suspended:
-            return SUSPENDED_BYTES
+        if self._dialect.is_behind:
+            return BEHIND_BYTES
         return self._outbox.buffered + self._dialect.waiting_bytes
 
     def waiting(self) -> list[bytes]:
@@ -91,9 +89,7 @@ class ObjectPeer(Peer):
             encoding, hub.settings.limits, secrets.token_urlsafe(12), about, secrets.token_hex(8)
         )
         self._frames = ObjectOutbox(outbox, self._dialect)
-        self._was_suspended = False
         super().__init__(hub, self._frames, "json", workflow, principal, check_token)
-        self._frames.on_shown = self._acknowledge_soon
 
     def start(self) -> None:
         """Ask what the renderer offers."""
@@ -117,29 +113,25 @@ class ObjectPeer(Peer):
         with inbound.redactor.knowing(large.cleaned):
             await self._take_object_frame(large.value, len(frame))
 
+    async def receive_files(self, frame: bytes, place: PlaceFiles) -> None:
+        """As `Peer.receive_files`."""
+        events = self._dialect.receive(frame, asyncio.get_running_loop().time())
+        self._frames.flush()
+        for event in events:
+            if isinstance(event, Input) and self.principal is not None:
+                await self._submit(event, place, self.principal)
+            else:
+                await self._take([event], len(frame))
+
     async def _take_object_frame(
         self, frame: bytes | str | Sequence[Envelope | RefusedEnvelope], size: int
     ) -> None:
-        had_waiting = self._dialect.waiting_bytes > 0
+        was_waiting = self._dialect.is_behind or self._dialect.waiting_bytes > 0
         events = self._dialect.receive(frame, asyncio.get_running_loop().time())
         self._frames.flush()
         await self._take(events, size)
-        self._acknowledge_displayed()
-        if had_waiting and not self._dialect.waiting_bytes:
+        if was_waiting and not self._dialect.is_behind and not self._dialect.waiting_bytes:
             self.viewer.drained()
-        is_suspended = self._dialect.is_suspended
-        if self._was_suspended and not is_suspended:
-            self.viewer.drained()
-        self._was_suspended = is_suspended
-
-    def _acknowledge_soon(self) -> None:
-        """Acknowledge what needed no commit, once the hub has counted what it has just sent."""
-        asyncio.get_running_loop().call_soon(self._acknowledge_displayed)
-
-    def _acknowledge_displayed(self) -> None:
-        seq = self._dialect.displayed_seq()
-        if seq is not None:
-            self.viewer.acknowledge(seq)
 
     def _send_hello(self) -> None:
         """Do nothing: what the agent side can do stands in the metadata of the session."""

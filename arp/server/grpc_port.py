@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from arp.access.principal import Principal
 from arp.access.usage import Slot
+from arp.hub.object_peer import make_peer
 from arp.hub.peer import Peer
 from arp.protocol.codec import ENCODINGS, Encoding
 from arp.protocol.envelope import (
@@ -204,16 +205,16 @@ class GrpcPort:
         spoken = msgspec.convert(dialect, Dialect)
         connection = GrpcConnection(context, spoken, state.served.settings.stall_s)
 
-        def make_peer(outbox: QueueOutbox) -> Peer:
+        def make(outbox: QueueOutbox) -> Peer:
             check = partial(state.shown_token, scope)
             written = msgspec.convert(encoding, Encoding)
-            peer = Peer(hub, outbox, written, workflow, principal, check)
+            peer = make_peer(hub, outbox, written, workflow, principal, check, spoken)
             log_arrival(peer.viewer, "gRPC", scope)
             return peer
 
         self._connections.add(connection)
         try:
-            await connection.talk(make_peer)
+            await connection.talk(make)
         finally:
             self._connections.discard(connection)
 

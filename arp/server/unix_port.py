@@ -22,8 +22,10 @@ from msgspec.structs import replace
 
 from arp.access.principal import Principal
 from arp.access.usage import Slot
+from arp.hub.object_peer import make_peer
 from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding
+from arp.protocol.envelope import Dialect
 from arp.protocol.errors import RateLimited
 from arp.server.descriptor_uploads import take_files
 from arp.server.sockets import MAX_UNKNOWN_PEERS, PATH
@@ -58,6 +60,7 @@ class UnixSettings(Struct, frozen=True):
     """What is spoken on a Unix socket: the framing does not say it."""
 
     encoding: Encoding = "msgpack"
+    dialect: Dialect = "session"
 
 
 class UnixConversations:
@@ -143,9 +146,10 @@ class UnixConversations:
             return
         peers: list[Peer] = []
 
-        def make_peer(outbox: UnixOutbox) -> Peer:
+        def make(outbox: UnixOutbox) -> Peer:
             check = partial(state.shown_token, scope)
-            peer = Peer(hub, outbox, encoding, state.workflow, known, check)
+            workflow, dialect = state.workflow, self._settings.dialect
+            peer = make_peer(hub, outbox, encoding, workflow, known, check, dialect)
             log_arrival(peer.viewer, way)
             if known is None:
                 waiting.add(peer)
@@ -153,7 +157,7 @@ class UnixConversations:
             peers.append(peer)
             return peer
 
-        await talk_framed(framed, make_peer, lambda one: take_files(state.intake, peers[0], one))
+        await talk_framed(framed, make, lambda one: take_files(state.intake, peers[0], one))
 
 
 class UnixPort:

@@ -10,8 +10,8 @@ A renderer that offers `ArpConversation` gets turns, tools and text by it, and w
 it is. For any other all of it becomes components (`object_flat`).
 
 Commits are paced: a surface with as many commits under way as its renderer allows gets no other.
-What comes meanwhile waits here in order, and counts as waiting in the outbox, so that the hub
-merges what is behind it.
+What comes meanwhile waits here in order. If more commits wait than `MAX_WAITING_COMMITS`, the
+renderer is behind for the hub, which brings it to the newest state when it has displayed them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from arp.protocol.messages import (
     Ping,
     Pong,
     Render,
-    RendererAck,
     RendererCapabilities,
     RendererHello,
     Resume,
@@ -82,17 +81,21 @@ from arp.protocol.object_messages import (
 from arp.protocol.object_model import SERIAL_AGE_S, component_count
 from arp.protocol.object_states import SUSPENDED, CommitFlow, SurfaceLife
 from arp.protocol.object_wire import DISPLAY, Envelope, ObjectMessage, RefusedEnvelope
+from arp.view.frames import pack
 from arp.view.object_flat import FlatContent
 
 NEEDED: Final = ("ArpCompositor", "ArpShell", "ArpInput", "ArpSession")
 """What a renderer must offer."""
 
-IMPLIED: Final = frozenset(("input", "streaming", "resume", "frame-ack"))
+IMPLIED: Final = frozenset(("input", "streaming", "resume"))
 """Features of every renderer that speaks this dialect."""
 
-FOREIGN: Final = frozenset(("batch", "ping"))
-"""Features of the session dialect that mean nothing here: arrays are always taken, and `sync` asks
-for a sign of life."""
+FOREIGN: Final = frozenset(("batch", "ping", "frame-ack"))
+"""Features that concern the connection alone: arrays are made of requests, `sync` asks for a sign of
+life, and every commit is acknowledged."""
+
+MAX_WAITING_COMMITS: Final = 32
+"""That wait for a renderer before what comes next is merged: half a second of a busy agent."""
 
 MAX_KNOWN_SERIALS: Final = 256
 """Inputs whose serial a popup may still name."""
@@ -138,21 +141,19 @@ class ObjectDialect:
         """The callback that it waits for."""
         self._resumed: SessionResumedEvent | None = None
         self._flat: FlatContent | None = None
+        self._takes_arrays = False
         self._queue: deque[tuple[AgentMessage, int]] = deque()
         """What waits to be sent, with its size."""
         self._queued_bytes = 0
+        self._queued_commits = 0
         self._pending: dict[str, list[Render | Patch]] = {}
         """By surface: what its next commit applies."""
         self._ids: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._infos: dict[str, SurfaceInfo] = {}
-        self._commits: dict[int, dict[int, int]] = {}
-        """By surface: the numbers of commits under way → their place in the log."""
         self._inputs: OrderedDict[str, _KnownInput] = OrderedDict()
         self._serials: OrderedDict[int, _KnownInput] = OrderedDict()
         """The place in the log of an accepted input → what this renderer calls it."""
-        self._newest_seq = 0
-        self._acknowledged = 0
         self._now_s = 0.0
 
     # -- for the outbox ----------------------------------------------------------------------------
@@ -163,6 +164,11 @@ class ObjectDialect:
         return self._queued_bytes
 
     @property
+    def is_behind(self) -> bool:
+        """Whether so much waits that what comes next is better merged."""
+        return self._queued_commits > MAX_WAITING_COMMITS or self.is_suspended
+
+    @property
     def is_suspended(self) -> bool:
         """Whether the renderer shows nothing of `main` now, and wants no intermediate commits."""
         main = self.connection.objects.entries.get(self._ids.get(MAIN, -1))
@@ -170,18 +176,11 @@ class ObjectDialect:
 
     def data_to_send(self) -> list[bytes]:
         """Return the frames that are to be sent now."""
-        return self.connection.data_to_send()
-
-    def displayed_seq(self) -> int | None:
-        """Return a place up to which everything is displayed, if there is a new one."""
-        if self._queue or self._pending or any(self._commits.values()):
-            return None
-        if self._flat is not None and self._flat.is_dirty:
-            return None
-        if self._newest_seq <= self._acknowledged:
-            return None
-        self._acknowledged = self._newest_seq
-        return self._newest_seq
+        frames = self.connection.data_to_send()
+        if len(frames) < 2 or not self._takes_arrays:
+            return frames
+        most = self.connection.objects.limits.max_message_bytes
+        return pack(frames, self.connection.encoding, most)
 
     # -- handshake ---------------------------------------------------------------------------------
 
@@ -203,6 +202,7 @@ class ObjectDialect:
             payload = DisplayErrorRequest(DISPLAY, int(ErrorCode.INVALID_OBJECT), told)
             self.connection.send(DISPLAY, payload)
             return [Failed(1002, told)]
+        self._takes_arrays = self.connection.objects.offered("feature:batch") is not None
         for interface in NEEDED:
             self.connection.bind(interface)
         if self.connection.objects.offered("ArpConversation") is not None:
@@ -284,10 +284,8 @@ class ObjectDialect:
                 return self._note("focus", {}, surface_id)
             case InputUnfocusEvent(surface_id):
                 return self._note("unfocus", {}, surface_id)
-            case SurfaceFrameAckEvent(number):
-                return self._displayed(object_id, number)
-            case DisplayErrorEvent() as error:
-                return self._refused(error)
+            case SurfaceFrameAckEvent() | DisplayErrorEvent():
+                self._go_on()  # there may be room for a commit now
             case (
                 SurfaceConfigureEvent()
                 | ToplevelConfigureEvent()
@@ -358,19 +356,6 @@ class ObjectDialect:
             return [Failed(1000, "the user closed the surface")]
         return self._note("action", {"action": CLOSE}, surface_id)
 
-    def _displayed(self, surface_id: int, number: int) -> list[AgentEvent]:
-        shown = self._commits.get(surface_id) or {}
-        place = max((shown.pop(one) for one in list(shown) if one <= number), default=0)
-        self._go_on()
-        return [RendererAck(seq=place)] if place else []
-
-    def _refused(self, error: DisplayErrorEvent) -> list[AgentEvent]:
-        """Go on after the renderer refused a request of ours."""
-        shown = self._commits.get(error.object_id)
-        place = shown.pop(error.refused_seq or 0, 0) if shown is not None else 0
-        self._go_on()
-        return [RendererAck(seq=place)] if place else []
-
     # -- out ---------------------------------------------------------------------------------------
 
     def show(self, frames: Iterable[bytes], now_s: float) -> None:
@@ -384,30 +369,28 @@ class ObjectDialect:
         for frame in frames:
             for message in _AGENT_MESSAGES.decode(frame):
                 self._queue.append((message, len(frame)))
+                self._queued_commits += isinstance(message, Commit)
                 self._queued_bytes += len(frame)
         self._go_on()
 
     def _go_on(self) -> None:
         while self._queue and self._take(self._queue[0][0]):
-            _, size = self._queue.popleft()
+            message, size = self._queue.popleft()
             self._queued_bytes -= size
+            self._queued_commits -= isinstance(message, Commit)
         if self._flat is not None:
             self._flush()
         self._answer_configures()
 
     def _take(self, message: AgentMessage) -> bool:
         """Send a message; return whether it went."""
-        seq = getattr(message, "seq", None)
         try:
-            went = self._took(message)
+            return self._written(message)
         except ArpError as error:
             self._tell(error)
-            went = True
-        if went and seq is not None:
-            self._newest_seq = max(self._newest_seq, seq)
-        return went
+            return True
 
-    def _took(self, message: AgentMessage) -> bool:
+    def _written(self, message: AgentMessage) -> bool:
         match message:
             case Commit() if self._flat is None:
                 return self._commit(message)
@@ -541,7 +524,6 @@ class ObjectDialect:
         if surface_id is None:
             return
         del self._names[surface_id]
-        self._commits.pop(surface_id, None)
         if surface_id in self.connection.objects.entries:
             self.connection.destroy(surface_id)
 
@@ -566,13 +548,13 @@ class ObjectDialect:
         request = SurfaceCommitRequest(
             commit.final, commit.seq, commit.turn_id, commit.usage, commit.at
         )
-        self._send_commit(commit.surface, request, commit.seq or 0)
+        self.connection.send(self._surface_id(commit.surface), request)
         return True
 
     def _commit_part(self, name: str, changes: Sequence[Render | Patch]) -> None:
         for change in changes:
             self._change(change)
-        self._send_commit(name, SurfaceCommitRequest(), 0)
+        self.connection.send(self._surface_id(name), SurfaceCommitRequest())
 
     def _flow(self, name: str) -> str:
         return self.connection.objects.surface(self._surface_id(name)).flow
@@ -587,11 +569,6 @@ class ObjectDialect:
             request = SurfacePatchRequest(change.ops, change.turn_id)
         self.connection.send(self._surface_id(change.surface), request)
 
-    def _send_commit(self, name: str, request: SurfaceCommitRequest, place: int) -> None:
-        surface_id = self._surface_id(name)
-        number = self.connection.send(surface_id, request)
-        self._commits.setdefault(surface_id, {})[number] = place
-
     def _flush(self) -> None:
         """Commit what has changed of each surface, where there is room for a commit."""
         assert self._flat is not None
@@ -601,7 +578,7 @@ class ObjectDialect:
                 request = self._flat.write(name, surface_id)
                 if request is None:
                     break
-                self._send_commit(name, request, request.session_seq or 0)
+                self.connection.send(surface_id, request)
 
 
 MAX_LENGTH: Final = 100_000

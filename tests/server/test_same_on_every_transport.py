@@ -29,6 +29,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         lambda state: UnixPort(state, str(folder / "json"), UnixSettings("json")),
         lambda state: UnixPort(state, str(folder / "msgpack"), UnixSettings()),
         lambda state: GrpcPort(state, GrpcSettings()),
+        lambda state: UnixPort(
+            state, str(folder / "objects"), UnixSettings("msgpack", "object")
+        ),
     ]
     with serving(app, ledger=f"sqlite:{folder / 'ledger.db'}", ports=ports) as running:
         yield running
@@ -37,18 +40,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 def address(server: Serving, transport: str) -> tuple[str, dict[str, Any]]:
     if transport == "sse":
         return f"http+sse://127.0.0.1:{server.port}", {}
+    dialect: dict[str, Any] = {"dialect": "object"} if transport.startswith("object ") else {}
+    transport = transport.removeprefix("object ")
     if transport == "stdio":
         agent = str(Path(__file__).with_name("scripted.py"))
         command = [sys.executable, "-m", "arp.cli", "serve", agent, "--stdio"]
-        return "stdio:", {"command": command}
-    unix_json, unix_msgpack, grpc = server.addresses
+        return "stdio:", {"command": command + ["--dialect", "object"] * bool(dialect), **dialect}
+    unix_json, unix_msgpack, grpc, unix_objects = server.addresses
+    if dialect and transport == "unix msgpack":
+        return unix_objects, dialect
     if transport == "unix json":
         return unix_json, {"encoding": "json"}
     if transport == "unix msgpack":
         return unix_msgpack, {}
     if transport == "grpc":
-        return grpc, {}
-    return server.ws, {"encoding": transport}
+        return grpc, dialect
+    return server.ws, {"encoding": transport, **dialect}
 
 
 async def play(client: ArpClient) -> None:
@@ -66,7 +73,11 @@ async def play(client: ArpClient) -> None:
             await client.send_form({"name": "Ada", "age": 36}, source="form")
 
 
-TRANSPORTS = ["json", "msgpack", "cbor", "sse", "stdio", "unix json", "unix msgpack", "grpc"]
+TRANSPORTS = [
+    *("json", "msgpack", "cbor", "sse", "stdio", "unix json", "unix msgpack", "grpc"),
+    *("object json", "object msgpack", "object cbor"),
+    *("object stdio", "object unix msgpack", "object grpc"),
+]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -75,6 +86,7 @@ async def test_scripted_session_ends_in_the_same_screen(server: Serving, transpo
     url, options = address(server, transport)
     async with asyncio.timeout(WAIT_S), ArpClient(url, **options) as client:
         await play(client)
+        await client.turn_done("t1")  # also its last commit has come
         shown = client.screen.canonical()["turns"]["t1"]
     assert {key: shown[key] for key in EVERYTHING} == EVERYTHING
     assert [kind for kind, _ in shown["inputs"]] == ["text", "action", "form_submit"]
