@@ -10,7 +10,7 @@ NPM = $(or $(shell command -v npm),$(error arp: needs Node.js 20.19 or newer wit
 BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
 OPENCODE = tests/runtime/npm
-BENCH = stream paced fanout patch idle start ledger terminal frameworks
+BENCH = stream paced fanout transports patch idle start ledger terminal frameworks
 
 .PHONY: help demo test install opencode fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
 

@@ -39,7 +39,6 @@ from arp.runtime.errors import AriError
 from arp.runtime.tls import TlsFiles, is_loopback
 from arp.server.state import Requester, ServerState, log_arrival
 from arp.store.errors import StoreError
-from arp.transport.queue_outbox import QueueOutbox
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
 
@@ -47,7 +46,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from arp.transport.grpc_stream import Context, GrpcConnection, end_call
+from arp.transport.grpc_stream import Context, GrpcConnection, GrpcOutbox, end_call
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
@@ -205,7 +204,7 @@ class GrpcPort:
         spoken = msgspec.convert(dialect, Dialect)
         connection = GrpcConnection(context, spoken, state.served.settings.stall_s)
 
-        def make(outbox: QueueOutbox) -> Peer:
+        def make(outbox: GrpcOutbox) -> Peer:
             check = partial(state.shown_token, scope)
             written = msgspec.convert(encoding, Encoding)
             peer = make_peer(hub, outbox, written, workflow, principal, check, spoken)

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
 
-from arp.hub.outbox import Conversation
+from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
 from arp.protocol.envelope import CLOSE_CODE_KEY, Dialect, seal, unseal
 from arp.protocol.errors import InvalidMessage
-from arp.transport.queue_outbox import QueueOutbox
 
 logger = logging.getLogger(__name__)
 
@@ -60,18 +60,85 @@ async def end_call(context: Context, code: int, reason: str) -> None:
     await context.abort(status, reason, metadata)
 
 
+class GrpcOutbox:
+    """Holds the frames of one call until gRPC takes them.
+
+    It has no `asyncio.Event` and no timeouts, as `QueueOutbox` has: they would cost half as much as
+    the message itself.
+    """
+
+    def __init__(self, context: Context, dialect: Dialect) -> None:
+        self.buffered = 0
+        self.viewer: Drained | None = None
+        self.closed: tuple[int, str] | None = None
+        """Close code and reason, once either side ended it."""
+        self.writes_since: float | None = None
+        """When the write began that has not ended yet."""
+        self._context = context
+        self._dialect: Dialect = dialect
+        self._frames: deque[bytes] = deque()
+        self._first: bytes | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def send(self, frames: list[bytes]) -> None:
+        """Append frames."""
+        if self.closed is None:
+            self._frames.extend(frames)
+            self.buffered += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
+            self._wake()
+
+    def send_first(self, frame: bytes) -> None:
+        """Put a frame before the others, in place of one that was put there before."""
+        if self.closed is None:
+            self.buffered += len(frame) - len(self._first or b"")
+            self._first = frame
+            self._wake()
+
+    def waiting(self) -> list[bytes]:
+        """Return the frames that wait."""
+        return [*(() if self._first is None else (self._first,)), *self._frames]
+
+    def close(self, code: int, reason: str) -> None:
+        """End the call when what waits has left."""
+        if self.closed is None:
+            self.closed = (code, reason)
+            self._wake()
+
+    async def run(self) -> None:
+        """Write frames until the outbox is closed and empty."""
+        write, dialect, frames = self._context.write, self._dialect, self._frames
+        loop = asyncio.get_running_loop()
+        while True:
+            while frames or self._first is not None:
+                first, self._first = self._first, None
+                frame = first if first is not None else frames.popleft()
+                self.writes_since = loop.time()
+                await write(seal(frame, dialect))
+                self.buffered -= len(frame)
+                if self.viewer is not None and self.buffered < LOW_WATER_BYTES:
+                    self.viewer.drained()
+            self.writes_since = None
+            if self.closed is not None:
+                return
+            self._waiter = loop.create_future()
+            await self._waiter
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+
 class GrpcConnection:
     """One call that is served."""
 
     def __init__(self, context: Context, dialect: Dialect, stall_s: float) -> None:
-        self.outbox = QueueOutbox()
+        self.outbox = GrpcOutbox(context, dialect)
         self._context = context
         self._dialect: Dialect = dialect
         self._stall_s = stall_s
-        self._writes_since: float | None = None
-        """When the write began that has not ended yet."""
 
-    async def talk(self, make_peer: Callable[[QueueOutbox], Conversation]) -> None:
+    async def talk(self, make_peer: Callable[[GrpcOutbox], Conversation]) -> None:
         """Serve the call until either side ends it.
 
         Raises:
@@ -84,7 +151,7 @@ class GrpcConnection:
         await self._context.send_initial_metadata(())
         peer.start()
         create = asyncio.get_running_loop().create_task
-        writing, watching = create(self._write()), create(self._watch())
+        writing, watching = create(outbox.run()), create(self._watch())
         reading = create(self._read(peer))
         tasks = (reading, writing, watching)
         try:
@@ -115,21 +182,12 @@ class GrpcConnection:
                 return
             await peer.receive(frame)
 
-    async def _write(self) -> None:
-        outbox, context, dialect = self.outbox, self._context, self._dialect
-        clock = asyncio.get_running_loop().time
-        while (frame := await outbox.take()) is not None:
-            self._writes_since = clock()
-            await context.write(seal(frame, dialect))
-            self._writes_since = None
-            outbox.sent(frame)
-
     async def _watch(self) -> None:
         """Return when a write has waited for too long: the other end reads nothing."""
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(self._stall_s / LOOKS)
-            since = self._writes_since
+            since = self.outbox.writes_since
             if since is not None and clock() - since >= self._stall_s:
                 logger.info("a call took nothing for %g s; it is ended", clock() - since)
                 self.outbox.close(1013, "too slow")
