@@ -117,11 +117,12 @@ browser: install  ## run the tests that use Chromium
 kill-test: install  ## kill the server 100 times while it works (ARGS="--kill-seed N" repeats a run)
 	$(PYTEST) -m kill --kills 100 -rP $(ARGS)
 
-soak: install  ## mixed load for 20 minutes (MINUTES=20), 1,000 permissions and 200 kills with real CLIs, property tests with 100 times the examples
+soak: install  ## mixed load for 20 minutes (MINUTES=20), 1,000 permissions and 200 kills with real CLIs, 1,000,000 fuzzed inputs, property tests with 100 times the examples
 	$(VENV)/python -m tests.bench.soak --minutes $(or $(MINUTES),20)
 	@! command -v npm >/dev/null || $(MAKE) -s opencode || echo "arp: going on without OpenCode"
 	$(PYTEST) -m trials --trials 1000 -rP $(ARGS)
 	$(PYTEST) -n 3 tests/runtime/test_orphans.py --kills 200 -rP
+	$(PYTEST) -n 2 -k fuzz --fuzz 1000000 -o timeout=1800 $(ARGS)
 	$(PYTEST) -n 2 -m hypothesis --hypothesis-profile soak -o timeout=1800 $(ARGS)
 
 lowest: install  ## run all tests with the oldest dependencies that pyproject.toml allows
