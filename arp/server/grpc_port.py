@@ -67,6 +67,11 @@ WINDOW_BYTES = 64 << 10
 MAX_CALLS = 16_384
 """Calls at once, those of the health service included."""
 
+MAX_CALLS_PER_CONNECTION = 100
+
+HANDSHAKE_MS = 10_000
+"""As long as the headers of an HTTP request may take."""
+
 MAX_METADATA_BYTES = 16 << 10
 
 KEEP_ALIVE_MS = 20_000
@@ -277,6 +282,8 @@ def _options(max_message_bytes: int) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", -1),
         ("grpc.max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+        ("grpc.max_concurrent_streams", MAX_CALLS_PER_CONNECTION),
         # With this option on, a second server would take half of the calls.
         ("grpc.so_reuseport", 0),
         ("grpc.http2.bdp_probe", 0),
