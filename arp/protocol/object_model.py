@@ -579,11 +579,12 @@ class Objects:
         self._open_surface(self.surface_of(object_id))
 
     def _transferred(self, surface_id: int, _: SurfaceTransferredEvent, __: int) -> None:
-        surface = self.surface(surface_id)
+        surface = self._open_surface(surface_id)
         if "transferred" not in OWNERSHIP[surface.ownership]:
             wrong = f"surface {surface_id} was not to be handed over"
             raise TransferDenied(wrong, detail=str(surface_id))
         surface.ownership = OWNERSHIP[surface.ownership]["transferred"]
+        surface.life = SURFACE_LIFE[surface.life]["transferred"]
 
     def _acquired(self, new_id: int, payload: SurfaceSurfaceAcquiredEvent, _: int) -> None:
         if len(self.surfaces) >= self.limits.max_surfaces:
