@@ -388,7 +388,11 @@ def _serve_http(target: str | None, serving: ServeSettings) -> None:
         )
     listener = _bind(host, serving.port)
     wanted = {name: getattr(serving, name) for name in PortSettings.__struct_fields__}
-    ports = open_ports(application.state, PortSettings(**wanted))
+    try:
+        ports = open_ports(application.state, PortSettings(**wanted))
+    except BaseException:
+        listener.close()
+        raise
     port = listener.getsockname()[1]
 
     def ready() -> None:

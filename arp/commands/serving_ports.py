@@ -45,16 +45,16 @@ def open_ports(state: ServerState, wanted: PortSettings) -> list[Port]:
         SocketRefused: A socket cannot be made there.
     """
     ports: list[Port] = []
+    if wanted.grpc is not None:
+        ports.append(_grpc(state, wanted))
     settings = UnixSettings(
         msgspec.convert(wanted.encoding, Encoding), msgspec.convert(wanted.dialect, Dialect)
     )
-    if wanted.unix is not None:
-        path = default_path(os.environ) if wanted.unix == AUTO else wanted.unix
-        ports.append(UnixPort(state, path.removeprefix("unix:"), settings))
     for address in wanted.dial:
         ports += [UnixDialler(state, address.removeprefix("unix:"), settings)]
-    if wanted.grpc is not None:
-        ports.append(_grpc(state, wanted))
+    if wanted.unix is not None:  # the last, since it has a file then
+        path = default_path(os.environ) if wanted.unix == AUTO else wanted.unix
+        ports.append(UnixPort(state, path.removeprefix("unix:"), settings))
     return ports
 
 

@@ -161,8 +161,8 @@ async def test_server_that_is_not_trusted_gets_no_second_try(
 
 
 def test_child_process_and_grpc_take_no_files() -> None:
-    for url, options in (("stdio:", {"command": ["x"]}), ("grpc:h:1", {})):
-        uploads = Uploads(dialer(url, options), Backoff(), lambda frame: None, never)
+    for dial in (dialer("stdio:", {"command": ["x"]}), dialer("grpc:h:1", {})):
+        uploads = Uploads(dial, Backoff(), lambda frame: None, never)
         with pytest.raises(UploadUnavailable, match="connect over HTTP"):
             uploads.check()
     Rig("ws://h").uploads.check()
