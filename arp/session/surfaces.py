@@ -111,7 +111,7 @@ def close_surface(
     for placed in [one for one, entry in session.screen.infos.items() if entry.info.parent == name]:
         if placed in session.screen.infos:
             effects += close_surface(session, placed, "parent")
-    effects += _close_questions(session, name)
+    effects += _close_questions(session, name, reason)
     entry = session.screen.infos.get(name)
     info = session.screen.info(name)
     payload: JsonObject = {"surface": name, "info": msgspec.to_builtins(info), "closed": reason}
@@ -128,12 +128,21 @@ def close_surface(
     return [*effects, SurfaceClosed(name, reason)]
 
 
-def _close_questions(session: Session, name: str) -> Iterator[Effect]:
+def _close_questions(session: Session, name: str, reason: CloseReason) -> Iterator[Effect]:
+    """Close the open questions on a surface; a user who closes it declines those that let people."""
+    nodes = session.screen.surfaces[name].nodes
     for question in [one for one in session.questions.values() if one.surface == name]:
         is_awaited = question.turn_id == session.running
-        session.cancel_question(question)
+        node = nodes.get(question.component_id)
+        declines = reason == "user" and node is not None and node.own.get("can_decline") is True
+        if declines:
+            session.decline_question(question, None)
+        else:
+            session.cancel_question(question)
         if is_awaited:
-            yield ResolveQuestion(question.action_id, None, is_withdrawn=True)
+            yield ResolveQuestion(
+                question.action_id, None, is_declined=declines, is_withdrawn=not declines
+            )
 
 
 def transfer_surface(

@@ -10,7 +10,7 @@ import pytest
 
 from arp import Turn, ui
 from arp.hub.hub import Hub
-from arp.hub.question_outcome import QuestionWithdrawn
+from arp.hub.question_outcome import DECLINED, QuestionWithdrawn
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import (
     ArpError,
@@ -304,6 +304,23 @@ async def test_question_on_a_popup_that_is_dismissed_is_withdrawn() -> None:
         assert await renderer.ended("t1") == "completed"
         assert renderer.screen.text("t1") == "not deleted"
         assert hub.sessions["s"].session.questions == {}
+
+
+async def test_question_that_can_be_declined_is_declined_by_closing_its_popup() -> None:
+    answers: list[object] = []
+
+    async def agent(turn: Turn) -> None:
+        popup = turn.popup(ui.text("Sure?"))
+        question = ui.confirm("Sure?", id="q")
+        answers.append(await turn.ask(question, can_decline=True, surface=popup.name))
+
+    async with running(agent) as hub:
+        renderer = await joined(hub)
+        await renderer.say("go")
+        await renderer.box.has("turn", status="waiting")
+        await close(renderer, "t1-popup-1")
+        assert await renderer.ended("t1") == "completed"
+    assert answers == [DECLINED]
 
 
 async def test_renderer_without_overlays_has_a_popup_in_the_output_and_answers_there() -> None:

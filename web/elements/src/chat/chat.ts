@@ -557,6 +557,8 @@ export class ArpChat extends ArpElement {
     return this.querySelector("arp-composer");
   }
 
+  readonly #reveal = ({ detail }: CustomEvent<HTMLElement>): void => this.#follow?.show(detail);
+
   readonly #settled = (): void => this.focus();
 
   readonly #host: ComposerHost = {
@@ -692,7 +694,7 @@ export class ArpChat extends ArpElement {
           ></arp-composer>
         </div>
       </div>
-      ${sidePanel(client, context, this.storage, this.#settled)}${popups(client, context, this.#settled)}
+      ${sidePanel(client, context, this.storage, this.#settled)}${popups(client, context, this.#settled, this.#reveal)}
       <p class="arp-hidden arp-status" role="status"></p>
       <p class="arp-hidden arp-urgent" role="alert"></p>
       <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${t("agent")}></div>
@@ -702,7 +704,8 @@ export class ArpChat extends ArpElement {
   /** Whether the agent waits for an answer that is given in the conversation. */
   #isAwaited(status: Status | null): boolean {
     const turn = status?.activeTurn == null ? undefined : this.#active?.store.turn(status.activeTurn).get();
-    return turn?.status === "waiting" && turn.permissions.length === 0;
+    const isInPopup = this.#active?.store.popupNames.get().length !== 0;
+    return turn?.status === "waiting" && turn.permissions.length === 0 && !isInPopup;
   }
 
   #timeline(client: ArpClient, status: Status): TemplateResult {

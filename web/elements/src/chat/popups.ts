@@ -30,6 +30,8 @@ interface Shown {
   readonly context: ArpContext;
   /** Where the focus was when it came. */
   readonly before: Element | null;
+  /** The component that it is over. */
+  readonly over: string | null;
 }
 
 export class ArpPopups extends ArpElement {
@@ -110,7 +112,8 @@ export class ArpPopups extends ArpElement {
     const gone = [...this.#shown.keys()].filter((name) => !this.names.includes(name));
     const left = gone.find((name) => this.#card(name)?.contains(activeElement));
     const before = left === undefined ? null : (this.#shown.get(left) as Shown).before;
-    const anchor = left === undefined ? null : this.#anchor(left);
+    // Not the row that it was over: rows are often drawn again in answer to what was done in the popup.
+    const anchor = left === undefined ? null : anchorOf(this.#around(left), { component: (this.#shown.get(left) as Shown).over });
     super.update(changed);
     for (const name of gone) this.#shown.delete(name);
     if (left !== undefined) this.#giveBack(before, anchor);
@@ -126,6 +129,8 @@ export class ArpPopups extends ArpElement {
     const card = this.#card(name);
     if (card === null) return;
     card.dataset.state = "open";
+    const over = this.#anchor(name);
+    if (over !== null) this.dispatchEvent(new CustomEvent("arp-reveal", { detail: over, bubbles: true }));
     card.showPopover?.(); // an older browser has it above the rest by its place in the page
     this.#sizes?.observe(card);
     const isWriting = active !== null && active.matches("textarea, input:not([type=radio], [type=checkbox])") && (active as HTMLInputElement).value !== "";
@@ -207,12 +212,12 @@ export class ArpPopups extends ArpElement {
 
   #popup(name: string): TemplateResult {
     const client = this.client as ArpClient;
+    const { role, anchor, title = "", component = null } = this.#info(name);
     let shown = this.#shown.get(name);
-    if (shown === undefined) this.#shown.set(name, (shown = { context: this.#contextOf(client, name), before: (this.getRootNode() as Document).activeElement }));
+    if (shown === undefined) this.#shown.set(name, (shown = { context: this.#contextOf(client, name), before: (this.getRootNode() as Document).activeElement, over: component }));
     const { context } = shown;
     const cell = client.store.surface(name);
     const drawn = { get: () => renderComponents(cell.get(), context), subscribe: cell.subscribe };
-    const { role, anchor, title = "" } = this.#info(name);
     const at = `${this.#id}-${name}`;
     const label = title ? `${context.t("close")}: ${visible(title)}` : context.t("close");
     return html`<div

@@ -15,10 +15,15 @@ export function sidePanel(client: ArpClient | null, context: ArpContext, storage
   return html`<arp-side-panel .client=${client} .context=${context} .storage=${storage} @arp-settled=${settled}></arp-side-panel>`;
 }
 
-/** @param settled Takes the focus when a popup had it, and what had it before is gone. */
-export function popups(client: ArpClient | null, context: ArpContext, settled: () => void): unknown {
+/**
+ * @param settled Takes the focus when a popup had it, and what had it before is gone.
+ * @param reveal Brings into view what a popup is over.
+ */
+export function popups(
+  client: ArpClient | null, context: ArpContext, settled: () => void, reveal: (event: CustomEvent<HTMLElement>) => void,
+): unknown {
   if (client === null || (client.store.popupNames.get().length === 0 && !popped.has(client))) return nothing;
   popped.add(client);
   void import("./popups.js");
-  return html`<arp-popups .client=${client} .context=${context} @arp-settled=${settled}></arp-popups>`;
+  return html`<arp-popups .client=${client} .context=${context} @arp-settled=${settled} @arp-reveal=${reveal}></arp-popups>`;
 }
