@@ -23,7 +23,7 @@ from arp.protocol.codec import Encoding
 from arp.protocol.envelope import Dialect
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Input
-from arp.protocol.object_wire import Envelope, RefusedEnvelope, read
+from arp.protocol.object_wire import ObjectEnvelope, RefusedEnvelope, read
 from arp.view.object_dialect import ObjectDialect
 
 BEHIND_BYTES: Final = 1 << 40
@@ -124,7 +124,7 @@ class ObjectPeer(Peer):
                 await self._take([event], len(frame))
 
     async def _take_object_frame(
-        self, frame: bytes | str | Sequence[Envelope | RefusedEnvelope], size: int
+        self, frame: bytes | str | Sequence[ObjectEnvelope | RefusedEnvelope], size: int
     ) -> None:
         was_waiting = self._dialect.is_behind or self._dialect.waiting_bytes > 0
         events = self._dialect.receive(frame, asyncio.get_running_loop().time())
@@ -137,11 +137,11 @@ class ObjectPeer(Peer):
         """Do nothing: what the agent side can do stands in the metadata of the session."""
 
 
-def _data_of_inputs(envelopes: Iterable[Envelope | RefusedEnvelope]) -> Iterable[Json]:
+def _data_of_inputs(envelopes: Iterable[ObjectEnvelope | RefusedEnvelope]) -> Iterable[Json]:
     return (
         one.payload.get("data")
         for one in envelopes
-        if isinstance(one, Envelope) and one.op == "input"
+        if isinstance(one, ObjectEnvelope) and one.op == "input"
     )
 
 

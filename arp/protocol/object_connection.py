@@ -33,7 +33,7 @@ from arp.protocol.object_model import Objects
 from arp.protocol.object_states import CONNECTION_LIFE, ConnectionLife
 from arp.protocol.object_wire import (
     DISPLAY,
-    Envelope,
+    ObjectEnvelope,
     ObjectMessage,
     RefusedEnvelope,
     payload_of,
@@ -176,7 +176,7 @@ class ObjectConnection:
         return self.take(read(data, self.encoding), now_s)
 
     def take(
-        self, envelopes: Iterable[Envelope | RefusedEnvelope], now_s: float = 0.0
+        self, envelopes: Iterable[ObjectEnvelope | RefusedEnvelope], now_s: float = 0.0
     ) -> list[ObjectEvent]:
         """Take the envelopes of a frame that was read before; as `receive`."""
         out: list[ObjectEvent] = []
@@ -186,7 +186,7 @@ class ObjectConnection:
             out += self._take(envelope, now_s)
         return out
 
-    def _take(self, envelope: Envelope | RefusedEnvelope, now_s: float) -> list[ObjectEvent]:
+    def _take(self, envelope: ObjectEnvelope | RefusedEnvelope, now_s: float) -> list[ObjectEvent]:
         number = envelope.serial_no
         if number is not None:
             if number <= self._received_no:
@@ -201,7 +201,7 @@ class ObjectConnection:
         except ArpError as error:
             return self._refuse(RefusedEnvelope(error, envelope.object_id, number), envelope.op)
 
-    def _taken(self, envelope: Envelope, now_s: float) -> list[ObjectEvent]:
+    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectEvent]:
         object_id, objects = envelope.object_id, self.objects
         if object_id in objects.dead and object_id not in objects.entries:
             made = self._receives == "events" and envelope.op == "surface_acquired"
@@ -219,6 +219,7 @@ class ObjectConnection:
 
     def _refuse(self, refused: RefusedEnvelope, op: str = "") -> list[ObjectEvent]:
         self._rejected += 1
+        refused.error.__traceback__ = None  # it would keep what the message held
         if self._rejected > MAX_REJECTED:
             return [self._fail(1008, f"more than {MAX_REJECTED} messages were refused")]
         if op != "error":  # no error is answered with an error

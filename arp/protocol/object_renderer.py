@@ -45,7 +45,7 @@ from arp.protocol.object_messages import (
 )
 from arp.protocol.object_model import SERIAL_AGE_S, Objects
 from arp.protocol.object_states import RoleState
-from arp.protocol.object_wire import RENDERER_IDS, Envelope, ObjectMessage, RefusedEnvelope
+from arp.protocol.object_wire import RENDERER_IDS, ObjectEnvelope, ObjectMessage, RefusedEnvelope
 
 
 class Offer(Struct, frozen=True):
@@ -248,7 +248,7 @@ class ObjectRendererConnection(ObjectConnection):
 
     # -- in --------------------------------------------------------------------------------------
 
-    def _taken(self, envelope: Envelope, now_s: float) -> list[ObjectEvent]:
+    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectEvent]:
         events = super()._taken(envelope, now_s)
         for event in events:
             if isinstance(event, ObjectMessage):

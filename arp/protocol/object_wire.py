@@ -32,7 +32,7 @@ MAX_OP_LENGTH = 64
 MAX_SERIAL_NO = 2**53
 
 
-class Envelope(Struct, frozen=True):
+class ObjectEnvelope(Struct, frozen=True):
     """A message as it came, its payload not read yet."""
 
     object_id: int
@@ -76,7 +76,7 @@ def write(message: ObjectMessage, encoding: Encoding) -> bytes:
     return recode(encode_json(written), encoding)
 
 
-def read(frame: bytes, encoding: Encoding) -> list[Envelope | RefusedEnvelope]:
+def read(frame: bytes, encoding: Encoding) -> list[ObjectEnvelope | RefusedEnvelope]:
     """Return the envelopes of a frame in order, and why the others are none. Never raises."""
     try:
         values = read_plain(frame, encoding)
@@ -85,7 +85,7 @@ def read(frame: bytes, encoding: Encoding) -> list[Envelope | RefusedEnvelope]:
     return [_envelope(value) for value in values]
 
 
-def _envelope(value: Json) -> Envelope | RefusedEnvelope:
+def _envelope(value: Json) -> ObjectEnvelope | RefusedEnvelope:
     if not isinstance(value, dict):
         return RefusedEnvelope(InvalidMessage(f"message: expected object, got {kind_of(value)}"))
     object_id, serial_no = _number(value.get("id"), 0), _number(value.get("seq"), 1)
@@ -103,7 +103,7 @@ def _envelope(value: Json) -> Envelope | RefusedEnvelope:
     elif not isinstance(payload, dict):
         wrong = InvalidMessage(f"message.payload: expected object, got {kind_of(payload)}")
     else:
-        return Envelope(object_id, op, serial_no, payload)
+        return ObjectEnvelope(object_id, op, serial_no, payload)
     if object_id is None or object_id > MAX_OBJECT_ID:
         object_id = DISPLAY
     return RefusedEnvelope(wrong, object_id, serial_no)
@@ -113,7 +113,7 @@ def _number(value: Json, least: int) -> int | None:
     return value if type(value) is int and least <= value <= MAX_SERIAL_NO else None
 
 
-def payload_of(envelope: Envelope, kind: type[P]) -> P:
+def payload_of(envelope: ObjectEnvelope, kind: type[P]) -> P:
     """Return the payload of a message as the struct of its operation.
 
     Raises:

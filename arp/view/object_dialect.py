@@ -80,7 +80,7 @@ from arp.protocol.object_messages import (
 )
 from arp.protocol.object_model import SERIAL_AGE_S, component_count
 from arp.protocol.object_states import SUSPENDED, CommitFlow, SurfaceLife
-from arp.protocol.object_wire import DISPLAY, Envelope, ObjectMessage, RefusedEnvelope
+from arp.protocol.object_wire import DISPLAY, ObjectEnvelope, ObjectMessage, RefusedEnvelope
 from arp.view.frames import pack
 from arp.view.object_flat import FlatContent
 
@@ -257,7 +257,7 @@ class ObjectDialect:
     # -- in ----------------------------------------------------------------------------------------
 
     def receive(
-        self, frame: bytes | str | Sequence[Envelope | RefusedEnvelope], now_s: float
+        self, frame: bytes | str | Sequence[ObjectEnvelope | RefusedEnvelope], now_s: float
     ) -> list[AgentEvent]:
         """Take one frame of the renderer and return what it means to the hub. Never raises."""
         self._now_s = now_s

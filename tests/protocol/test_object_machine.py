@@ -8,7 +8,7 @@ answered with. Afterwards both ends must have the same objects.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import hypothesis.strategies as st
@@ -71,7 +71,7 @@ class _Row(dict[str, str]):
 
 
 @pytest.fixture
-def tracked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def tracked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records each transition that either end takes."""
     SEEN.clear()
     named = {
@@ -89,7 +89,6 @@ def tracked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         }
         owner = object_connection if table == "connection" else object_model
         monkeypatch.setattr(owner, name, rows)
-    return None
 
 
 class Wire:
@@ -691,7 +690,7 @@ def every_walk() -> None:
 @pytest.mark.usefixtures("tracked")
 def test_both_ends_agree_whatever_happens_and_every_transition_is_visited() -> None:
     """docs/protocol.md, "Object dialect": states, errors, ids."""
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         BothEnds,
         settings=settings(
             max_examples=60,
