@@ -47,7 +47,7 @@ TYPES: Mapping[str, TypeWords] = {
     "strings": TypeWords("list[str]", "string[]"),
     "states": TypeWords("States", "string[]"),
     "counts": TypeWords("dict[str, int]", "{ [key: string]: number }"),
-    "bounds": TypeWords("Bounds", "Bounds"),
+    "bounds": TypeWords("Rectangle", "Rectangle"),
     "input_type": TypeWords("InputType", 'Input["input_type"]'),
     "resume_kind": TypeWords("ResumeKind", 'SessionReady["resume"]'),
     "turn_status": TypeWords("TurnStatus", 'TurnMessage["status"]'),
@@ -248,7 +248,7 @@ States = Annotated[
 ResumeKind: TypeAlias = Literal["new", "replay", "snapshot"]
 
 
-class Bounds(Struct, frozen=True):
+class Rectangle(Struct, frozen=True):
     """Where something is."""
 
     x: Coordinate
@@ -396,7 +396,7 @@ export interface ObjectEnvelope {
 }
 
 /** Where something is. */
-export interface Bounds {
+export interface Rectangle {
   x: number;
   y: number;
   width: number;

@@ -145,15 +145,6 @@ def _data_of_inputs(envelopes: Iterable[ObjectEnvelope | RefusedEnvelope]) -> It
     )
 
 
-def make_peer(
-    hub: Hub,
-    outbox: FrameOutbox,
-    encoding: Encoding,
-    workflow: str,
-    principal: Principal | None,
-    check_token: CheckToken,
-    dialect: Dialect = "session",
-) -> Peer:
-    """Return our end of a connection in either dialect; the arguments are those of `Peer`."""
-    kind = ObjectPeer if dialect == "object" else Peer
-    return kind(hub, outbox, encoding, workflow, principal, check_token)
+def peer_speaking(dialect: Dialect) -> type[Peer]:
+    """Return what speaks a dialect for the hub; both kinds are made alike."""
+    return ObjectPeer if dialect == "object" else Peer

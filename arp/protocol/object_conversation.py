@@ -126,16 +126,7 @@ def as_message(request: Struct, session_id: str, name_of: NameOf) -> AgentMessag
     """Return a request of `ArpConversation` as a message; `None` if it is none."""
     match request:
         case ConversationOpenedRequest():
-            return SessionReady(
-                session_id=request.session_id,
-                epoch=request.epoch,
-                seq=request.seq,
-                resume=request.resume,
-                workflow=request.workflow,
-                older=request.older,
-                state=UNSET if request.state is None else request.state,
-                gaps=request.gaps or {},
-            )
+            return _ready(request)
         case ConversationDeltaRequest():
             return Delta(
                 session_id=session_id,
@@ -186,6 +177,19 @@ def as_message(request: Struct, session_id: str, name_of: NameOf) -> AgentMessag
             )
         case _:
             return None
+
+
+def _ready(request: ConversationOpenedRequest) -> SessionReady:
+    return SessionReady(
+        session_id=request.session_id,
+        epoch=request.epoch,
+        seq=request.seq,
+        resume=request.resume,
+        workflow=request.workflow,
+        older=request.older,
+        state=UNSET if request.state is None else request.state,
+        gaps=request.gaps or {},
+    )
 
 
 def _echo(request: ConversationInputRequest, session_id: str, name_of: NameOf) -> InputEcho:

@@ -43,7 +43,7 @@ States = Annotated[
 ResumeKind: TypeAlias = Literal["new", "replay", "snapshot"]
 
 
-class Bounds(Struct, frozen=True):
+class Rectangle(Struct, frozen=True):
     """Where something is."""
 
     x: Coordinate
@@ -395,7 +395,7 @@ class OverlaySetTimeoutRequest(Struct, frozen=True):
 class OverlayConfigureEvent(Struct, frozen=True):
     """Where it is. It is answered by a commit."""
 
-    bounds: Bounds
+    bounds: Rectangle
     """`{x, y, width, height}`."""
 
 

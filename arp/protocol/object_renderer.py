@@ -15,12 +15,11 @@ from arp.protocol.components import Component
 from arp.protocol.errors import InvalidMethod
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.messages import InputType
+from arp.protocol.messages import Input, InputType
 from arp.protocol.object_connection import ObjectConnection, ObjectEvent
 from arp.protocol.object_content import SurfaceContent
 from arp.protocol.object_messages import (
     INTERFACES,
-    Bounds,
     CallbackDoneEvent,
     DisplayGetRegistryRequest,
     DisplaySyncRequest,
@@ -31,6 +30,7 @@ from arp.protocol.object_messages import (
     OverlayDismissedEvent,
     PopupConfigureEvent,
     PopupPopupDoneEvent,
+    Rectangle,
     RegistryGlobalEvent,
     RegistryGlobalRemoveEvent,
     SessionResumedEvent,
@@ -174,7 +174,7 @@ class ObjectRendererConnection(ObjectConnection):
             self.send(surface.role_id, PopupConfigureEvent(0, 0, width, height))
         elif surface.role == RoleState.OVERLAY:
             assert surface.role_id is not None
-            bounds = Bounds(0, 0, width, height)
+            bounds = Rectangle(0, 0, width, height)
             self.send(surface.role_id, OverlayConfigureEvent(bounds))
         elif surface.role_id is not None:
             event = ToplevelConfigureEvent(width, height, list(states))
@@ -207,11 +207,23 @@ class ObjectRendererConnection(ObjectConnection):
         *,
         source: str | None = None,
         input_id: str | None = None,
-        edits: str | None = None,
     ) -> int:
         """Say what the user did; return the serial."""
+        said = Input(input_type=input_type, data=data, source_component=source, id=input_id)
+        return self.send_input(surface_id, said, now_s)
+
+    def send_input(self, surface_id: int, said: Input, now_s: float) -> int:
+        """Send an input of the session dialect; return the serial."""
         serial = self._next_serial
-        event = InputInputEvent(surface_id, serial, input_type, data, source, input_id, edits)
+        event = InputInputEvent(
+            surface_id,
+            serial,
+            said.input_type,
+            said.data,
+            said.source_component,
+            said.id,
+            said.edits,
+        )
         self.send(self.bound("ArpInput"), event, now_s)
         self._next_serial += 1
         return serial

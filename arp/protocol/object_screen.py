@@ -67,8 +67,8 @@ LIMITS = Limits(
 """What a screen takes: a snapshot of a long session is one commit."""
 
 NOT_HERE = frozenset(("ping", "frame-ack"))
-"""Features of the session dialect that mean nothing in this one: `sync` asks for a sign of life, and
-every commit is acknowledged."""
+"""Features of the session dialect that mean nothing in this one: `sync` asks for a sign of life,
+and every commit is acknowledged."""
 
 
 class ObjectScreenConnection(RendererConnection):
@@ -139,15 +139,7 @@ class ObjectScreenConnection(RendererConnection):
         if surface_id is None:
             return b""
         try:
-            serial = self._objects.input(
-                surface_id,
-                message.input_type,
-                message.data,
-                self._now(),
-                source=message.source_component,
-                input_id=message.id,
-                edits=message.edits,
-            )
+            serial = self._objects.send_input(surface_id, message, self._now())
         except ArpError:
             return b""  # its surface is closed: the next connection sends it, and is told so
         self._serials[serial] = message.id or ""

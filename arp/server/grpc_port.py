@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from arp.access.principal import Principal
 from arp.access.usage import Slot
-from arp.hub.object_peer import make_peer
+from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
 from arp.protocol.codec import ENCODINGS, Encoding
 from arp.protocol.envelope import (
@@ -212,7 +212,7 @@ class GrpcPort:
         def make(outbox: GrpcOutbox) -> Peer:
             check = partial(state.shown_token, scope)
             written = msgspec.convert(encoding, Encoding)
-            peer = make_peer(hub, outbox, written, workflow, principal, check, spoken)
+            peer = peer_speaking(spoken)(hub, outbox, written, workflow, principal, check)
             log_arrival(peer.viewer, "gRPC", scope)
             return peer
 

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from arp.access.principal import Principal
 from arp.control.connection import Connection
-from arp.hub.object_peer import make_peer
+from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
 from arp.protocol.envelope import Dialect
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
@@ -66,7 +66,7 @@ def serve_pipes(
                 programs.append(Connection(plane, outbox, Principal(), _known_already))
                 return programs[0]
             workflow, check = state.workflow, _known_already
-            peer = make_peer(hub, outbox, "json", workflow, Principal(), check, dialect)
+            peer = peer_speaking(dialect)(hub, outbox, "json", workflow, Principal(), check)
             log_arrival(peer.viewer, "standard input")
             return peer
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from arp.control.connection import Connection
-from arp.hub.object_peer import make_peer
+from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding
 from arp.protocol.envelope import Dialect
@@ -65,7 +65,7 @@ async def accept_socket(
         if is_program:
             peer = Connection(plane, outbox, principal, check)
         else:
-            peer = make_peer(hub, outbox, encoding, workflow, principal, check, dialect)
+            peer = peer_speaking(dialect)(hub, outbox, encoding, workflow, principal, check)
             log_arrival(peer.viewer, "WebSocket", scope)
         if principal is None:
             waiting.add(peer)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from arp.access.principal import Principal
 from arp.access.usage import Slot
-from arp.hub.object_peer import make_peer
+from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding
 from arp.protocol.envelope import Dialect
@@ -149,7 +149,7 @@ class UnixConversations:
         def make(outbox: UnixOutbox) -> Peer:
             check = partial(state.shown_token, scope)
             workflow, dialect = state.workflow, self._settings.dialect
-            peer = make_peer(hub, outbox, encoding, workflow, known, check, dialect)
+            peer = peer_speaking(dialect)(hub, outbox, encoding, workflow, known, check)
             log_arrival(peer.viewer, way)
             if known is None:
                 waiting.add(peer)

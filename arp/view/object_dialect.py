@@ -91,8 +91,8 @@ IMPLIED: Final = frozenset(("input", "streaming", "resume"))
 """Features of every renderer that speaks this dialect."""
 
 FOREIGN: Final = frozenset(("batch", "ping", "frame-ack"))
-"""Features that concern the connection alone: arrays are made of requests, `sync` asks for a sign of
-life, and every commit is acknowledged."""
+"""Features that concern the connection alone: arrays are made of requests, `sync` asks for a sign
+of life, and every commit is acknowledged."""
 
 MAX_WAITING_COMMITS: Final = 32
 """That wait for a renderer before what comes next is merged: half a second of a busy agent."""

@@ -27,7 +27,7 @@ export interface ObjectEnvelope {
 }
 
 /** Where something is. */
-export interface Bounds {
+export interface Rectangle {
   x: number;
   y: number;
   width: number;
@@ -293,7 +293,7 @@ export interface OverlaySetTimeoutRequest {
 /** Where it is. It is answered by a commit. */
 export interface OverlayConfigureEvent {
   /** `{x, y, width, height}`. */
-  bounds: Bounds;
+  bounds: Rectangle;
 }
 
 /** The user or its timeout closed the overlay. The agent destroys its surface. */
