@@ -92,7 +92,7 @@ async def test_failed_turn_shows_its_error_as_text() -> None:
 
 
 async def test_commits_that_are_not_displayed_are_waited_for_and_merged() -> None:
-    """docs/protocol.md, "Commits": at most `max_pending_commits` are under way."""
+    """docs/protocol.md, "Commits": at most `max_pending_commits` are under way. Spec: O13."""
     going = asyncio.Event()
 
     async def agent(turn: Turn) -> None:
@@ -120,7 +120,7 @@ async def test_commits_that_are_not_displayed_are_waited_for_and_merged() -> Non
 
 
 async def test_suspended_surface_gets_one_commit_when_it_shows_again() -> None:
-    """docs/protocol.md, "Surfaces": `suspended` means that no animation is sent."""
+    """docs/protocol.md, "Surfaces": `suspended` means that no animation is sent. Spec: O16."""
     done = asyncio.Event()
 
     async def agent(turn: Turn) -> None:
@@ -146,6 +146,7 @@ async def test_suspended_surface_gets_one_commit_when_it_shows_again() -> None:
 
 
 async def test_every_configure_is_answered_by_a_commit() -> None:
+    """Spec: O12."""
     async with running() as hub, Display(hub) as display:
         await display.open()
         main = display.names["main"]
@@ -157,7 +158,10 @@ async def test_every_configure_is_answered_by_a_commit() -> None:
 
 
 async def test_renderer_chooses_the_session_that_it_was_on() -> None:
-    """docs/protocol.md, "Sessions": `resumed` names another session than was proposed."""
+    """docs/protocol.md, "Sessions": `resumed` names another session than was proposed.
+
+    Spec: O22.
+    """
 
     async def agent(turn: Turn) -> None:
         await turn.say("Hello.")
@@ -206,7 +210,7 @@ async def test_input_that_is_refused_is_answered_with_its_serial() -> None:
 
 
 async def test_renderer_with_the_first_version_of_input_gets_an_ack_and_an_error() -> None:
-    """`refuse` is there since version 2."""
+    """`refuse` is there since version 2. Spec: O21."""
     offered = [Offer(f"Arp{name}") for name in ("Compositor", "Shell", "Input", "Session")]
     async with running() as hub, Display(hub, globals=offered) as display:
         await display.open()

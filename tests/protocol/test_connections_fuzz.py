@@ -180,7 +180,7 @@ def inputs(good: Sequence[bytes], encoding: Encoding, fuzz: Random) -> Callable[
 def test_decoders_return_messages_or_refuse(
     encoding: Encoding, fuzz: Random, fuzz_count: int
 ) -> None:
-    """docs/protocol.md, "Encodings"."""
+    """docs/protocol.md, "Encodings". Spec: W3."""
     sides = (FROM_AGENT, FROM_RENDERER)
     good = [[recode(encode_json(one), encoding) for one in side] for side in sides]
     made = [inputs(one, encoding, fuzz) for one in (*good, SAID[encoding][0])]
@@ -221,7 +221,7 @@ def new_renderer(encoding: Encoding) -> ObjectRendererConnection:
 def test_object_connections_never_raise(
     side: str, encoding: Encoding, fuzz: Random, fuzz_count: int
 ) -> None:
-    """docs/protocol.md, "Object dialect": the peer can never make an end raise."""
+    """docs/protocol.md, "Object dialect": the peer can never make an end raise. Spec: E1."""
     taken = refused = failed = 0
     made = inputs(SAID[encoding][side == "agent"], encoding, fuzz)
     makes: Callable[[Encoding], ObjectConnection]
@@ -341,7 +341,10 @@ BOMBS: dict[str, dict[Encoding, bytes]] = {
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_bombs_are_refused_without_allocation(bomb: str, encoding: Encoding) -> None:
-    """A few bytes that announce gigabytes, or a megabyte that nests or counts without end."""
+    """A few bytes that announce gigabytes, or a megabyte that nests or counts without end.
+
+    Spec: W4.
+    """
     frame = BOMBS[bomb][encoding]
     for end in (new_agent(encoding), new_renderer(encoding)):
         before = len(end.objects.entries)

@@ -114,7 +114,7 @@ class TwoAgents:
 
 @pytest.mark.parametrize("retains", [True, False])
 def test_surface_goes_to_the_other_agent_with_or_without_its_content(retains: bool) -> None:
-    """docs/protocol.md, "Transfer"."""
+    """docs/protocol.md, "Transfer". Spec: O23."""
     both = TwoAgents()
     surface = both.surface("A")
     said = both.show("A", surface)
@@ -135,7 +135,7 @@ def test_surface_goes_to_the_other_agent_with_or_without_its_content(retains: bo
 
 
 def test_transfer_is_denied_in_the_same_words_whatever_the_reason() -> None:
-    """An agent learns nothing of sessions that are not its own."""
+    """An agent learns nothing of sessions that are not its own. Spec: O24."""
     both = TwoAgents(ObjectDisplay(lambda giver, taker: giver == "B"))
     told = []
     for session_id in ("session-B", "nobody"):
@@ -262,7 +262,10 @@ class Operations:
 
 
 def test_ten_thousand_operations_leak_nothing_between_two_agents() -> None:
-    """Ids, content and input of one agent never reach the other, unless they are handed over."""
+    """Ids, content and input of one agent never reach the other, unless they are handed over.
+
+    Spec: O25.
+    """
     both = TwoAgents()
     operations = Operations(both, Random(17))
     for _ in range(10_000):

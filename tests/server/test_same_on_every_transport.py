@@ -29,9 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         lambda state: UnixPort(state, str(folder / "json"), UnixSettings("json")),
         lambda state: UnixPort(state, str(folder / "msgpack"), UnixSettings()),
         lambda state: GrpcPort(state, GrpcSettings()),
-        lambda state: UnixPort(
-            state, str(folder / "objects"), UnixSettings("msgpack", "object")
-        ),
+        lambda state: UnixPort(state, str(folder / "objects"), UnixSettings("msgpack", "object")),
     ]
     with serving(app, ledger=f"sqlite:{folder / 'ledger.db'}", ports=ports) as running:
         yield running
@@ -82,7 +80,7 @@ TRANSPORTS = [
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_scripted_session_ends_in_the_same_screen(server: Serving, transport: str) -> None:
-    """One semantics, whatever carries it."""
+    """One semantics, whatever carries it. Spec: W6."""
     url, options = address(server, transport)
     async with asyncio.timeout(WAIT_S), ArpClient(url, **options) as client:
         await play(client)
@@ -94,7 +92,7 @@ async def test_scripted_session_ends_in_the_same_screen(server: Serving, transpo
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_cancel_and_failure_end_turns_the_same_way(server: Serving, transport: str) -> None:
-    """A cancel is no failure, and a failure shows no internals."""
+    """A cancel is no failure, and a failure shows no internals. Spec: S5, E2."""
     url, options = address(server, transport)
     async with asyncio.timeout(WAIT_S), ArpClient(url, **options) as client:
         await client.send_text("wait")
