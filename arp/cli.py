@@ -223,6 +223,13 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
     envvar="ARP_ENCODING",
     help="Of a Unix socket.  [env: ARP_ENCODING; default: msgpack]",
 )
+@click.option(
+    "--dialect",
+    type=click.Choice(["session", "object"]),
+    default="session",
+    show_default=True,
+    help="Of the protocol; an event stream carries the first alone.",
+)
 def connect(url: str, **flags: Any) -> None:
     r"""Talk to an agent in the terminal.
 
@@ -241,6 +248,7 @@ def connect(url: str, **flags: Any) -> None:
     except ModuleNotFoundError as error:
         _missing_terminal(error)
     more = _socket_options(url, flags.pop("listen"), flags.pop("encoding"))
+    more["dialect"] = flags.pop("dialect")
     if url == "unix:":
         from arp.unix.socket_path import default_path
 
