@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from arp.client.client import ArpClient
-from arp.protocol.messages import TurnMessage
+from arp.client.events import Event
+from arp.protocol.messages import InputEcho, ToolEnd, ToolStart, TurnMessage
 from arp.server.grpc_port import GrpcPort, GrpcSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
@@ -56,10 +57,31 @@ def address(server: Serving, transport: str) -> tuple[str, dict[str, Any]]:
     return server.ws, {"encoding": transport, **dialect}
 
 
-async def play(client: ArpClient) -> None:
+ORDER = [
+    *("input text", "running", "tool_start", "tool_end", "waiting"),
+    *("running", "input action", "waiting", "running", "input form_submit", "completed"),
+]
+"""What happens, one after the other; text and commits are merged as the network allows."""
+
+
+def named(event: Event) -> list[str]:
+    match event:
+        case InputEcho():
+            return [f"input {event.input_type}"]
+        case TurnMessage():
+            return [event.status]
+        case ToolStart() | ToolEnd():
+            return ["tool_start" if isinstance(event, ToolStart) else "tool_end"]
+        case _:
+            return []
+
+
+async def play(client: ArpClient, seen: list[str]) -> None:
     """Does what a user does: asks, confirms, fills the form; then a cancel and a failure."""
+    events = client.events()
     await client.send_text("everything")
-    async for event in client.events():
+    async for event in events:
+        seen += named(event)
         if not isinstance(event, TurnMessage) or event.status != "waiting":
             if isinstance(event, TurnMessage) and event.status == "completed":
                 break
@@ -83,11 +105,13 @@ async def test_scripted_session_ends_in_the_same_screen(server: Serving, transpo
     """One semantics, whatever carries it. Spec: W6."""
     url, options = address(server, transport)
     async with asyncio.timeout(WAIT_S), ArpClient(url, **options) as client:
-        await play(client)
+        seen: list[str] = []
+        await play(client, seen)
         await client.turn_done("t1")  # also its last commit has come
         shown = client.screen.canonical()["turns"]["t1"]
     assert {key: shown[key] for key in EVERYTHING} == EVERYTHING
     assert [kind for kind, _ in shown["inputs"]] == ["text", "action", "form_submit"]
+    assert seen == ORDER
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
