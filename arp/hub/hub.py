@@ -28,7 +28,7 @@ from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
 from arp.hub.quotas import FileQuota
 from arp.hub.replay import Replayer
-from arp.hub.runner import HubApp, Runner
+from arp.hub.runner import HubApp, HubCalls, Runner
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
@@ -110,15 +110,8 @@ class Hub:
         self.blobs = blobs
         """Where files are kept."""
         self._quota = FileQuota(blobs, store, self.settings.max_stored_bytes_per_user)
-        self.runner = Runner(
-            app,
-            self.writer,
-            self.files_of,
-            self.settings,
-            self.carry_out,
-            self._fault,
-            self.transfer,
-        )
+        calls = HubCalls(self.carry_out, self._fault, self.transfer)
+        self.runner = Runner(app, self.writer, self.files_of, self.settings, calls)
         self._replayer = Replayer(store, self.settings)
         self.directory = Directory(store, self.settings, app.handlers, self._live, self._mend, now)
         self.history = History(store, self.directory.states)

@@ -92,6 +92,17 @@ class HubApp(Struct, frozen=True):
     """What takes the answers to questions of turns that are gone, by the names of the questions."""
 
 
+class HubCalls(Struct, frozen=True):
+    """What a runner asks of its hub."""
+
+    carry_out: CarryOut
+    """Does what a session asks for when a turn has ended."""
+    fault: Callable[[LiveSession], None]
+    """Lets a session go whose turn cannot be ended in memory."""
+    transfer: Callable[[LiveSession, str, str, bool], Awaitable[None]]
+    """Gives a surface to another session."""
+
+
 class Runner:
     """Starts, cancels and ends the turns of every session."""
 
@@ -101,9 +112,7 @@ class Runner:
         writer: Writer,
         files_of: Callable[[LiveSession], SessionFiles],
         settings: HubSettings,
-        carry_out: CarryOut,
-        fault: Callable[[LiveSession], None],
-        transfer: Callable[[LiveSession, str, str, bool], Awaitable[None]],
+        calls: HubCalls,
     ) -> None:
         """See the class.
 
@@ -112,9 +121,7 @@ class Runner:
             writer: Tells when there is room for more text.
             files_of: Gives the files of a session.
             settings: How long agents may go on.
-            carry_out: Does what a session asks for when a turn has ended.
-            fault: Lets a session go whose turn cannot be ended in memory.
-            transfer: Gives a surface to another session.
+            calls: What it asks of the hub.
         """
         self._calmed = asyncio.Event()
         """Set when an agent has ended or waits for an answer, or when nobody is waited for."""
@@ -122,9 +129,9 @@ class Runner:
             Spans(),
             writer.room,
             self._calmed.set,
-            carry_out,
-            SurfaceTimers(carry_out).keep,
-            transfer,
+            calls.carry_out,
+            SurfaceTimers(calls.carry_out).keep,
+            calls.transfer,
             settings.serial_max_age_s,
         )
         self.tasks: dict[ServerTask[None], TurnHost] = {}
@@ -134,8 +141,8 @@ class Runner:
         """The newest turn of each session of which an agent works."""
         self._app = app
         self._settings = settings
-        self._carry_out = carry_out
-        self._fault = fault
+        self._carry_out = calls.carry_out
+        self._fault = calls.fault
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self._hurries = False

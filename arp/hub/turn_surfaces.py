@@ -23,6 +23,7 @@ from arp.hub.turn_services import TurnServices
 from arp.protocol.errors import InvalidComponent, SurfaceDestroyed
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import CloseReason, SurfaceInfo, Viewport
+from arp.session.effects import SurfaceClosed
 from arp.session.surfaces import close_surface, describe_surface, open_surface
 from arp.surface.change import Change
 
@@ -41,6 +42,7 @@ class TurnSurfaces:
         "_callbacks",
         "_closings",
         "_context",
+        "_leaving",
         "_live",
         "_opened",
         "_services",
@@ -59,6 +61,8 @@ class TurnSurfaces:
         """The newest of each surface; each waits for the one before."""
         self._context = copy_context()
         """Of the agent's code that wants to be called."""
+        self._leaving: set[str] = set()
+        """Those that the agent has closed and not yet been told of."""
         self._opened = 0
 
     # -- what the agent does ---------------------------------------------------------------------
@@ -116,6 +120,7 @@ class TurnSurfaces:
         session = self._live.session
         if name in session.screen.surfaces:
             effects = close_surface(session, name, "agent")
+            self._leaving |= {one.surface for one in effects if isinstance(one, SurfaceClosed)}
             self._services.carry_out(self._live, effects)
 
     def closing(self, name: str) -> asyncio.Future[CloseReason | None]:
@@ -134,6 +139,7 @@ class TurnSurfaces:
 
     def closed(self, name: str, reason: CloseReason) -> None:
         """Tell the agent that a surface was closed."""
+        self._leaving.discard(name)
         closing = self._closings.get(name)
         if closing is not None and not closing.done():
             closing.set_result(reason)
@@ -168,7 +174,13 @@ class TurnSurfaces:
 
     async def finish(self) -> None:
         """Wait for the functions that were called; raise what the first of them raised."""
-        while running := [task for task in self._tasks.values() if not task.done()]:
+        while True:
+            if self._leaving:
+                await self._live.written()
+                self._leaving.clear()
+            running = [task for task in self._tasks.values() if not task.done()]
+            if not running:
+                break
             await asyncio.wait(running)
         tasks, self._tasks = self._tasks, {}
         for task in tasks.values():

@@ -114,7 +114,7 @@ BRANCH = "arp.branch"
 
 FINAL_STATUSES = frozenset(("completed", "failed", "cancelled"))
 
-_UNREPEATABLE = frozenset(("delta", "tool_start", "commit", "input"))
+_UNREPEATABLE = frozenset(("delta", "tool_start", "commit", "input", "surface"))
 
 
 def is_unrepeatable(type_name: str, turn_id: str | None) -> bool:

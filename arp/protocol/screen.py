@@ -122,7 +122,7 @@ class SurfaceEntry(Struct):
     """The place where `info` changed last."""
 
 
-class Closing(Struct, frozen=True):
+class ClosedSurface(Struct, frozen=True):
     """A surface that was closed."""
 
     seq: int
@@ -159,7 +159,7 @@ class Screen:
         self.surfaces: dict[str, Tree] = {"main": Tree()}
         self.infos: dict[str, SurfaceEntry] = {}
         """Of surfaces, by name; one that was never described is a toplevel without a title."""
-        self.closings: dict[str, Closing] = {}
+        self.closings: dict[str, ClosedSurface] = {}
         """The newest closed surfaces by name, oldest first; a name may be in use again."""
         self.closings_forgotten = 0
         """The place of the newest closing that is not remembered any more."""
@@ -400,7 +400,7 @@ class Screen:
         if name == "main":
             return
         if message.closed is not None:
-            self._close(name, Closing(seq, message.closed, message.payload))
+            self._close(name, ClosedSurface(seq, message.closed, message.payload))
             return
         self.surfaces.setdefault(name, Tree())
         entry = self.infos.get(name)
@@ -409,7 +409,7 @@ class Screen:
         else:
             entry.info, entry.seq = message.payload, seq
 
-    def _close(self, name: str, closing: Closing) -> None:
+    def _close(self, name: str, closing: ClosedSurface) -> None:
         self.surfaces.pop(name, None)
         self.infos.pop(name, None)
         self._pending = [one for one in self._pending if one.surface != name]

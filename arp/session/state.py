@@ -20,7 +20,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, LocalError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Command, RendererInfo
-from arp.protocol.screen import Closing, SurfaceEntry, TurnScreen
+from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
 from arp.session.branches import Branches, KeptBranches
@@ -78,7 +78,7 @@ class SurfacesState(Struct, frozen=True, array_like=True):
 
     trees: list[tuple[str, TreeState]]
     infos: dict[str, SurfaceEntry]
-    closings: dict[str, Closing]
+    closings: dict[str, ClosedSurface]
     closings_forgotten: int
     shared_state: tuple[int, JsonObject]
     """Behind the place where it changed last."""

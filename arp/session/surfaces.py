@@ -129,7 +129,7 @@ def close_surface(
 
 
 def _close_questions(session: Session, name: str, reason: CloseReason) -> Iterator[Effect]:
-    """Close the open questions on a surface; a user who closes it declines those that let people."""
+    """Close the open questions on a surface; a user who closes it declines what can be declined."""
     nodes = session.screen.surfaces[name].nodes
     for question in [one for one in session.questions.values() if one.surface == name]:
         is_awaited = question.turn_id == session.running

@@ -192,7 +192,7 @@ class Surface:
         if level > self._levels:
             raise ResourceLimit(
                 f"component {component.id!r} is nested {level} levels deep, its fallback counted; "
-                f"at most {self._levels} on this surface",
+                f"at most {self._levels}",
                 detail=component.id,
             )
 

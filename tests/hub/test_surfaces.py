@@ -567,3 +567,24 @@ async def test_only_surfaces_that_are_there_can_be_closed_by_a_user() -> None:
             error = await renderer.box.has("error")
             assert error["payload"]["code"] == 1
         assert hub.sessions["s"].session.screen.closings == {}
+
+
+async def test_agent_hears_of_its_own_closing_also_as_the_last_thing_it_does() -> None:
+    heard: list[str] = []
+
+    async def agent(turn: Turn) -> None:
+        side = turn.surface("side")
+
+        @side.on_close
+        async def closed(reason: str) -> None:
+            heard.append(reason)
+            await turn.say("closed")
+
+        side.close()
+
+    async with running(agent) as hub:
+        renderer = await joined(hub)
+        await renderer.say("go")
+        assert await renderer.ended("t1") == "completed"
+        assert renderer.screen.text("t1") == "closed"
+    assert heard == ["agent"]

@@ -121,7 +121,7 @@ def test_refused_surfaces_leave_everything_as_it_was() -> None:
         open_surface(session, "t1", "x", SurfaceInfo(role="overlay", parent="nothing"))
     deep = Component("g", "group", {"children": [{"id": "h", "type": "group", "props": {
         "children": [{"id": "i", "type": "text", "props": {"content": "x"}}]}}]})  # fmt: skip
-    with pytest.raises(ResourceLimit, match="at most 2 on this surface"):
+    with pytest.raises(ResourceLimit, match="its fallback counted; at most 2"):
         open_surface(session, "t1", "t1-popup-2", POPUP, shown(deep))
     for name in ("main", "nothing"):
         with pytest.raises(SurfaceDestroyed):

@@ -17,7 +17,7 @@ import { Screen } from "./screen.js";
 import { readFrame } from "./shape.js";
 
 /** These have no place of their own: applied twice, they show twice. */
-const SHOWN_ONCE = ["delta", "tool_start", "commit", "input"];
+const SHOWN_ONCE = ["delta", "tool_start", "commit", "input", "surface"];
 
 interface Addressed {
   readonly session_id?: string | null;
