@@ -12,7 +12,7 @@ argument, in seconds of any clock that does not go back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Literal, TypeAlias
 
@@ -164,27 +164,39 @@ class ObjectConnection:
             frame: One WebSocket message, line, or body.
             now_s: The time.
         """
+        return list(self.each(frame, now_s))
+
+    def each(self, frame: bytes | str, now_s: float = 0.0) -> Iterator[ObjectEvent]:
+        """Yield what `receive` returns, each before the next message is taken.
+
+        So what its user sends in answer to one goes before the answers to the next. All of it is to
+        be read.
+        """
         if self.life == ConnectionLife.FAILED:
-            return []
+            return
         data = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
         most = self._max_received_bytes
         if len(data) > most:
             error = ResourceLimit(
                 f"message of {len(data)} bytes; at most {most}", detail="max_message_bytes"
             )
-            return self._refuse(RefusedEnvelope(error))
-        return self.take(read(data, self.encoding), now_s)
+            yield from self._refuse(RefusedEnvelope(error))
+            return
+        yield from self._each_of(read(data, self.encoding), now_s)
 
     def take(
         self, envelopes: Iterable[ObjectEnvelope | RefusedEnvelope], now_s: float = 0.0
     ) -> list[ObjectEvent]:
         """Take the envelopes of a frame that was read before; as `receive`."""
-        out: list[ObjectEvent] = []
+        return list(self._each_of(envelopes, now_s))
+
+    def _each_of(
+        self, envelopes: Iterable[ObjectEnvelope | RefusedEnvelope], now_s: float
+    ) -> Iterator[ObjectEvent]:
         for envelope in envelopes:
             if self.life == ConnectionLife.FAILED:
                 break
-            out += self._take(envelope, now_s)
-        return out
+            yield from self._take(envelope, now_s)
 
     def _take(self, envelope: ObjectEnvelope | RefusedEnvelope, now_s: float) -> list[ObjectEvent]:
         number = envelope.serial_no

@@ -163,7 +163,7 @@ class ObjectScreenConnection(RendererConnection):
     def receive(self, frame: bytes | str) -> list[AgentMessage]:
         """As `RendererConnection.receive`; `replies` has what is to be answered."""
         out: list[AgentMessage] = []
-        for event in self._objects.receive(frame, self._now()):
+        for event in self._objects.each(frame, self._now()):
             out += self._event(event)
         return out
 
