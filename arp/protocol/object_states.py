@@ -188,8 +188,3 @@ TABLES: Mapping[str, Machine] = {
 
 SUSPENDED = "suspended"
 """The state of a surface of which nothing is seen: it is sent no intermediate commits."""
-
-
-def may(moves: Moves, state: str, event: str) -> bool:
-    """Return whether something may happen in a state."""
-    return event in moves[state]

@@ -1,4 +1,4 @@
-"""The object dialect over a real WebSocket: lost connections, other renderers, refused handshakes."""
+"""The object dialect over a real WebSocket: lost connections, other renderers, refusals."""
 
 from __future__ import annotations
 
