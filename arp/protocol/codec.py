@@ -194,7 +194,7 @@ _BROKEN = (
 """What the libraries raise for bytes that cannot be read; bad UTF-8 is a `ValueError`."""
 
 
-def _unreadable(error: BaseException, encoding: Encoding) -> InvalidMessage:
+def _unreadable(error: BaseException, encoding: str) -> InvalidMessage:
     if isinstance(error.__cause__, InvalidMessage):
         return error.__cause__
     if isinstance(error, RecursionError):

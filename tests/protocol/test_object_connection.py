@@ -47,7 +47,7 @@ from arp.protocol.object_model import (
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
 from arp.protocol.object_wire import DISPLAY, ObjectMessage
-from arp.protocol.patch import Append, Insert, Remove, Replace, Update
+from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
 
 LIMITS = Limits(max_surfaces=4, max_components_per_commit=3, max_patch_ops=3)
 
@@ -517,12 +517,12 @@ def test_fallback_shows_in_place_of_a_type_that_is_not_offered() -> None:
     chart = Component("c", "chart", {}, 1, text("inner"))
     pair.agent.send(surface, SurfaceRenderRequest([chart], replace=True))
     group = Component("g", "group", {"children": []})
-    ops = [
+    ops: list[PatchOp] = [
         Insert(group, None),
         Insert(text("t"), None, "g"),
         Append("t", "props.content", "y"),
     ]
-    pair.agent.send(surface, SurfacePatchRequest([*ops]))
+    pair.agent.send(surface, SurfacePatchRequest(ops))
     pair.agent.send(surface, SurfaceCommitRequest())
     pair.exchange()
     pair.renderer.displayed(surface)
@@ -531,7 +531,7 @@ def test_fallback_shows_in_place_of_a_type_that_is_not_offered() -> None:
     assert [(one.id, one.type) for one in shown] == [("g", "group"), ("c", "text")]
     assert shown[0].props["children"][0]["props"] == {"content": "xy"}
     ops = [Update("t", "props.content", "z"), Replace("c", text("c", "new"))]
-    pair.agent.send(surface, SurfacePatchRequest([*ops]))
+    pair.agent.send(surface, SurfacePatchRequest(ops))
     pair.agent.send(surface, SurfaceCommitRequest())
     pair.exchange()
     assert pair.renderer.content(surface)[1] == text("c", "new")
