@@ -5,6 +5,7 @@ Each command imports its code when it is called, so that `arp` itself starts fas
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,6 +27,8 @@ from arp.protocol.errors import LocalError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from arp.client.options import Options
+    from arp.protocol.codec import Encoding
     from arp.protocol.components import Component
 
 INTERRUPTED = 130
@@ -137,6 +140,27 @@ def main() -> None:
 @click.option("--runtime-id", help="Name of this runtime in facts.  [default: the ledger's]")
 @click.option("--stdio", is_flag=True, help="Serve one renderer over standard input and output.")
 @click.option(
+    "--unix",
+    metavar="PATH",
+    help="Serve at a Unix socket, too; auto: $ARP_SOCKET, or one in $XDG_RUNTIME_DIR.",
+)
+@click.option(
+    "--dial",
+    multiple=True,
+    metavar="unix:PATH",
+    help="Dial a renderer that listens (arp connect --listen). Repeatable.",
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["session", "object"]),
+    help="What renderers speak over --stdio and Unix sockets.  [default: session]",
+)
+@click.option(
+    "--grpc", metavar="[HOST:]PORT", help="Serve over gRPC, too; HOST as --host if not given."
+)
+@click.option("--grpc-cert", metavar="FILE", help="Certificate that --grpc shows (PEM).")
+@click.option("--grpc-key", metavar="FILE", help="Its key (PEM).")
+@click.option(
     "--debug", is_flag=True, help="Show tracebacks to everybody connected; on this machine only."
 )
 @click.option("--reload", is_flag=True, help="Restart when a Python file beside TARGET changes.")
@@ -157,11 +181,15 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
       arp serve --runtime acp:"opencode acp"
       arp serve --model openai:gpt-5
 
+    \b
+      arp serve app.py --unix /run/user/1000/arp.sock --grpc 7001
+      arp serve app.py --dial unix:/run/user/1000/screen.sock
+
     Several agents can be served side by side: each TARGET has a ledger of its own, and a server
     takes the next free port if 8080 is taken.
 
     Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN,
-    ARP_RUNTIME_ID, then from flags.
+    ARP_RUNTIME_ID, ARP_ENCODING (of Unix sockets: msgpack or json), then from flags.
     """
     if reload:
         from arp.commands.reload import run_reloading
@@ -189,21 +217,52 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
     help="Components that this terminal asks for; it gets simpler ones for all others.",
 )
 @click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
-def connect(
-    url: str, session: str | None, workflow: str | None, level: str, token: str | None
-) -> None:
+@click.option("--listen", is_flag=True, help="Wait at unix:PATH for an agent that dials.")
+@click.option(
+    "--encoding",
+    type=click.Choice(["msgpack", "json"]),
+    envvar="ARP_ENCODING",
+    help="Of a Unix socket.  [env: ARP_ENCODING; default: msgpack]",
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["session", "object"]),
+    default="session",
+    show_default=True,
+    help="Of the protocol; an event stream carries the first alone.",
+)
+def connect(url: str, **flags: Any) -> None:
     r"""Talk to an agent in the terminal.
 
     \b
       arp connect http://127.0.0.1:8080
       arp connect ws://127.0.0.1:8080/_arp/v1 --session my-session
       arp connect http://127.0.0.1:8080 --workflow cars
+      arp connect grpc:127.0.0.1:7001
+      arp connect unix:/run/user/1000/arp.sock
+      arp connect --listen unix:/run/user/1000/screen.sock
+
+    unix: without a path is $ARP_SOCKET, or else a socket in $XDG_RUNTIME_DIR.
     """
     try:
         from arp_terminal.connect import run
     except ModuleNotFoundError as error:
         _missing_terminal(error)
-    raise SystemExit(run(url, session=session, level=level, token=token, workflow=workflow))
+    more = _socket_options(url, flags.pop("listen"), flags.pop("encoding"))
+    more["dialect"] = flags.pop("dialect")
+    if url == "unix:":
+        from arp.unix.socket_path import default_path
+
+        url = f"unix:{default_path(os.environ, flags['session'])}"
+    raise SystemExit(run(url, **flags, more=more))
+
+
+def _socket_options(url: str, listen: bool, encoding: Encoding | None) -> Options:
+    """Return the client's options that are about Unix sockets."""
+    found: Options = {"listen": True} if listen else {}
+    if encoding is not None and url.startswith("unix:"):
+        found["encoding"] = encoding
+    return found
 
 
 @main.command(context_settings=CONTEXT)

@@ -12,7 +12,7 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from random import randrange
+from random import Random, randrange
 
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
@@ -103,6 +103,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+    parser.addoption(
+        "--fuzz", type=int, default=20_000, help="how many inputs each fuzz test tries (20,000)"
+    )
+    parser.addoption(
+        "--fuzz-seed", type=int, help="the seed that a fuzz test printed, to repeat its inputs"
+    )
+
+
 def pytest_configure() -> None:
     """Programs that tests start can be interrupted, also where a shell began all this with `&`."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -186,6 +194,22 @@ def tool_seed(pytestconfig: pytest.Config) -> int:
     """What the order of such calls comes from: `--tool-seed`, or a new one."""
     seed: int | None = pytestconfig.getoption("--tool-seed")
     return randrange(2**32) if seed is None else seed
+
+
+@pytest.fixture(scope="session")
+def fuzz_count(pytestconfig: pytest.Config) -> int:
+    """How many inputs each fuzz test tries: `--fuzz`, and 100,000 in CI."""
+    number: int = pytestconfig.getoption("--fuzz")
+    return max(number, 100_000) if IN_CI else number
+
+
+@pytest.fixture
+def fuzz(pytestconfig: pytest.Config) -> Random:
+    """What the inputs of a fuzz test come from: `--fuzz-seed`, or a new seed, which it prints."""
+    seed: int | None = pytestconfig.getoption("--fuzz-seed")
+    seed = randrange(2**32) if seed is None else seed
+    print(f"--fuzz-seed {seed}")  # noqa: T201 - shown where the test fails
+    return Random(seed)
 
 
 def path_of(need: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from arp import App
 from arp.server.application import Application
-from arp.server.serve import Server, bind, configuration
+from arp.server.serve import Port, Server, bind, configuration
+from arp.server.state import ServerState
 
 START_S = 10.0
 
@@ -23,6 +24,8 @@ class Serving(NamedTuple):
     port: int
     application: Application
     loop: asyncio.AbstractEventLoop
+    addresses: tuple[str, ...] = ()
+    """Of its ports besides HTTP."""
 
     @property
     def http(self) -> str:
@@ -44,12 +47,15 @@ class Serving(NamedTuple):
 
 
 @contextmanager
-def serving(app: App, *, ledger: str | None = None) -> Iterator[Serving]:
-    """Serves an app until the block ends."""
+def serving(
+    app: App, *, ledger: str | None = None, ports: Sequence[Callable[[ServerState], Port]] = ()
+) -> Iterator[Serving]:
+    """Serves an app until the block ends, at more ports if their makers are given."""
     application = Application(app.served(ledger=ledger))
+    opened = [make(application.state) for make in ports]
     listener = bind("127.0.0.1", 0)
     ready = threading.Event()
-    server = Server(configuration(application), application, ready.set)
+    server = Server(configuration(application), application, ready.set, opened)
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def run() -> None:
@@ -68,7 +74,8 @@ def serving(app: App, *, ledger: str | None = None) -> Iterator[Serving]:
     try:
         assert ready.wait(START_S), "the server did not start"
         assert server.started, "the server stopped at once"
-        yield Serving(listener.getsockname()[1], application, loops[0])
+        addresses = tuple(port.address for port in opened)
+        yield Serving(listener.getsockname()[1], application, loops[0], addresses)
     finally:
         server.should_exit = True
         thread.join(START_S)

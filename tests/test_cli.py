@@ -15,9 +15,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+import arp.server.grpc_port  # noqa: F401 - loads Protocol Buffers: a process can do that once
 from arp.cli import main
 from arp.commands import serving
+from arp.commands.serving_ports import PortSettings, open_ports
 from arp.server.application import Application
+from arp.server.unix_port import UnixPort
 
 GOOD = """
 from arp import App, Turn
@@ -38,10 +41,17 @@ class Served:
     def __init__(self) -> None:
         self.application: Application | None = None
         self.address: tuple[str, int] | None = None
+        self.ports: list[str] = []
 
-    def serve(self, application: Application, listener: socket.socket, ready: Any) -> bool:
+    def serve(
+        self, application: Application, listener: socket.socket, ready: Any, ports: Any
+    ) -> bool:
         """Takes the place of the server."""
         self.application = application
+        self.ports = [port.address for port in ports]
+        for port in ports:
+            if isinstance(port, UnixPort):
+                port._listener.close()
         self.address = listener.getsockname()[:2]
         ready()
         listener.close()
@@ -85,6 +95,73 @@ def said(result: Result) -> str:
     return told
 
 
+def test_every_way_in_is_named_when_it_is_ready(run: Run, served: Served, tmp_path: Path) -> None:
+    """And Unix sockets speak what ARP_ENCODING says."""
+    options = ("--unix", "d/s", "--dial", "unix:r", "--grpc", "0", "--port", "0")
+    result = run("app.py", *options)
+    lines = [re.sub(r"\d+$", "N", line) for line in result.stdout.splitlines()]
+    assert lines == [
+        "ARP on http://127.0.0.1:N",
+        "ARP on grpc:127.0.0.1:N",
+        "ARP dials unix:r",
+        f"ARP on unix:{tmp_path}/d/s",
+    ]
+    assert served.ports == ["grpc:127.0.0.1:0", "unix:r", f"unix:{tmp_path}/d/s"]
+
+
+def test_the_usual_socket_is_the_one_that_the_environment_names(
+    run: Run, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARP_SOCKET", f"{tmp_path}/d/usual")
+    run("app.py", "--unix", "auto", "--port", "0")
+    assert served.ports == [f"unix:{tmp_path}/d/usual"]
+
+
+def test_an_encoding_that_sockets_do_not_have_is_refused(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARP_ENCODING", "cbor")
+    assert said(run("app.py")) == "ARP_ENCODING: expected msgpack or json, got 'cbor'."
+
+
+def test_without_grpc_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state: Any = None
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    monkeypatch.delitem(sys.modules, "arp.server.grpc_port")
+    with pytest.raises(SystemExit):
+        open_ports(state, PortSettings("127.0.0.1", grpc="0"))
+    assert 'install it: pip install "agent-rendering-protocol[grpc]".' in capsys.readouterr().err
+
+
+def test_connect_finds_the_socket_and_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`unix:` alone is the socket of the environment, or of the session."""
+    calls: list[tuple[str, Any]] = []
+
+    def run_terminal(url: str, **options: Any) -> int:
+        calls.append((url, options["more"]))
+        return 0
+
+    monkeypatch.setattr("arp_terminal.connect.run", run_terminal)
+    monkeypatch.delenv("ARP_SOCKET", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
+    monkeypatch.setenv("ARP_ENCODING", "json")
+    for arguments in (
+        ["unix:"],
+        ["unix:", "--session", "s1"],
+        ["--listen", "unix:/x", "--encoding", "msgpack"],
+        ["http://h:1"],
+    ):
+        CliRunner().invoke(main, ["connect", *arguments], prog_name="arp")
+    assert calls == [
+        ("unix:/run/user/7/arp-default", {"encoding": "json"}),
+        ("unix:/run/user/7/arp-s1", {"encoding": "json"}),
+        ("unix:/x", {"listen": True, "encoding": "msgpack"}),
+        ("http://h:1", {}),
+    ]
+
+
 # -- errors --------------------------------------------------------------------------------------
 
 
@@ -104,6 +181,14 @@ def said(result: Result) -> str:
         (["app.py", "--host", "::"], ":: can be reached by others"),
         (["app.py", "--config", "none.toml"], "none.toml: No such file or directory"),
         (["app.py", "--host", "127.0.0.1", "--port", "0", "--token"], "requires an argument"),
+        (["app.py", "--unix", "x" * 200], "bytes, and the path of a socket has at most 103"),
+        (["app.py", "--unix", "app.py"], "app.py: a file, not a socket; it is not replaced"),
+        (["app.py", "--unix", "auto"], "write unix:PATH, or set ARP_SOCKET"),
+        (["app.py", "--dial", "/x"], "--dial: expected unix:PATH, got '/x'"),
+        (["app.py", "--grpc", "x"], "--grpc x: expected [HOST:]PORT, such as 7001"),
+        (["app.py", "--grpc", "70000"], "--grpc 70000: expected [HOST:]PORT"),
+        (["app.py", "--grpc", "1", "--grpc-key", "k"], "--grpc-cert and --grpc-key go together"),
+        (["app.py", "--stdio", "--grpc", "1"], "leave --unix, --dial and --grpc out"),
         (
             ["app.py", "--token", ""],
             "--token: expected a text without spaces and control characters",
@@ -628,7 +713,7 @@ def test_terminal_that_is_not_installed_is_told_with_what_to_install(
 def test_interrupt_is_no_error_to_be_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C prints no traceback, and no word of a library."""
 
-    def interrupted(_: Application, listener: socket.socket, __: Any) -> bool:
+    def interrupted(_: Application, listener: socket.socket, *__: Any) -> bool:
         listener.close()
         raise KeyboardInterrupt
 

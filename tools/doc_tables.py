@@ -194,22 +194,13 @@ def summary(thing: Any) -> str:
 
 # -- errors ----------------------------------------------------------------------------------------
 
-RESERVED = {
-    ErrorCode.INVALID_METHOD: "Reserved for the object dialect: an interface has no such request.",
-    ErrorCode.INVALID_SERIAL: "Reserved for the object dialect: no recent input has this serial.",
-    ErrorCode.ROLE_CONFLICT: "Reserved for the object dialect: the surface has another role.",
-    ErrorCode.TRANSFER_DENIED: "Reserved for the object dialect: the surface is not handed over.",
-}
-"""Codes that no class of this version has."""
-
-
 def error_codes() -> str:
     """Return a line for each code: its meaning, what HTTP answers, whether to try again."""
     classes = [kind for kind in vars(errors).values() if _is_error(kind)]
     rows = []
     for code in ErrorCode:
         named = [kind for kind in classes if kind.code is code]
-        shown = " ".join(summary(kind) for kind in named) or RESERVED[code]
+        shown = " ".join(summary(kind) for kind in named)
         again = "yes" if any(kind.retryable for kind in named) else ""
         rows.append([str(int(code)), f"`{code.name}`", shown, str(STATUS.get(code, 400)), again])
     return table(["code", "name", "meaning", "HTTP", "try again"], rows)

@@ -4,7 +4,8 @@
     python -m tools.gen_schemas --check    fails if that would change a byte
 
 `schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
-messages of both directions, `web/core/src/generated/` the same as TypeScript.
+messages of both directions, `web/core/src/generated/` the same as TypeScript. The messages of the
+object dialect are made of `schemas/arp-core.protocol.yaml`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from arp.protocol.catalog import CATALOG, ComponentSpec
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, RendererMessage
-from tools import typescript
+from tools import object_tables, typescript
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,6 +55,8 @@ def files() -> dict[str, str]:
     written["web/core/src/generated/wire.ts"] = typescript.wire_types()
     written["web/core/src/generated/tables.ts"] = typescript.tables()
     written["web/core/src/generated/codes.ts"] = typescript.codes()
+    written["web/core/src/generated/objects.ts"] = object_tables.typescript_module()
+    written["arp/protocol/object_messages.py"] = object_tables.python_module()
     return written
 
 

@@ -24,6 +24,7 @@ from arp.protocol.messages import (
     FileRef,
     Permission,
     RendererMessage,
+    SurfaceInfo,
     ToolEndPayload,
     ToolProgressPayload,
     ToolStartPayload,
@@ -64,6 +65,7 @@ _NAMED: dict[type, str] = {
     ToolProgressPayload: "g",
     ToolEndPayload: "e",
     ErrorPayload: "f",
+    SurfaceInfo: "u",
 }
 """Structs that have a shape of their own."""
 

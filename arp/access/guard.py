@@ -17,6 +17,7 @@ from __future__ import annotations
 import hmac
 import inspect
 import logging
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -60,6 +61,7 @@ class Guard:
         self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
         self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
+        self._uids = frozenset(access.uids)
         self._linked = frozenset(linked)
         self._linked_folders = tuple(path for path in linked if path != "/" and path[-1] == "/")
 
@@ -79,6 +81,23 @@ class Guard:
         if is_own and (_sites(scope) <= OWN_SITES or self._is_visit(scope)):
             return None
         return Denial(403, "this origin may not use this server; its origins setting lists more")
+
+    def check_peer(self, scope: Scope) -> Denial | None:
+        """Check where a connection without `Host` and `Origin` comes from; `None`: all right.
+
+        Over a Unix socket, the user of the other process must be ours or listed. Over gRPC, an app
+        that serves its own machine alone refuses others. No browser can be made to open either.
+        """
+        uid = scope.get("uid")
+        if uid is not None:
+            if uid == os.geteuid() or uid in self._uids:
+                return None
+            return Denial(
+                403, f"user {uid} may not connect; the server's Access(uids=…) lists more"
+            )
+        if self._is_open and self.proxies.is_elsewhere(scope):
+            return self._refused_remote()
+        return None
 
     def has_listed_origin(self, scope: Scope) -> bool:
         """Return whether the page that asks is of an origin that is listed."""

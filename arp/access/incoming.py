@@ -96,8 +96,13 @@ class IncomingConnection:
         return path.removeprefix(self.scope.get("root_path", ""))
 
     @property
+    def uid(self) -> int | None:
+        """The user of this machine at the other end of a Unix socket; `None` elsewhere."""
+        return self.scope.get("uid")
+
+    @property
     def kind(self) -> str:
-        """The transport: `http` or `websocket`; more may follow."""
+        """The transport: `http`, `websocket`, `grpc` or `unix`; more may follow."""
         return str(self.scope.get("type", ""))
 
 

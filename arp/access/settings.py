@@ -59,6 +59,13 @@ ProxyAddress: TypeAlias = Annotated[
 """An address, or a network as `10.0.0.0/8`."""
 
 
+UserNumber: TypeAlias = Annotated[
+    int,
+    Meta(ge=0, lt=2**32, description="the number of a user of this machine, as `id -u` prints it"),
+]
+"""A user of this machine, as `id -u` prints it."""
+
+
 class Bounds(Struct, frozen=True):
     """Bounds of connections and uploads; each holds for one user or address before that for all.
 
@@ -113,6 +120,8 @@ class Access(Struct, frozen=True):
     """Web origins whose pages may use the server, besides its own origin."""
     trusted_proxies: tuple[ProxyAddress, ...] = ()
     """Addresses or networks of proxies whose `X-Forwarded-For` or `Forwarded` header counts."""
+    uids: tuple[UserNumber, ...] = ()
+    """Users of this machine who may connect to its Unix socket, besides the one that it runs as."""
     bounds: Bounds = Bounds()
     """How much the server accepts at once, and how long it waits."""
 
@@ -123,9 +132,11 @@ class Access(Struct, frozen=True):
             ("hosts", self.hosts, HostName),
             ("origins", self.origins, Origin),
             ("trusted_proxies", self.trusted_proxies, ProxyAddress),
+            ("uids", self.uids, UserNumber),
         ):
-            if isinstance(values, str):
-                raise ValueError(f"Access.{name}: expected a tuple of texts, got {values!r:.60}")
+            if isinstance(values, str | int):
+                items = "numbers" if kind is UserNumber else "texts"
+                raise ValueError(f"Access.{name}: expected a tuple of {items}, got {values!r:.60}")
             for value in values:
                 _check(name, value, kind)
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Literal, Unpack
 
 from arp.client.callbacks import CallbackRunner, Callbacks
@@ -35,6 +36,7 @@ from arp.protocol.messages import (
     InputType,
     Permission,
 )
+from arp.protocol.object_screen import ObjectScreenConnection
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen, TurnScreen
 
@@ -51,7 +53,8 @@ class ArpClient:
 
     Args:
         url: `http://HOST:PORT` (WebSocket, or SSE where that is refused), or a mounted prefix;
-            `ws://…/_arp/v1`; `http+sse://…`; each also with TLS; `stdio:` with `command=[…]`.
+            `ws://…/_arp/v1`; `http+sse://…`; `grpc:HOST:PORT`; each also with TLS; `unix:PATH`;
+            `stdio:` with `command=[…]`.
         callbacks: Called as things happen.
         options: See `Options`.
 
@@ -65,19 +68,26 @@ class ArpClient:
         self, url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
     ) -> None:
         check_names(options)
-        hello = renderer_hello(options)
-        dial = dialer(url, options)
+        dial = self._dial = dialer(url, options)
+        hello = renderer_hello(options, dial.access.token if dial.address.socket_path else None)
         backoff = options.get("backoff") or Backoff()
-        self._connection = RendererConnection(hello, dial.access.encoding)
+        is_object = dial.access.dialect == "object"
+        encoding = dial.access.encoding
+        self._connection = (
+            ObjectScreenConnection(hello, encoding, time.monotonic)
+            if is_object
+            else RendererConnection(hello, encoding)
+        )
         self._driver = Driver(
             self._connection,
             dial.open,
             self._hear,
             backoff=backoff,
             answer_timeout_s=options.get("answer_timeout_s", ANSWER_TIMEOUT_S),
-            acks="frame-ack" in hello.capabilities.features,
+            # In the object dialect each commit is acknowledged anyway.
+            acks="frame-ack" in hello.capabilities.features and not is_object,
         )
-        self._uploads = Uploads(dial, backoff, self._driver.receive_json)
+        self._uploads = Uploads(dial, backoff, self._driver.receive_json, self._settled)
         self._audience = Audience()
         self._caller = CallbackRunner(callbacks or Callbacks())
         self._commands: tuple[Command, ...] = ()
@@ -176,6 +186,8 @@ class ArpClient:
             _log.exception("the client failed; please report this")
             error = InternalError("the client failed; its log has the traceback")
             self._hear(Disconnected(error.message, None))
+        finally:
+            await self._dial.aclose()
         self._caller.fail(error_payload(error))
         self._end(error)
 
@@ -311,10 +323,10 @@ class ArpClient:
 
         Raises:
             OSError: A path cannot be read. Nothing is sent.
-            ResourceLimit: A file is bigger than the server takes. Nothing is sent.
-            UploadUnavailable: The session is on a child process.
+            ResourceLimit: A file is bigger, or there are more, than is taken. Nothing is sent.
+            UploadUnavailable: The session is on a child process, or over gRPC.
         """
-        self._uploads.check()
+        self._uploads.check(len(sources))
         files = await read_files(sources, most_bytes(self.agent, "max_upload_bytes"))
         data: JsonObject = {} if text is None else {"text": text}
         message = Input(input_type="file", data=data)
@@ -338,6 +350,11 @@ class ArpClient:
             UnknownObject: Not an input of this client, or one of more than 1000 answers ago.
         """
         return await self._watch.until(lambda: self._inputs.outcome(input_id))
+
+    async def _settled(self, input_id: str) -> None:
+        """Wait until an input is answered, either way."""
+        with suppress(ArpError):
+            await self.acknowledged(input_id)
 
     async def turn_of(self, input_id: str) -> str:
         """Wait until it is known which turn an input began or answered, and return its id.

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from arp.client.address import Address, Kind, parse_address
 from arp.client.errors import InvalidAddress, LinkLost
 from arp.client.link import Link
-from arp.client.options import Address, Kind, LinkSettings, Options, access, parse_address
+from arp.client.options import LinkSettings, Options, access
+from arp.protocol.codec import Encoding
+from arp.protocol.errors import LocalError
+
+if TYPE_CHECKING:
+    from arp.client.unix_link import UnixLink, UnixListener
+
+UNIX_ENCODING: Encoding = "msgpack"
+"""Of a Unix socket, if none is named (protocol.md 6)."""
 
 
 class Dialer:
     """Opens connections to one address."""
 
-    def __init__(self, address: Address, access: LinkSettings) -> None:
+    def __init__(
+        self, address: Address, access: LinkSettings, *, is_listening: bool = False
+    ) -> None:
         self.address = address
         self.access = access
+        self.is_listening = is_listening
+        """Whether servers dial this side."""
+        self.unix_link: UnixLink | None = None
+        """The newest connection over a Unix socket."""
+        self._listener: UnixListener | None = None
         self._kinds: list[Kind] = list(address.kinds)
 
     async def open(self, hello: bytes) -> Link:
@@ -46,9 +66,43 @@ class Dialer:
             from arp.client.sse_link import open_sse
 
             return await open_sse(self.address, self.access, hello)
+        if kind == "unix":
+            return await self._open_unix(hello)
+        if kind == "grpc":
+            return await self._open_grpc(hello)
         from arp.client.stdio_link import open_stdio
 
         return await open_stdio(self.address, hello)
+
+    async def _open_unix(self, hello: bytes) -> Link:
+        from arp.client.unix_link import UnixListener, open_unix
+
+        if not self.is_listening:
+            self.unix_link = await open_unix(self.address, hello)
+            return self.unix_link
+        if self._listener is None:
+            try:
+                self._listener = UnixListener(self.address.socket_path)
+            except LocalError as error:
+                raise LinkLost(error.message, error=error) from None
+        self.unix_link = await self._listener.open(hello)
+        return self.unix_link
+
+    async def _open_grpc(self, hello: bytes) -> Link:
+        try:
+            from arp.client.grpc_link import open_grpc
+        except ModuleNotFoundError as missing:
+            if missing.name != "grpc":
+                raise
+            told = 'grpc: needs gRPC; install it: pip install "agent-rendering-protocol[grpc]"'
+            raise LinkLost(told, error=InvalidAddress(told)) from None
+        return await open_grpc(self.address, self.access, hello)
+
+    async def aclose(self) -> None:
+        """Listen no longer, if servers dial this side."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await listener.aclose()
 
 
 def dialer(url: str, options: Options) -> Dialer:
@@ -60,10 +114,31 @@ def dialer(url: str, options: Options) -> Dialer:
     """
     address = parse_address(url, options.get("command"), options.get("transport", "auto"))
     entry = access(options)
+    is_listening = options.get("listen", False)
+    if is_listening and not address.socket_path:
+        raise InvalidAddress(f"{url}: this side listens on Unix sockets alone; write unix:PATH")
+    if address.socket_path:
+        entry = replace(entry, encoding=options.get("encoding", UNIX_ENCODING))
+        if entry.encoding == "cbor":
+            raise InvalidAddress(f"{url}: a Unix socket carries msgpack or json, not cbor")
+        return Dialer(address, entry, is_listening=is_listening)
+    if address.grpc_target:
+        if entry.token and not (address.is_encrypted or address.is_loopback):
+            raise InvalidAddress(
+                f"{url}: the token would be sent without TLS, where others can read it; "
+                f"write grpcs:{address.grpc_target}"
+            )
+        return Dialer(address, entry)
     if entry.encoding != "json":
         if "websocket" not in address.kinds:
             raise InvalidAddress(
                 f"{url}: only WebSocket carries {entry.encoding}; leave encoding=… out"
+            )
+        address = parse_address(url, transport="websocket")
+    elif entry.dialect == "object" and "sse" in address.kinds:
+        if "websocket" not in address.kinds:
+            raise InvalidAddress(
+                f"{url}: an event stream carries the session dialect alone; leave dialect=… out"
             )
         address = parse_address(url, transport="websocket")
     return Dialer(address, entry)

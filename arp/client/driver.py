@@ -22,7 +22,6 @@ from arp.client.events import Connected, Disconnected, Event
 from arp.client.link import Link
 from arp.client.options import Backoff
 from arp.protocol.capabilities import PING
-from arp.protocol.codec import recode
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import (
     AgentMessage,
@@ -120,11 +119,9 @@ class Driver:
     def receive_json(self, frame: bytes) -> None:
         """Take a frame that came beside the link, as JSON."""
         try:
-            frame = recode(frame, self.connection.encoding)
+            self._receive(frame, beside=True)
         except msgspec.DecodeError:
             _log.debug("not JSON, passed over: %r", frame[:SHOWN_BYTES])
-        else:
-            self._receive(frame)
 
     # -- one connection --------------------------------------------------------------------------
 
@@ -220,11 +217,14 @@ class Driver:
 
     # -- frames ----------------------------------------------------------------------------------
 
-    def _receive(self, frame: bytes, acks: bool = False) -> None:
+    def _receive(self, frame: bytes, acks: bool = False, *, beside: bool = False) -> None:
         _log.debug("< %r", frame[:SHOWN_BYTES])
         self._heard_at = asyncio.get_running_loop().time()
         seq = self.connection.seq
-        messages = self.connection.receive(frame)
+        connection = self.connection
+        messages = (connection.receive_json if beside else connection.receive)(frame)
+        for reply in connection.replies():
+            self._outbox.put(reply)
         weight = len(frame) // max(1, len(messages))
         for message in messages:
             self._tell(message, weight)
@@ -263,7 +263,6 @@ class Driver:
 
     def _begin(self, message: SessionReady) -> None:
         self.ready.set()
-        self._outbox.clear()
         for frame in self.connection.resend():
             self._outbox.put(frame)
         self._listen(Connected(message.session_id, message.resume), 0)

@@ -10,9 +10,10 @@ import ssl
 import httpx
 import msgspec
 
+from arp.client.address import Address
 from arp.client.errors import RETRY_STATUS, LinkLost, ServerRefused, lost_by_status, printable
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
-from arp.client.options import Address, LinkSettings
+from arp.client.options import LinkSettings
 from arp.protocol.codec import agent_decoder, encode_json
 from arp.protocol.errors import ErrorCode, ErrorPayload, InvalidMessage
 from arp.protocol.messages import AgentMessage, ErrorMessage

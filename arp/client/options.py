@@ -1,6 +1,6 @@
-"""What a caller gives: the address of a server, how long to wait between attempts, other options.
+"""What a caller gives besides the address: how long to wait between attempts, and other options.
 
-An address becomes the URLs of each transport, the options the `hello` of every connection.
+The options become the `hello` of every connection.
 """
 
 from __future__ import annotations
@@ -9,125 +9,17 @@ import asyncio
 import random
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from ipaddress import ip_address
-from typing import Literal, TypeAlias, TypedDict
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from typing import TypedDict
 
 from msgspec import Struct
 
-from arp.client.errors import InvalidAddress
+from arp.client.address import Transport
 from arp.protocol.capabilities import PING
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding, encode_json, renderer_decoder
+from arp.protocol.envelope import Dialect
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.messages import RendererCapabilities, RendererHello, Viewport
-
-Kind: TypeAlias = Literal["websocket", "sse", "stdio"]
-
-Transport: TypeAlias = Literal["auto", "websocket", "sse"]
-
-ENDPOINT = "/_arp/v1"
-"""The path of the WebSocket; SSE and POST are below it (protocol.md 6)."""
-
-_SCHEMES: dict[str, tuple[str, tuple[Kind, ...]]] = {
-    "ws": ("", ("websocket",)),
-    "wss": ("s", ("websocket",)),
-    "http": ("", ("websocket", "sse")),
-    "https": ("s", ("websocket", "sse")),
-    "http+sse": ("", ("sse",)),
-    "https+sse": ("s", ("sse",)),
-}
-
-_HOW = "write http://HOST:PORT (or https, ws, wss, http+sse, https+sse), or stdio: with command=[…]"
-
-
-class Address(Struct, frozen=True):
-    """How a server can be reached."""
-
-    kinds: tuple[Kind, ...]
-    """Transports to try, in this order."""
-    websocket_url: str = ""
-    events_url: str = ""
-    input_url: str = ""
-    """Takes input over HTTP, and files whatever the transport."""
-    is_loopback: bool = False
-    """It is on this machine, where no proxy has a place."""
-    command: tuple[str, ...] = ()
-    """The child to start, for `stdio`."""
-
-
-def parse_address(
-    url: str, command: Sequence[str] | None = None, transport: Transport = "auto"
-) -> Address:
-    """Return the ways to reach a server.
-
-    Args:
-        url: `ws:` and `wss:` name the WebSocket itself, or a server's root; `http:` and `https:` a
-            server's root or the prefix under which it is mounted; `http+sse:` and `https+sse:` the
-            same without WebSocket; `stdio:` a child process.
-        command: The child's program and arguments, with `stdio:` alone.
-        transport: Takes this one, whatever the scheme says.
-
-    Raises:
-        InvalidAddress: Says what to write instead.
-    """
-    if url in ("stdio:", "stdio"):
-        return _stdio(command)
-    if command is not None:
-        raise InvalidAddress(f"{url}: command=… goes with stdio: alone")
-    parts = _split(url)
-    secure, kinds = _SCHEMES[parts.scheme]
-    if transport != "auto":
-        kinds = (transport,)
-    path = _endpoint(parts)
-
-    def made(scheme: str, tail: str = "") -> str:
-        return urlunsplit((scheme + secure, parts.netloc, path + tail, parts.query, ""))
-
-    return Address(
-        kinds,
-        made("ws"),
-        made("http", "/events"),
-        made("http", "/input"),
-        _is_loopback(parts.hostname or ""),
-    )
-
-
-def _stdio(command: Sequence[str] | None) -> Address:
-    if not command or isinstance(command, str):
-        raise InvalidAddress("stdio: needs command=[program, argument, …]")
-    return Address(("stdio",), command=tuple(command))
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018 - reading it checks it
-    except ValueError as error:
-        raise InvalidAddress(f"{url}: {error}; {_HOW}") from None
-    if parts.scheme not in _SCHEMES or not parts.hostname:
-        raise InvalidAddress(f"{url}: not an address of a server; {_HOW}")
-    if "@" in parts.netloc:
-        raise InvalidAddress(
-            f"{parts.scheme}://…@{parts.hostname}: give the secret as token=… instead"
-        )
-    return parts
-
-
-def _endpoint(parts: SplitResult) -> str:
-    prefix = parts.path.rstrip("/")
-    if parts.scheme in ("ws", "wss") and prefix:
-        return prefix
-    return prefix.removesuffix(ENDPOINT) + ENDPOINT
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Backoff(Struct, frozen=True):
@@ -180,13 +72,18 @@ class Options(TypedDict, total=False):
     capabilities: RendererCapabilities
     """What this renderer can show. Default: all core components."""
     token: str | None
-    """Sent as `Authorization: Bearer …` and nowhere else."""
+    """Sent as `Authorization: Bearer …`; over a Unix socket, which has no headers, in `hello`."""
     encoding: Encoding
-    """The encoding of WebSocket messages. The other transports use JSON."""
+    """The encoding over WebSocket and gRPC; over a Unix socket `msgpack` if it is not given. The
+    other transports use JSON."""
+    dialect: Dialect
+    """`object` to speak the object dialect; the child of `stdio:` must speak it too."""
     transport: Transport
     """The transport to use, if the scheme of the address allows several."""
     command: Sequence[str]
     """With `stdio:`, the command that starts the child process."""
+    listen: bool
+    """With `unix:`, listen there for a server that dials (`arp serve --dial`)."""
     backoff: Backoff
     """How long to wait between attempts to connect."""
     viewport: Viewport | None
@@ -209,6 +106,7 @@ class LinkSettings(Struct, frozen=True):
     encoding: Encoding = "json"
     token: str | None = None
     tls: ssl.SSLContext | None = None
+    dialect: Dialect = "session"
 
     def headers(self) -> dict[str, str]:
         """Return the headers that every request carries."""
@@ -236,11 +134,20 @@ def access(options: Options) -> LinkSettings:
     token = options.get("token")
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
         raise InvalidMessage("token: only printable ASCII without spaces can be sent in a header")
-    return LinkSettings(options.get("encoding", "json"), token or None, options.get("tls"))
+    return LinkSettings(
+        options.get("encoding", "json"),
+        token or None,
+        options.get("tls"),
+        options.get("dialect", "session"),
+    )
 
 
-def renderer_hello(options: Options) -> RendererHello:
+def renderer_hello(options: Options, token: str | None = None) -> RendererHello:
     """Return the `hello` of every connection, without a place to resume from.
+
+    Args:
+        options: What the caller gives.
+        token: Shown in the `hello`, where the transport has no headers.
 
     Raises:
         InvalidMessage: A value that the server would refuse; names it.
@@ -256,6 +163,7 @@ def renderer_hello(options: Options) -> RendererHello:
         locale=options.get("locale"),
         time_zone=options.get("time_zone"),
         theme=options.get("theme"),
+        token=token,
     )
     (checked,) = renderer_decoder("json").decode(encode_json(hello))
     assert isinstance(checked, RendererHello)

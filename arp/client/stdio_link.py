@@ -10,9 +10,9 @@ import asyncio
 import shlex
 from asyncio.subprocess import PIPE, Process
 
+from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.link import MAX_FRAME_BYTES
-from arp.client.options import Address
 
 GRACE_S = 2.0
 """How long a child may take to end by itself, and then again after SIGTERM."""

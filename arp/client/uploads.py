@@ -1,14 +1,15 @@
-"""Files on their way to the server: multipart POSTs, tried until each is answered.
+"""Files on their way to the server, tried until each is answered.
 
-Source: protocol.md 6. Part `message` is the input as JSON, each part `file` a file. Whatever the
-transport of the session, files travel over HTTP.
+Over HTTP, whatever the transport of the session, they are multipart POSTs: part `message` is the
+input as JSON, each part `file` a file. Over a Unix socket the input goes with a descriptor for each
+file. Source: protocol.md 6.
 """
 
 from __future__ import annotations
 
 import asyncio
 import mimetypes
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
@@ -19,9 +20,11 @@ from msgspec.structs import replace
 from arp.client.dial import Dialer
 from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
 from arp.client.options import Backoff
-from arp.protocol.codec import encode_json
+from arp.protocol.codec import encode, encode_json
 from arp.protocol.errors import ArpError, ResourceLimit, error_payload
+from arp.protocol.json_value import Json
 from arp.protocol.messages import ErrorMessage, Input
+from arp.unix.framed_socket import MAX_DESCRIPTORS
 
 FileSource: TypeAlias = str | PathLike[str] | tuple[str, bytes]
 """A path, or a name with what the file holds."""
@@ -49,17 +52,47 @@ class Upload(Struct, frozen=True):
 class Uploads:
     """Uploads that are not answered yet, and the sending of them."""
 
-    def __init__(self, dialer: Dialer, backoff: Backoff, receive: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        dialer: Dialer,
+        backoff: Backoff,
+        receive: Callable[[bytes], None],
+        settled: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """See the class.
+
+        Args:
+            dialer: Of the session's connections.
+            backoff: Between two attempts.
+            receive: Takes an answer that came beside the connection, as JSON.
+            settled: Waits for the answer that comes over the connection.
+        """
         self._dialer = dialer
         self._backoff = backoff
         self._receive = receive
+        self._settled = settled
         self._pending: dict[str, Upload] = {}
         self._news = asyncio.Event()
 
-    def check(self) -> None:
-        """Raise `UploadUnavailable` where no HTTP server is known."""
-        if not self._dialer.address.input_url:
+    def check(self, count: int = 1) -> None:
+        """Raise where files cannot be sent.
+
+        Args:
+            count: How many go with one input.
+
+        Raises:
+            UploadUnavailable: No way for files is known.
+            ResourceLimit: They are more than one message carries.
+        """
+        address = self._dialer.address
+        if address.grpc_target:
+            raise UploadUnavailable("files cannot be sent over gRPC; connect over HTTP")
+        if not address.input_url and not address.socket_path:
             raise UploadUnavailable("files cannot be sent to a child process; connect over HTTP")
+        if address.socket_path and count > MAX_DESCRIPTORS:
+            raise ResourceLimit(
+                f"{count} files; a Unix socket carries at most {MAX_DESCRIPTORS} with one message"
+            )
 
     def add(self, upload: Upload) -> None:
         """Queue an upload; it is sent while the session is there."""
@@ -78,6 +111,10 @@ class Uploads:
                 await self._news.wait()
             input_id, upload = next(iter(self._pending.items()))
             message = replace(upload.message, id=input_id, session_id=session_id)
+            if self._dialer.address.socket_path:
+                await self._pass(message, upload.files)
+                del self._pending[input_id]
+                continue
             try:
                 answer = await self._post(message, upload.files)
             except LinkLost as lost:
@@ -90,6 +127,23 @@ class Uploads:
             del self._pending[input_id]
             self._receive(answer or refusal(input_id, ServerRefused(NO_ANSWER)))
 
+    async def _pass(self, message: Input, files: Sequence[File]) -> None:
+        """Pass files over a Unix socket, and wait for the answer.
+
+        Raises:
+            LinkLost: The connection is over; they are sent again over the next one.
+        """
+        link = self._dialer.unix_link
+        assert link is not None  # a connection with a session is what calls this
+        named: list[Json] = [
+            {"descriptor": number, "name": file.name, "mime": _mime(file.name)}
+            for number, file in enumerate(files)
+        ]
+        message = replace(message, data={**message.data, "files": named})
+        frame = encode(message, self._dialer.access.encoding)
+        await link.send_files(frame, [file.content for file in files])
+        await self._settled(str(message.id))
+
     async def _post(self, message: Input, files: Sequence[File]) -> bytes | None:
         from arp.client.http_access import new_http_client, post
 
@@ -97,12 +151,14 @@ class Uploads:
         parts: list[tuple[str, tuple[str | None, bytes, str]]] = [
             ("message", (None, encode_json(message), "application/json"))
         ]
-        for file in files:
-            kind = mimetypes.guess_type(file.name)[0] or ANY_TYPE
-            parts.append(("file", (file.name, file.content, kind)))
+        parts += [("file", (file.name, file.content, _mime(file.name))) for file in files]
         async with new_http_client(address, self._dialer.access) as client:
             request = client.build_request("POST", address.input_url, files=parts)
             return await post(client, request, message.id)
+
+
+def _mime(name: str) -> str:
+    return mimetypes.guess_type(name)[0] or ANY_TYPE
 
 
 async def read_files(sources: Sequence[FileSource], most_bytes: int) -> tuple[File, ...]:

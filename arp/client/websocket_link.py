@@ -18,11 +18,12 @@ from websockets.exceptions import (
 )
 from websockets.typing import Subprotocol
 
+from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status, printable
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
-from arp.client.options import Address, LinkSettings
+from arp.client.options import LinkSettings
 
-SUBPROTOCOL = "arp.session.v1."
+SUBPROTOCOLS = {"session": "arp.session.v1.", "object": "arp.v1."}
 
 PING_INTERVAL_S = 20.0
 PING_TIMEOUT_S = 10.0
@@ -69,7 +70,7 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
     Raises:
         LinkLost: It did not come about; `unavailable` where only WebSocket was refused.
     """
-    subprotocol = Subprotocol(SUBPROTOCOL + access.encoding)
+    subprotocol = Subprotocol(SUBPROTOCOLS[access.dialect] + access.encoding)
     settings: dict[str, Any] = {"ssl": access.tls} if access.tls is not None else {}
     try:
         socket = await connect(
@@ -89,9 +90,11 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
         raise _not_opened(error, address.websocket_url) from None
     link = WebSocketLink(socket, is_text=access.encoding == "json")
     try:
-        if socket.subprotocol is None and access.encoding != "json":
+        is_default = access.encoding == "json" and access.dialect == "session"
+        if socket.subprotocol is None and not is_default:
             told = f"{address.websocket_url} does not speak {subprotocol}"
-            raise LinkLost(told, error=ServerRefused(f'{told}; use encoding="json"'))
+            other = 'encoding="json"' if access.dialect == "session" else 'dialect="session"'
+            raise LinkLost(told, error=ServerRefused(f"{told}; use {other}"))
         await link.send(hello)
     except BaseException:
         await link.aclose()

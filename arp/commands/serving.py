@@ -13,7 +13,7 @@ import tomllib
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
 
 import click
 import msgspec
@@ -26,6 +26,7 @@ from arp.commands.output import fail
 from arp.commands.runtime_option import runtime_of
 from arp.commands.target import TargetError, find
 from arp.hub.settings import RuntimeId
+from arp.protocol.envelope import Dialect
 from arp.protocol.validate import bounds
 from arp.redact.settings import Redaction
 from arp.server.application import Application
@@ -47,11 +48,17 @@ PORTS_TRIED = 20
 
 EVERYWHERE = ("0.0.0.0", "::")
 
-ENVIRONMENT = ("host", "port", "ledger", "token", "runtime_id")
+ENVIRONMENT = ("host", "port", "ledger", "token", "runtime_id", "encoding")
 """Settings that the environment may have, as `ARP_HOST` and so on."""
 
 REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
 """Settings by which people elsewhere can reach the server."""
+
+
+RendererAddress: TypeAlias = Annotated[
+    str, Meta(pattern=r"^unix:[^\x00]+\Z", description="unix:PATH")
+]
+"""Where a renderer listens."""
 
 
 class ServeSettings(Struct, frozen=True):
@@ -99,6 +106,24 @@ class ServeSettings(Struct, frozen=True):
     """Proxies that are trusted to say where a request comes from."""
     stdio: bool = False
     """Over standard input and output, to one renderer."""
+    unix: Annotated[str, Meta(min_length=1, description="the path of a socket")] | None = None
+    """Unix socket at which it is served, too; `auto`: the usual one."""
+    dial: list[RendererAddress] = field(default_factory=list)
+    """Renderers that listen, and are dialled."""
+    encoding: Annotated[str, Meta(pattern="^(msgpack|json)$", description="msgpack or json")] = (
+        "msgpack"
+    )
+    """Of Unix sockets."""
+    dialect: Annotated[str, Meta(pattern="^(session|object)$", description="session or object")] = (
+        "session"
+    )
+    """Of Unix sockets, and over standard input and output."""
+    grpc: Annotated[str, Meta(min_length=1, description="[HOST:]PORT")] | None = None
+    """Where it is served over gRPC, too."""
+    grpc_cert: str = field(default="", name="grpc-cert")
+    """Certificate that gRPC shows; empty: it does not encrypt."""
+    grpc_key: str = field(default="", name="grpc-key")
+    """Its key."""
     redact: bool = True
     """False: secrets stay in facts and logs."""
     redaction: Redaction | None = None
@@ -328,6 +353,8 @@ def serve_target(target: str | None, serving: ServeSettings) -> None:
         )
     _configure_logging(serving.verbose)
     if serving.stdio:
+        if serving.unix or serving.dial or serving.grpc:
+            fail("--stdio serves one renderer; leave --unix, --dial and --grpc out")
         _serve_stdio(target, serving)
     else:
         _serve_http(target, serving)
@@ -344,7 +371,10 @@ def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool
     output = take_stdout()
     application = _application(target, serving)
     try:
-        serve_pipes(application.state, sys.stdin.buffer, output, is_control=is_control)
+        dialect = msgspec.convert(serving.dialect, Dialect)
+        serve_pipes(
+            application.state, sys.stdin.buffer, output, is_control=is_control, dialect=dialect
+        )
     except StoreError as error:
         fail(str(error))
     leave(0)
@@ -369,6 +399,7 @@ def check_reachable(application: Application, host: str) -> None:
 def serve_application(application: Application, target: str, serving: ServeSettings) -> None:
     """Serve an application over HTTP until a signal comes, and end the process."""
     # Here, so that --stdio starts without an HTTP server.
+    from arp.commands.serving_ports import PortSettings, lines_of, open_ports
     from arp.server.serve import serve as run
 
     place = application.state.served.ledger if serving.ledger is None else ""
@@ -376,6 +407,12 @@ def serve_application(application: Application, target: str, serving: ServeSetti
     access = application.state.served.access
     check_reachable(application, host)
     listener = bind_to(host, serving.port)
+    wanted = {name: getattr(serving, name) for name in PortSettings.__struct_fields__}
+    try:
+        ports = open_ports(application.state, PortSettings(**wanted))
+    except BaseException:
+        listener.close()
+        raise
     port = listener.getsockname()[1]
 
     def ready() -> None:
@@ -383,6 +420,8 @@ def serve_application(application: Application, target: str, serving: ServeSetti
         if serving.port is None and port != DEFAULT_PORT:
             click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
         click.echo(f"ARP on http://{_in_address(host)}:{port}")
+        for line in lines_of(ports):
+            click.echo(line)
         sys.stdout.flush()
         if place.startswith("sqlite:"):
             click.echo(f"arp: Sessions are kept in {place.removeprefix('sqlite:')}.", err=True)
@@ -390,7 +429,7 @@ def serve_application(application: Application, target: str, serving: ServeSetti
             click.echo(f"arp: {line}", err=True)
 
     try:
-        served = run(application, listener, ready)
+        served = run(application, listener, ready, ports)
     except StoreLocked as error:
         if place != f"sqlite:{SHARED}":
             fail(str(error))

@@ -171,6 +171,9 @@ class Viewer:
         most = settings.limits.max_pending_commits
         if not self.keeps_up(settings.high_water_bytes, most):
             return False
+        # Commits that became durable together may be more than it takes: then it gets them as one.
+        if self.unacknowledged is not None and len(self.unacknowledged) + len(commits) > most:
+            return False
         self.count(commits)
         return True
 
@@ -358,6 +361,7 @@ class SessionDelivery:
                     lagging.append(viewer)
             for viewer in lagging:
                 self._fall_behind(viewer, self.cursor)
+                self.drained(viewer)  # one that still has room for a commit gets all in one
             if commits and group.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
                     self._pace(viewer, batch.cursor)

@@ -28,7 +28,7 @@ from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
 from arp.hub.quotas import FileQuota
 from arp.hub.replay import Replayer
-from arp.hub.runner import HubApp, Runner
+from arp.hub.runner import HubApp, HubCalls, Runner
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
@@ -38,6 +38,7 @@ from arp.protocol.errors import (
     InternalError,
     PermissionDenied,
     SessionNotFound,
+    TransferDenied,
     UnknownObject,
     error_payload,
 )
@@ -53,10 +54,18 @@ from arp.record.recorder import Recorder
 from arp.record.scope import FactScope
 from arp.session.branches import Survey
 from arp.session.branching import asks_to_turn, branch_of, check_turning, turn_back
-from arp.session.effects import Acknowledge, Effect, ResolveQuestion, RunTurn, StopTurn
+from arp.session.effects import (
+    Acknowledge,
+    Effect,
+    ResolveQuestion,
+    RunTurn,
+    StopTurn,
+    SurfaceClosed,
+)
 from arp.session.inputs import SILENT, UNKNOWN, receive
 from arp.session.recovery import recover
 from arp.session.session import Session
+from arp.session.surfaces import transfer_surface
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
@@ -101,9 +110,8 @@ class Hub:
         self.blobs = blobs
         """Where files are kept."""
         self._quota = FileQuota(blobs, store, self.settings.max_stored_bytes_per_user)
-        self.runner = Runner(
-            app, self.writer, self.files_of, self.settings, self.carry_out, self._fault
-        )
+        calls = HubCalls(self.carry_out, self._fault, self.transfer)
+        self.runner = Runner(app, self.writer, self.files_of, self.settings, calls)
         self._replayer = Replayer(store, self.settings)
         self.directory = Directory(store, self.settings, app.handlers, self._live, self._mend, now)
         self.history = History(store, self.directory.states)
@@ -178,6 +186,7 @@ class Hub:
             _repaired(live, self.directory.states.name, before, reason)
         effects = recover(live.session, self._faults.pop(live.id, None))
         live.keep_deadlines()
+        self.runner.services.keep_surface_timers(live)
         if live.session.sequence > before:
             self.mended[live.id] = (before, live.session.sequence)
         if effects or live.session.has_recorded:
@@ -474,7 +483,7 @@ class Hub:
         try:
             live = await self._live_for(viewer, message, principal, workflow)
             await self._take(live, message, principal, viewer, partial(live.answer, viewer))
-            if message.input_type == "resize":
+            if message.input_type == "resize" and message.surface == "main":
                 size = msgspec.convert(message.data, Viewport)
                 viewer.info = msgspec.structs.replace(viewer.info, viewport=size)
         except (ArpError, StoreError) as error:
@@ -544,6 +553,7 @@ class Hub:
     ) -> None:
         if message.input_type not in SILENT:
             self.check_takes_input()
+        before = live.session.serials.last
         profile = viewer.profile if viewer and viewer.said_hello else DRAFT
         info = viewer.info if viewer else UNKNOWN
         if asks_to_turn(live.session, message):
@@ -553,6 +563,7 @@ class Hub:
             effects = turn_back(live.session, message, survey, branch, info, traceparent)
             live.delivery.resync_all()
             live.keep_deadlines()
+            self.runner.services.keep_surface_timers(live)
         else:
             count, waiting = live.session.turn_count, []
             if live.deadlines:
@@ -562,7 +573,12 @@ class Hub:
             effects = receive(live.session, message, read_typed, info, traceparent, check)
         live.began(principal.known_as, count, waiting)
         live.touch()
-        self.carry_out(live, effects, reply)
+        serials = live.session.serials
+        serials.stamp(asyncio.get_running_loop().time())
+        serial = serials.last if serials.last > before else None
+        self.carry_out(live, effects, partial(_with_serial, reply, serial))
+        if message.input_type in SILENT:
+            self.runner.surface_input(live, message)
 
     async def _branch_for(self, live: LiveSession, message: Input) -> tuple[Survey, Session]:
         """Return what an input to another branch needs: nothing is recorded behind it."""
@@ -620,7 +636,9 @@ class Hub:
                 ack = InputAck(id=effect.input_id, session_id=live.id, turn_id=effect.turn_id)
                 reply(ack)
 
-    def _do(self, live: LiveSession, effect: RunTurn | StopTurn | ResolveQuestion) -> None:
+    def _do(
+        self, live: LiveSession, effect: RunTurn | StopTurn | ResolveQuestion | SurfaceClosed
+    ) -> None:
         match effect:
             case RunTurn(turn_id):
                 self.runner.start(live, turn_id)
@@ -628,6 +646,35 @@ class Hub:
                 self.runner.cancel(live, turn_id)
             case ResolveQuestion():
                 self.runner.resolve(live, effect)
+            case SurfaceClosed():
+                self.runner.surface_closed(live, effect)
+
+    async def transfer(
+        self, live: LiveSession, name: str, to_session: str, retain_content: bool
+    ) -> None:
+        """Give a surface to another session of the same user, durably.
+
+        Raises:
+            TransferDenied: There is none, or it takes none; the same error for a session that does
+                not exist and for one of somebody else. Nothing has changed.
+            SurfaceDestroyed: There is no such surface.
+        """
+        try:
+            target = await self.find(to_session, Principal(live.session.head.owner))
+        except SessionNotFound:
+            raise TransferDenied(
+                f"there is no session {to_session!r:.80} of this user", detail=to_session
+            ) from None
+        if target is live:
+            raise TransferDenied("the surface is in this session already", detail=to_session)
+        # Both in one step, so that they go to the store together.
+        effects = transfer_surface(
+            live.session, name, target.session, retain_content=retain_content
+        )
+        target.mark()
+        self.carry_out(live, effects)
+        await target.written()
+        await live.written()
 
     def _write_failed(self, dirty: Sequence[LiveSession], error: ArpError) -> None:
         """Let sessions go whose memory is ahead of the ledger; they come back from the store.
@@ -657,6 +704,13 @@ class Hub:
             await self.directory.load(session_id)
         except ArpError as error:
             logger.error("session %s does not come back: %s", session_id, error)
+
+
+def _with_serial(reply: Reply, serial: int | None, message: AgentMessage) -> None:
+    """Answer an input with the serial by which it may open a popup."""
+    if serial is not None and isinstance(message, InputAck):
+        message = msgspec.structs.replace(message, serial=serial)
+    reply(message)
 
 
 def _is_empty(live: LiveSession) -> bool:

@@ -121,6 +121,7 @@ class LiveSession:
     ) -> None:
         self.id = session.head.session_id
         self.session = session
+        session.serials.clear()  # inputs that are read from the log are not recent
         self.stored = stored
         """The newest of its facts that the ledger holds."""
         self.delivery = SessionDelivery(session, settings, _weakly(self), replay)

@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from arp.access.principal import Principal
 from arp.hub.delivery import Viewer
+from arp.hub.files import Arrived
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
 from arp.hub.outbox import FrameOutbox
@@ -23,6 +26,7 @@ from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, R
 from arp.protocol.capabilities import NO_APP
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
+from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import ErrorMessage, Input, Ping, Pong, RendererAck, RendererHello
 from arp.store.errors import StoreError
 
@@ -31,6 +35,9 @@ logger = logging.getLogger(__name__)
 CheckToken: TypeAlias = Callable[[str], Awaitable[Principal | None]]
 """Tells to whom a token belongs; `None`: to nobody."""
 
+
+PlaceFiles: TypeAlias = Callable[[JsonObject], tuple[Sequence[Arrived], JsonObject]]
+"""Returns the files that the data of an input names, and the data with references to them."""
 
 HELLO_DEADLINE_S = 10.0
 """How long a connection may stay without a principal."""
@@ -102,6 +109,27 @@ class Peer:
         with inbound.redactor.knowing(read.cleaned):
             await self._take(read.value, len(frame))
 
+    async def receive_files(self, frame: bytes, place: PlaceFiles) -> None:
+        """Take one frame with an input that came with files. Never raises for what is in it."""
+        read = await self._hub.inbound.events(self._connection, frame)
+        with self._hub.inbound.redactor.knowing(read.cleaned):
+            for event in read.value:
+                if not isinstance(event, Input) or self.principal is None:
+                    await self._take([event], len(frame))
+                    continue
+                await self._submit(event, place, self.principal)
+
+    async def _submit(self, message: Input, place: PlaceFiles, owner: Principal) -> None:
+        delivery = self.viewer.delivery
+        try:
+            files, data = place(message.data)
+            session_id = message.session_id or (delivery.session_id if delivery else None)
+            message = replace(message, data=data, session_id=session_id)
+        except ArpError as error:
+            self.refuse(error, message.id)
+            return
+        self.viewer.tell(await self._hub.submit(message, owner, self._workflow, files))
+
     async def _take(self, events: list[AgentEvent], size: int) -> None:
         if is_tracing():
             log_received(self.viewer.id, events, size)
@@ -110,7 +138,7 @@ class Peer:
                 case RendererHello():
                     await self._hello(event)
                 case Rejected(error, input_id):
-                    self._refuse(error, input_id)
+                    self.refuse(error, input_id)
                 case Failed(code, reason):
                     self.viewer.outbox.close(code, reason)
                 case Input() if self.principal is not None:
@@ -122,7 +150,7 @@ class Peer:
                 case Pong() if self.principal is not None:
                     pass  # we ask only over event streams, where it comes by POST
                 case _:
-                    self._refuse(Unauthenticated("say hello with a token first"))
+                    self.refuse(Unauthenticated("say hello with a token first"))
 
     def _answer(self, ping: Ping) -> None:
         """Answer at once, before what waits; no session hears of it."""
@@ -153,7 +181,7 @@ class Peer:
             )
             self._log_session()
         except (ArpError, StoreError) as error:
-            self._refuse(error)
+            self.refuse(error)
 
     def _log_session(self) -> None:
         delivery = self.viewer.delivery
@@ -161,6 +189,7 @@ class Peer:
             who = f" as {self.principal.name!r}" if self.principal.name else ""
             logger.info("renderer %s is on session %r%s", self.viewer.id, delivery.session_id, who)
 
-    def _refuse(self, error: ArpError, input_id: str | None = None) -> None:
+    def refuse(self, error: ArpError, input_id: str | None = None) -> None:
+        """Tell the other end that something was refused."""
         self.refusal = error
         self.viewer.tell(ErrorMessage(payload=error_payload(error, input_id)))

@@ -35,7 +35,7 @@ class QuestionExpired(AgentFailed, TimeoutError):
 
 
 class QuestionWithdrawn(LocalError):
-    """The agent withdrew a question that something of it still waits for."""
+    """The agent withdrew a question that something of it waits for, or its surface was closed."""
 
 
 class QuestionOutcome(Struct, frozen=True):

@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import logging
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -19,16 +19,18 @@ from arp.hub.loop_watch import LoopWatch, is_authors
 from arp.hub.question_outcome import DECLINED, QuestionOutcome
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
+from arp.hub.surface_timers import SurfaceTimers
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
-from arp.hub.turn_host import TurnHost, TurnServices
+from arp.hub.turn_host import TurnHost
+from arp.hub.turn_services import TurnServices
 from arp.hub.writer import Writer
 from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json
-from arp.protocol.messages import Command, ErrorMessage
-from arp.session.effects import Effect, ResolveQuestion
+from arp.protocol.messages import Command, ErrorMessage, Input
+from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
 from arp.session.input_log import GivenAnswer
 from arp.session.recovery import Interrupted
 from arp.session.session import Question
@@ -90,6 +92,17 @@ class HubApp(Struct, frozen=True):
     """What takes the answers to questions of turns that are gone, by the names of the questions."""
 
 
+class HubCalls(Struct, frozen=True):
+    """What a runner asks of its hub."""
+
+    carry_out: CarryOut
+    """Does what a session asks for when a turn has ended."""
+    fault: Callable[[LiveSession], None]
+    """Lets a session go whose turn cannot be ended in memory."""
+    transfer: Callable[[LiveSession, str, str, bool], Awaitable[None]]
+    """Gives a surface to another session."""
+
+
 class Runner:
     """Starts, cancels and ends the turns of every session."""
 
@@ -99,8 +112,7 @@ class Runner:
         writer: Writer,
         files_of: Callable[[LiveSession], SessionFiles],
         settings: HubSettings,
-        carry_out: CarryOut,
-        fault: Callable[[LiveSession], None],
+        calls: HubCalls,
     ) -> None:
         """See the class.
 
@@ -109,12 +121,19 @@ class Runner:
             writer: Tells when there is room for more text.
             files_of: Gives the files of a session.
             settings: How long agents may go on.
-            carry_out: Does what a session asks for when a turn has ended.
-            fault: Lets a session go whose turn cannot be ended in memory.
+            calls: What it asks of the hub.
         """
         self._calmed = asyncio.Event()
         """Set when an agent has ended or waits for an answer, or when nobody is waited for."""
-        self.services = TurnServices(Spans(), writer.room, self._calmed.set)
+        self.services = TurnServices(
+            Spans(),
+            writer.room,
+            self._calmed.set,
+            calls.carry_out,
+            SurfaceTimers(calls.carry_out).keep,
+            calls.transfer,
+            settings.serial_max_age_s,
+        )
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Agents that work, also those that clean up behind the end of their turn."""
         self._files_of = files_of
@@ -122,8 +141,8 @@ class Runner:
         """The newest turn of each session of which an agent works."""
         self._app = app
         self._settings = settings
-        self._carry_out = carry_out
-        self._fault = fault
+        self._carry_out = calls.carry_out
+        self._fault = calls.fault
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self._hurries = False
@@ -159,10 +178,22 @@ class Runner:
         """Hand an answer to the agent that waits for it."""
         host = self._turns.get(live)
         if host is not None and not host.is_over:
-            kind: Literal["declined", "answered"] = (
-                "declined" if resolved.is_declined else "answered"
-            )
+            kind: Literal["declined", "answered", "withdrawn"] = "answered"
+            if resolved.is_declined or resolved.is_withdrawn:
+                kind = "declined" if resolved.is_declined else "withdrawn"
             host.resolve(resolved.action_id, QuestionOutcome(kind, resolved.value))
+
+    def surface_closed(self, live: LiveSession, closed: SurfaceClosed) -> None:
+        """Tell the agent that works in a session that a surface was closed."""
+        host = self._turns.get(live)
+        if host is not None and not host.is_over:
+            host.surface_closed(closed.surface, closed.reason)
+
+    def surface_input(self, live: LiveSession, message: Input) -> None:
+        """Tell the agent that works in a session that a user focused or resized a surface."""
+        host = self._turns.get(live)
+        if host is not None and not host.is_over:
+            host.surfaces.received(message.surface, message.input_type, message.data)
 
     def check_answer(self, live: LiveSession, question: Question, value: Json) -> None:
         """Judge an answer that fits its component: whoever asked may want more of it.
@@ -247,6 +278,7 @@ class Runner:
         if not inspect.isawaitable(working):
             raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
         await working
+        await host.surfaces.finish()
         host.finish()
 
     def _stopped(self, host: TurnHost) -> None:

@@ -40,6 +40,8 @@ class HubSettings(Struct, frozen=True):
     """Whether the server accepts input; a server that shows a recording does not."""
     idle_s: Seconds = 300.0
     """An idle session without renderers is evicted from memory after this time."""
+    serial_max_age_s: Seconds = 5.0
+    """How old the input of a user may be that opens a popup, an overlay or a fullscreen surface."""
     cancel_grace_s: Seconds = 5.0
     """How long a cancelled agent may clean up before the server ends its turn."""
     blocked_loop_s: Annotated[float, Meta(ge=0.1, le=3600, description="0.1…3600")] = 1.0

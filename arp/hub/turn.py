@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, get_args, overload
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -22,14 +22,24 @@ from msgspec import UNSET, UnsetType
 from arp.access.principal import User
 from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
+from arp.hub.open_surface import OpenPopup, OpenSurface, Shown, each_shown
 from arp.hub.past_messages import PastMessages, past_of
 from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
+from arp.hub.turn_surfaces import checked_timeout
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Asks, Component
+from arp.protocol.errors import RoleConflict
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import Command, FileRef, InputEcho, RendererInfo
+from arp.protocol.messages import (
+    Anchor,
+    Command,
+    FileRef,
+    InputEcho,
+    RendererInfo,
+    SurfaceInfo,
+)
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.screen import TurnScreen
 from arp.record.wording import check_kind, plain, well_formed
@@ -45,9 +55,6 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 T = TypeVar("T")
-
-Shown: TypeAlias = Component | str
-"""What `Turn.show` takes; a text stands for a component that shows it."""
 
 
 class Confirming(TypedDict, total=False):
@@ -97,9 +104,9 @@ class Turn:
     Input: `text`, `input`, `command`, `arguments`, `files`, `renderer`, `user`, `origin`; `id`,
     `session_id`, `thread_id`. Memory: `messages`, `history`, `parent`, `branch`. Output: `say`,
     `think`, `show`, `patch`, `append`, `insert`, `remove`, `replace`, `reorder`, `frame`,
-    `shown_as`. Tools: `tool`, `start_tool`, `tools`, `use`, `usage`, `record`. Questions: `ask`,
-    `question`, `confirm`. Files: `read_file`, `save_file`, `file_url`. State: `state`, `cache`,
-    `set_commands`.
+    `shown_as`. Surfaces: `surface`, `surfaces`, `popup`, `overlay`. Tools: `tool`, `start_tool`,
+    `tools`, `use`, `usage`, `record`. Questions: `ask`, `question`, `confirm`. Files: `read_file`,
+    `save_file`, `file_url`. State: `state`, `shared_state`, `cache`, `set_commands`.
     """
 
     def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
@@ -319,7 +326,7 @@ class Turn:
         """
         self._session.check_running(self.id)
         host = self._host
-        named = [host.named(one, "turn.show") for one in _each(components)]
+        named = [host.named(one, "turn.show") for one in each_shown(components)]
         tool = self._tool if tool is None else well_formed(tool) or self._tool
         host.gather(surface, RenderChange(named, tool))
         return named[-1].id if named else ""
@@ -399,6 +406,123 @@ class Turn:
     def _change(self, surface: str, op: PatchOp) -> None:
         self._session.check_running(self.id)
         self._host.gather(surface, PatchChange([copied_json(op)]))
+
+    # -- surfaces ----------------------------------------------------------------------------------
+
+    @property
+    def surfaces(self) -> tuple[str, ...]:
+        """The names of the session's surfaces besides `main`, also of those of earlier turns."""
+        return tuple(name for name in self._session.screen.surfaces if name != "main")
+
+    def surface(self, name: str, *, title: str | None = None) -> OpenSurface:
+        """Return a surface, which is made if there is none of this name.
+
+        A renderer that has the room shows it beside the conversation. `surface=name` of `show`,
+        `patch` and the others is the short form.
+
+        Args:
+            name: Its name in this session; `main` is the conversation.
+            title: What users read above it; `None`: as it is.
+
+        Raises:
+            RoleConflict: A popup or an overlay has this name.
+            ResourceLimit: There are too many surfaces already.
+            SurfaceDestroyed: The turn is over.
+        """
+        host, named = self._host, name_of(name, "name")
+        host.check_running()
+        host.settle()
+        if named != "main":
+            shown = well_formed(title) if title is not None else None
+            if self._session.tree(named) is None:
+                host.surfaces.open(named, SurfaceInfo(title=shown or ""))
+            elif self._session.screen.info(named).is_transient:
+                raise RoleConflict(f"{named!r} is a popup or an overlay", detail=named)
+            elif shown is not None:
+                host.surfaces.describe(named, title=shown)
+        return OpenSurface(host, named)
+
+    def popup(
+        self,
+        *components: Shown | Iterable[Shown],
+        over: str | None = None,
+        row: int | None = None,
+        surface: str = "main",
+        title: str = "",
+    ) -> OpenPopup:
+        """Show components over a component that the user just used, until the user dismisses them.
+
+        `popup = turn.popup(ui.key_value(…), over="orders", row=2)`, then `await popup.done`. A
+        renderer without popups shows them in the output of the turn, and removes them again.
+
+        Args:
+            components: As of `show`; at most two levels deep.
+            over: The component.
+            row: A row of that component, if it is a table; 0 is the first.
+            surface: Where that component is.
+            title: What users read above it.
+
+        Raises:
+            InvalidSerial: The user did nothing on that surface within the last seconds
+                (`serial_max_age_s`): an agent opens popups only in answer to something.
+            InvalidComponent: There is no such component, or one that is shown is refused.
+            ResourceLimit: There are too many surfaces already.
+            SurfaceDestroyed: The turn is over.
+        """
+        if row is not None and (over is None or isinstance(row, bool) or row < 0):
+            raise ValueError("row: expected the number of a row, from 0, of the table `over`")
+        info = SurfaceInfo(
+            role="popup",
+            title=well_formed(title),
+            parent=name_of(surface, "surface"),
+            component=over,
+            row=row,
+        )
+        return self._transient(components, info, "turn.popup")
+
+    def overlay(
+        self,
+        *components: Shown | Iterable[Shown],
+        anchor: Anchor = "top-right",
+        timeout_ms: int | None = None,
+        surface: str = "main",
+        title: str = "",
+    ) -> OpenPopup:
+        """Show components above a surface, until the user dismisses them or their time is over.
+
+        Args:
+            components: As of `show`; at most two levels deep.
+            anchor: Where on the surface.
+            timeout_ms: They are closed after this time, also if the turn is over by then; `None`:
+                never.
+            surface: Above which.
+            title: What users read above it.
+
+        Raises:
+            InvalidSerial, InvalidComponent, ResourceLimit, SurfaceDestroyed: As `popup`.
+            TypeError, ValueError: No such anchor, or no such time.
+        """
+        if anchor not in get_args(Anchor):
+            raise ValueError(f"anchor: expected one of {', '.join(get_args(Anchor))}")
+        info = SurfaceInfo(
+            role="overlay",
+            title=well_formed(title),
+            parent=name_of(surface, "surface"),
+            anchor=anchor,
+            timeout_ms=checked_timeout(timeout_ms),
+        )
+        return self._transient(components, info, "turn.overlay")
+
+    def _transient(
+        self, shown: Iterable[Shown | Iterable[Shown]], info: SurfaceInfo, where: str
+    ) -> OpenPopup:
+        host = self._host
+        host.check_running()
+        host.settle()
+        named = [host.named(one, where) for one in each_shown(shown)]
+        name = host.surfaces.new_name(info.role)
+        host.surfaces.open(name, info, [RenderChange(named)])
+        return OpenPopup(host, name)
 
     # -- tools -------------------------------------------------------------------------------------
 
@@ -706,6 +830,21 @@ class Turn:
         """
         return self._host.state
 
+    @property
+    def shared_state(self) -> dict[str, Any]:
+        """A JSON object that renderers get too, durable: what a rich client wants to know besides.
+
+        What the turn changes in it is recorded with its output, and sent to every renderer that
+        said `hello`. `turn.shared_state = {…}` sets all of it. Each branch has that of its own
+        turns; the bounds are those of `state`.
+        """
+        return self._host.shared_state
+
+    @shared_state.setter
+    def shared_state(self, state: JsonObject) -> None:
+        self._host.check_running()
+        self._host.shared_state = state
+
     def set_commands(self, commands: Iterable[Command]) -> None:
         """Offer slash commands in this session, in the place of those that it set before.
 
@@ -743,12 +882,3 @@ def _form_of(wanted: AnswerType[Any], options: TypeOptions) -> Component:
 
 def _as_it_is(answer: Json) -> Json:
     return answer
-
-
-def _each(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:
-    """Return components one by one, those in lists too; what is neither is left to be refused."""
-    for given in shown:
-        is_one = isinstance(given, Component | str | bytes | Mapping)
-        several: Iterable[Any] = [given] if is_one or not isinstance(given, Iterable) else given
-        for one in several:
-            yield Component("", "text", {"content": one}) if isinstance(one, str) else one

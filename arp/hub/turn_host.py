@@ -15,7 +15,7 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -26,12 +26,13 @@ from arp.access.principal import User
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession, QuestionDeadline
 from arp.hub.question_outcome import QuestionOutcome, rfc3339
-from arp.hub.spans import Spans
+from arp.hub.turn_services import TurnServices
+from arp.hub.turn_surfaces import TurnSurfaces
 from arp.protocol.catalog import put_children, take_children
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import Command
+from arp.protocol.messages import CloseReason, Command
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.recorded import SAYING
 from arp.session.session import Question, QuestionTerms, ToolUse
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=msgspec.Struct)
+R = TypeVar("R")
 
 MAX_UNWRITTEN = 16 << 10
 """Characters that a turn may send before it waits for the ledger to take them."""
@@ -56,17 +58,6 @@ MAX_CHOICE = 256
 
 MAX_USAGE_BYTES = 4 << 10
 """As JSON; a few numbers and a name are a hundredth of it."""
-
-
-class TurnServices(Struct):
-    """What all turns of a hub share."""
-
-    spans: Spans
-    """In which the code of agents runs."""
-    room: Callable[[], Awaitable[None]]
-    """Waits until what is recorded now is on its way to the disk."""
-    on_question: Callable[[], None]
-    """Is called when a turn begins to wait for an answer."""
 
 
 class Asking(Struct, frozen=True):
@@ -135,8 +126,10 @@ class TurnHost:
         """Of all of it."""
         self.frames = 0
         """How many `turn.frame` are open: nothing is committed inside."""
-        self.refused: ArpError | None = None
+        self.refused: Exception | None = None
         """Why a commit was refused; for the agent's next await."""
+        self.surfaces = TurnSurfaces(live, turn_id, services)
+        """Those besides `main`."""
         self.usage: JsonObject = {}
         """What the agent recorded by `usage`; never changed in place."""
         self._asked: dict[str, AskedQuestion] = {}
@@ -145,6 +138,8 @@ class TurnHost:
         """How much of the agent waits for an answer."""
         self._state: JsonObject | None = None
         """What the agent keeps; `None` if it did not ask for it."""
+        self._shared_state: JsonObject | None = None
+        """What the agent shares with renderers; `None` if it did not ask for it."""
         self._components = 0
         self._tools = 0
 
@@ -200,7 +195,11 @@ class TurnHost:
         """Record what is pending; a refusal is kept for the agent's next await."""
         if self._texts:
             self.flush_text()
-        if self.frames or not self.pending:
+        if self.frames:
+            return
+        if self._shared_state is not None:
+            self._save_shared_state(self._shared_state)
+        if not self.pending:
             return
         pending, self.pending = self.pending, {}
         for surface, changes in pending.items():
@@ -274,6 +273,27 @@ class TurnHost:
             raise ValueError(f"turn.state: {error}") from None
         self.session.update_state(self.turn_id, plain_state)
         self.changed()
+
+    @property
+    def shared_state(self) -> JsonObject:
+        """What the agent shares with renderers, as it may change it."""
+        if self._shared_state is None:
+            self._shared_state = copy.deepcopy(self.session.screen.shared_state)
+        self.live.before_write(self.flush)
+        return self._shared_state
+
+    @shared_state.setter
+    def shared_state(self, state: JsonObject) -> None:
+        self._shared_state = copy.deepcopy(plain(state))
+        self.live.before_write(self.flush)
+
+    def _save_shared_state(self, state: JsonObject) -> None:
+        """Record what is shared now; a refusal is kept for the agent's next await, once."""
+        try:
+            self.session.update_shared_state(self.turn_id, copy.deepcopy(plain(state)))
+        except (ArpError, TypeError, ValueError) as error:
+            self.refused = self.refused or error
+            self._shared_state = None
 
     def set_commands(self, commands: Iterable[Command]) -> None:
         """As `Turn.set_commands`."""
@@ -392,6 +412,18 @@ class TurnHost:
         asyncio.get_running_loop().call_soon(_cancel_again, _running_task(), requests)
         return outcome
 
+    async def waiting_for(self, future: asyncio.Future[R]) -> R:
+        """Wait for what a user does; the agent is not busy meanwhile.
+
+        Cancel: Safe; the future goes on.
+        """
+        self._waiters += 1
+        self.services.on_question()
+        try:
+            return await asyncio.shield(future)
+        finally:
+            self._waiters -= 1
+
     def withdraw(self, asked: AskedQuestion) -> bool:
         """Close a question without an answer; return whether it was open."""
         return self._close(asked, "withdrawn")
@@ -408,6 +440,11 @@ class TurnHost:
         self.changed()
         self._settle_question(asked, QuestionOutcome(kind))
         return True
+
+    def surface_closed(self, name: str, reason: CloseReason) -> None:
+        """Tell the agent that a surface was closed; what was to be shown on it is dropped."""
+        self.pending.pop(name, None)
+        self.surfaces.closed(name, reason)
 
     def resolve(self, action_id: str, outcome: QuestionOutcome) -> None:
         """Hand an answer to whoever waits for it."""
@@ -453,6 +490,7 @@ class TurnHost:
         except Exception as error:  # noqa: BLE001 - the turn ends by something else already
             logger.warning("turn.state of turn %s is not recorded: %s", self.turn_id, error)
         self.is_over = True
+        self.surfaces.end()
         for asked in list(self._asked.values()):
             self._settle_question(asked, QuestionOutcome("over"))
         return self.usage or None

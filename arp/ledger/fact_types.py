@@ -24,7 +24,7 @@ from arp.protocol.errors import LocalError
 ROWS: Final[dict[str, str]] = {
     # the session, its thread, its turns
     "session.created": "@threadId epoch workflow owner? title?",
-    "session.updated": "title? pinned? branch? state:object? commands?",
+    "session.updated": "title? pinned? branch? state:object? sharedState:object? commands?",
     "thread.started": "title?",
     "thread.updated": "reason? @status",
     "turn.submitted": "input renderer? edits? origin? answers?",
@@ -146,7 +146,10 @@ ROWS: Final[dict[str, str]] = {
     "channel.permission_forwarded": "tool to @channelId @requestId",
     "channel.permission_returned": "tool decision:resolution @channelId @requestId",
     # what lasts
-    "artifact.changed": "surface? changes? inputId? anew? name? mime? bytes? sha256? @artifactId",
+    "artifact.changed": (
+        "surface? changes? info? role? closed? inputId? anew? name? mime? bytes? sha256?"
+        " @artifactId"
+    ),
     "evidence.changed": "kind state reason? sha256? throughSequence? gaps? verification?",
     "snapshot.updated": "readModel throughSequence bytes?",
     "snapshot.repaired": "readModel throughSequence reason",

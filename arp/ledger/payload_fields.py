@@ -172,6 +172,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     ),
     "changes": (list[JsonObject], "Changes of a surface, each a `render` or a `patch`."),
     "characters": (Count, "Length of the whole text, in characters."),
+    "closed": (
+        Literal["user", "agent", "timeout", "parent", "transferred"],
+        "Why the surface was closed.",
+    ),
     "code": (int, "Error code of the protocol."),
     "command": (list[str] | str, "A program with its arguments, or one line for a shell."),
     "commands": (
@@ -224,6 +228,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "gaps": (list[str], "Known gaps of an export."),
     "grant": (JsonObject, "Permission for the rest of the session: `tool`, `rule`."),
     "hook": (Name, "Name of a hook."),
+    "info": (
+        JsonObject,
+        "A surface: `role`, `title`, `parent`, `component`, `row`, `anchor`, `fullscreen` …",
+    ),
     "input": (JsonObject, "The input of the user: `input_type`, `data`."),
     "inputId": (str, "Id of the input, which makes a repeated input harmless."),
     "inputTokens": (Count, "Tokens that a model read."),
@@ -269,10 +277,15 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "retryAfterS": (Amount, "Seconds to wait before the next attempt."),
     "retryable": (bool, "Whether the same request may succeed later."),
     "reward": (float, "Score of a benchmark trial."),
+    "role": (
+        Literal["popup", "overlay"],
+        "What the surface is, if it is no toplevel: renderers without overlays need a snapshot.",
+    ),
     "sandbox": (Name, "Name of a sandbox profile."),
     "scope": (Scope, "How far an approval goes: this use, or the rest of the session."),
     "sessionRule": (Name, "What an approval for the session allows, as it was shown."),
     "sha256": (Sha256, "SHA-256 of the content."),
+    "sharedState": (JsonObject, "The `turn.shared_state` of the agent, which renderers get."),
     "signal": (str, "Signal that ended a process."),
     "source": (str, "Origin of reconstructed data."),
     "sources": (list[Json], "Parts of a model's context."),

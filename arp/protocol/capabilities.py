@@ -20,6 +20,7 @@ AGENT_FEATURES = (
     "input",
     "resume",
     "multi-surface",
+    "overlays",
     "file-upload",
     "frame-ack",
     "patch-append",

@@ -134,17 +134,12 @@ class Decoder(Generic[M]):
                 return [self._message(frame, "message")]
             return [self._message(part, f"message[{n}]") for n, part in enumerate(parts)]
         except _BROKEN as error:
-            raise self._broken(error) from None
+            raise _unreadable(error, self.encoding) from None
 
     def _message(self, data: bytes, where: str) -> M | Refused:
         """Read one message in JSON or MessagePack."""
         if self.encoding == "msgpack":
-            plain = msgspec.msgpack.decode(data)
-            check_plain_json(plain, "message")
-            # What our own encoder writes has no key twice: only what differs is looked through.
-            if _encode_msgpack(plain) != data:
-                check_msgpack_keys(data, plain)
-            return self._one(plain, where)
+            return self._one(_plain_msgpack(data), where)
         try:
             message: M = self._json.decode(data)
         except msgspec.ValidationError:
@@ -164,13 +159,6 @@ class Decoder(Generic[M]):
         if isinstance(plain, list):
             return [self._one(item, f"message[{place}]") for place, item in enumerate(plain)]
         return [self._one(plain, "message")]
-
-    def _broken(self, error: BaseException) -> InvalidMessage:
-        if isinstance(error.__cause__, InvalidMessage):
-            return error.__cause__
-        if isinstance(error, RecursionError):
-            return InvalidMessage("message: nested too deep to be read")
-        return InvalidMessage(f"message is not {self.encoding}: {error!s:.200}")
 
     def _one(self, plain: Json, where: str) -> M | Refused:
         if not isinstance(plain, dict):
@@ -204,6 +192,49 @@ _BROKEN = (
     MemoryError,
 )
 """What the libraries raise for bytes that cannot be read; bad UTF-8 is a `ValueError`."""
+
+
+def _unreadable(error: BaseException, encoding: str) -> InvalidMessage:
+    if isinstance(error.__cause__, InvalidMessage):
+        return error.__cause__
+    if isinstance(error, RecursionError):
+        return InvalidMessage("message: nested too deep to be read")
+    return InvalidMessage(f"message is not {encoding}: {error!s:.200}")
+
+
+def read_plain(frame: bytes, encoding: Encoding) -> list[Json]:
+    """Return the messages of a frame as plain JSON values; an array has at most `MAX_BATCH`.
+
+    Raises:
+        InvalidMessage: As `Decoder.read`.
+    """
+    try:
+        if encoding == "cbor":
+            value = read_cbor(frame, is_bounded=True)
+            check_plain_json(value, "message")
+            return value if isinstance(value, list) else [value]
+        parts = parts_of(frame, encoding, is_bounded=True)
+        read = _plain_json if encoding == "json" else _plain_msgpack
+        return [read(part) for part in ([frame] if parts is None else parts)]
+    except _BROKEN as error:
+        raise _unreadable(error, encoding) from None
+
+
+def _plain_json(data: bytes) -> Json:
+    plain = msgspec.json.decode(data)
+    check_plain_json(plain, "message")
+    if not _is_written_so(plain, data):
+        check_json_keys(data)
+    return plain
+
+
+def _plain_msgpack(data: bytes) -> Json:
+    plain = msgspec.msgpack.decode(data)
+    check_plain_json(plain, "message")
+    # What our own encoder writes has no key twice: only what differs is looked through.
+    if _encode_msgpack(plain) != data:
+        check_msgpack_keys(data, plain)
+    return plain
 
 
 def _is_written_so(value: object, data: bytes) -> bool:

@@ -7,11 +7,15 @@ ArpError(code, retryable)
 │   ├── ComponentUnsupported 10
 │   ├── ResourceLimit         4
 │   ├── SessionBusy          17
-│   └── SurfaceDestroyed      5
+│   ├── SurfaceDestroyed      5
+│   ├── InvalidSerial         3
+│   ├── RoleConflict          6
+│   └── TransferDenied        9
 └── RemoteError         the peer broke a rule: answered with its code, never raised from `receive`
     ├── InvalidMessage       11
     ├── InvalidAnswer        11
     ├── UnknownObject         1
+    ├── InvalidMethod         2
     ├── SessionNotFound       8
     ├── Unauthenticated      14
     ├── PermissionDenied     15
@@ -120,6 +124,24 @@ class SurfaceDestroyed(LocalError):
     code = ErrorCode.SURFACE_DESTROYED
 
 
+class InvalidSerial(LocalError):
+    """A popup, an overlay or fullscreen without a recent input on the surface that it is about."""
+
+    code = ErrorCode.INVALID_SERIAL
+
+
+class RoleConflict(LocalError):
+    """A surface has another role already; a role never changes."""
+
+    code = ErrorCode.ROLE_CONFLICT
+
+
+class TransferDenied(LocalError):
+    """A surface cannot go to that session."""
+
+    code = ErrorCode.TRANSFER_DENIED
+
+
 class InvalidMessage(RemoteError):
     """A message that cannot be read or is not allowed."""
 
@@ -136,6 +158,12 @@ class UnknownObject(RemoteError):
     """A component, surface or turn that does not exist, or exists no more."""
 
     code = ErrorCode.INVALID_OBJECT
+
+
+class InvalidMethod(RemoteError):
+    """The interface has no such operation in the version that is bound (object dialect)."""
+
+    code = ErrorCode.INVALID_METHOD
 
 
 class SessionNotFound(RemoteError):

@@ -74,6 +74,29 @@ InputType: TypeAlias = Literal[
 Presented: TypeAlias = Literal["native", "fallback", "failed"]
 """How a renderer has displayed a component."""
 
+SurfaceRole: TypeAlias = Literal["toplevel", "popup", "overlay"]
+"""What a surface is used as; it never changes."""
+
+Anchor: TypeAlias = Literal[
+    "top",
+    "top-left",
+    "top-right",
+    "left",
+    "center",
+    "right",
+    "bottom",
+    "bottom-left",
+    "bottom-right",
+]
+"""Where on its parent an overlay is placed."""
+
+CloseReason: TypeAlias = Literal["user", "agent", "timeout", "parent", "transferred"]
+"""Why a surface was closed: by a user, by the agent, because its time was over, together with its
+parent, or because another session has it now."""
+
+CLOSE = "arp.close"
+"""The reserved action that closes the surface which its input names."""
+
 CANCEL = "arp.cancel"
 """The reserved action that stops the running turn, or takes one out of the queue."""
 
@@ -91,7 +114,7 @@ BRANCH = "arp.branch"
 
 FINAL_STATUSES = frozenset(("completed", "failed", "cancelled"))
 
-_UNREPEATABLE = frozenset(("delta", "tool_start", "commit", "input"))
+_UNREPEATABLE = frozenset(("delta", "tool_start", "commit", "input", "surface"))
 
 
 def is_unrepeatable(type_name: str, turn_id: str | None) -> bool:
@@ -189,6 +212,7 @@ class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
     workflow: str | None = None
     """The name of the session's agent."""
     state: Json | UnsetType = UNSET
+    """What agents share with renderers; absent: nothing."""
     older: int | None = None
     """With a snapshot: how many turns come before its first turn; `None` = not known."""
     gaps: dict[str, int] = {}
@@ -376,6 +400,49 @@ class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
     """Whether the queue is paused until somebody resumes it."""
 
 
+class SurfaceInfo(Struct, frozen=True, omit_defaults=True):
+    """What a surface besides `main` is, and where it belongs."""
+
+    role: SurfaceRole = "toplevel"
+    title: str = ""
+    parent: str | None = None
+    """Of a popup or an overlay: the surface that it is placed on."""
+    component: str | None = None
+    """Of a popup: the component of its parent that it is placed over."""
+    row: int | None = None
+    """Of a popup: the row of that component, if it is a table; 0 is the first."""
+    anchor: Anchor | None = None
+    """Of an overlay: its place on its parent."""
+    timeout_ms: int | None = None
+    """Of an overlay: the agent side closes it after this time."""
+    expires_at: str | None = None
+    """When that is (RFC 3339)."""
+    fullscreen: bool = False
+    """Whether it fills the whole display."""
+    serial: int | None = None
+    """Of a popup or an overlay: the place in the log of the input that opened it."""
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether it is a popup or an overlay."""
+        return self.role != "toplevel"
+
+
+class SurfaceMessage(_InSession, frozen=True, kw_only=True, tag="surface"):
+    """A surface is created, has another title, or is closed. Takes effect on arrival."""
+
+    payload: SurfaceInfo = field(default_factory=SurfaceInfo)
+    """All of it, not only what has changed."""
+    closed: CloseReason | None = None
+    """Why it is closed; absent: it is there. A closed surface is removed with its components."""
+
+
+class StateMessage(_InSession, frozen=True, kw_only=True, tag="state"):
+    """What agents share with renderers, all of it. Takes effect on arrival."""
+
+    state: JsonObject
+
+
 class CommandsMessage(_InSession, frozen=True, kw_only=True, tag="commands"):
     """The session's own slash commands, all of them. Takes effect on arrival."""
 
@@ -399,6 +466,8 @@ AgentMessage: TypeAlias = (
     | InputEcho
     | TurnMessage
     | CommandsMessage
+    | SurfaceMessage
+    | StateMessage
     | Ping
     | Pong
 )

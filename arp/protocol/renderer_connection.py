@@ -12,9 +12,11 @@ that have not been acknowledged are kept, with their ids, for the next connectio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from arp.protocol.codec import Encoding, agent_decoder, encode
+from arp.protocol.codec import Encoding, agent_decoder, encode, recode
 from arp.protocol.errors import ArpError, ErrorPayload, InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (
@@ -155,6 +157,22 @@ class RendererConnection:
             self._desynchronise()
             self._miss(error.detail)
             return [_shown(error)]
+        return self._apply_all(messages, len(data))
+
+    def receive_json(self, frame: bytes) -> list[AgentMessage]:
+        """Take a frame that came beside the connection, in JSON; as `receive`.
+
+        Raises:
+            msgspec.DecodeError: It is no JSON.
+        """
+        return self.receive(recode(frame, self.encoding))
+
+    def replies(self) -> list[bytes]:
+        """Return the frames that answer what was received; none in this dialect."""
+        return []
+
+    def _apply_all(self, messages: Sequence[AgentMessage], size: int) -> list[AgentMessage]:
+        """Apply messages that came in a frame of a size; return what was applied."""
         out: list[AgentMessage] = []
         for message in messages:
             if self._came_before(message):
@@ -164,7 +182,7 @@ class RendererConnection:
             if refused is not None:
                 self._desynchronise()
                 out.append(_shown(refused))
-        too_much = (self._aside or self.screen).weigh_pending(len(data))
+        too_much = (self._aside or self.screen).weigh_pending(size)
         if too_much is not None:
             self._desynchronise()
             out.append(_shown(too_much))
@@ -209,6 +227,8 @@ class RendererConnection:
         if message.resume == "replay" and message.epoch == self.epoch:
             return
         self._aside = Screen()
+        if isinstance(message.state, dict):
+            self._aside.shared_state = message.state
         self.epoch = None
         self._next_epoch = message.epoch
         if message.resume == "new":

@@ -20,6 +20,7 @@ from arp.protocol.errors import ErrorPayload, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.mark import END, Behind, Mark, MarkKind, Piece, pieces_of
 from arp.protocol.messages import (
+    CloseReason,
     Command,
     CommandsMessage,
     Commit,
@@ -29,6 +30,9 @@ from arp.protocol.messages import (
     Patch,
     Permission,
     Render,
+    StateMessage,
+    SurfaceInfo,
+    SurfaceMessage,
     ToolEnd,
     ToolEndPayload,
     ToolProgress,
@@ -45,6 +49,9 @@ MAX_ERRORS = 100
 MAX_PENDING_BYTES = 64 << 20
 """That wait for their commit: 64 messages of the largest size, more than a catch-up has. A peer
 that never commits must not fill the memory."""
+
+REMEMBERED_CLOSINGS = 64
+"""Closed surfaces that are remembered for renderers that are behind; older ones cost a snapshot."""
 
 _MOST_DIGITS = 9
 """Of a text part's number; beyond that it is not one of ours."""
@@ -103,6 +110,27 @@ class TurnScreen(Struct):
     """When, RFC 3339; `None` while it is not over, or of an agent side that does not say."""
 
 
+class SurfaceEntry(Struct):
+    """A surface besides `main` of which something is known beyond its name."""
+
+    info: SurfaceInfo
+    turn_id: str | None
+    """The turn that created it; `None`: it came from another session."""
+    born: int
+    """The place where it was created."""
+    seq: int
+    """The place where `info` changed last."""
+
+
+class ClosedSurface(Struct, frozen=True):
+    """A surface that was closed."""
+
+    seq: int
+    """The place where it was closed."""
+    reason: CloseReason
+    info: SurfaceInfo
+
+
 class Screen:
     """The state that a renderer draws."""
 
@@ -110,9 +138,14 @@ class Screen:
         "_pending",
         "_pending_bytes",
         "_spoiled",
+        "closings",
+        "closings_forgotten",
         "commands",
         "commands_seq",
         "errors",
+        "infos",
+        "shared_state",
+        "state_seq",
         "surfaces",
         "turns",
     )
@@ -124,6 +157,16 @@ class Screen:
         """The place where they changed last."""
         self.turns: dict[str, TurnScreen] = {}
         self.surfaces: dict[str, Tree] = {"main": Tree()}
+        self.infos: dict[str, SurfaceEntry] = {}
+        """Of surfaces, by name; one that was never described is a toplevel without a title."""
+        self.closings: dict[str, ClosedSurface] = {}
+        """The newest closed surfaces by name, oldest first; a name may be in use again."""
+        self.closings_forgotten = 0
+        """The place of the newest closing that is not remembered any more."""
+        self.shared_state: JsonObject = {}
+        """What agents share with renderers; replaced, never changed."""
+        self.state_seq = 0
+        """The place where it changed last."""
         self.errors: list[ErrorPayload] = []
         """Those that belong to no turn, the newest 100."""
         self._pending: list[Render | Patch] = []
@@ -153,6 +196,11 @@ class Screen:
             part.props["content"] for part in self.output(turn_id) if is_text_part(part, turn_id)
         )
 
+    def info(self, surface: str) -> SurfaceInfo:
+        """Return what a surface is."""
+        entry = self.infos.get(surface)
+        return entry.info if entry is not None else SurfaceInfo()
+
     def story(self, turn_id: str) -> list[Piece]:
         """Return all of a turn in the order in which it happened: its output and its marks."""
         output, turn = self.output(turn_id), self.turns.get(turn_id)
@@ -162,8 +210,11 @@ class Screen:
     def canonical(self) -> Json:
         """Return all that shows as plain JSON, equal for equal screens however they came about."""
         own = {"commands": [_offered(one) for one in self.commands]} if self.commands else {}
+        windows = {name: to_builtins(entry.info) for name, entry in sorted(self.infos.items())}
         return {
             **own,
+            **({"windows": windows} if windows else {}),
+            **({"state": self.shared_state} if self.shared_state else {}),
             "turns": {
                 turn.id: {
                     "status": turn.status,
@@ -283,6 +334,7 @@ class Screen:
         for name, tree in opened.items():
             if refused is None:
                 tree.keep()
+                self.touch_place(name, seq)
             else:
                 tree.rollback()
                 if name not in known:
@@ -343,6 +395,42 @@ class Screen:
     def _commands(self, message: CommandsMessage, seq: int) -> None:
         self.commands, self.commands_seq = message.commands, message.seq or seq
 
+    def _surface(self, message: SurfaceMessage, seq: int) -> None:
+        name, seq = message.surface, message.seq or seq
+        if name == "main":
+            return
+        if message.closed is not None:
+            self._close(name, ClosedSurface(seq, message.closed, message.payload))
+            return
+        self.surfaces.setdefault(name, Tree())
+        entry = self.infos.get(name)
+        if entry is None:
+            self.infos[name] = SurfaceEntry(message.payload, message.turn_id, seq, seq)
+        else:
+            entry.info, entry.seq = message.payload, seq
+
+    def _close(self, name: str, closing: ClosedSurface) -> None:
+        self.surfaces.pop(name, None)
+        self.infos.pop(name, None)
+        self._pending = [one for one in self._pending if one.surface != name]
+        self.closings.pop(name, None)
+        self.closings[name] = closing
+        while len(self.closings) > REMEMBERED_CLOSINGS:
+            forgotten = self.closings.pop(next(iter(self.closings)))
+            self.closings_forgotten = max(self.closings_forgotten, forgotten.seq)
+
+    def touch_place(self, name: str, seq: int) -> None:
+        """Mark the place that a popup or an overlay has in the output of its turn as changed.
+
+        A renderer without the feature `overlays` shows its components there.
+        """
+        entry, main = self.infos.get(name), self.surfaces["main"]
+        if entry is not None and entry.info.is_transient and name in main.nodes:
+            main.nodes[name].seq = max(seq, main.nodes[name].seq)
+
+    def _state(self, message: StateMessage, seq: int) -> None:
+        self.shared_state, self.state_seq = message.state, message.seq or seq
+
     def _mark(
         self, turn: TurnScreen, kind: MarkKind, number: int, behind: Behind | None, seq: int
     ) -> None:
@@ -368,6 +456,8 @@ _APPLY: dict[type, Callable[[Screen, Any, int], InvalidPatch | ResourceLimit | N
     ToolEnd: Screen._tool_end,
     ErrorMessage: Screen._error,
     CommandsMessage: Screen._commands,
+    SurfaceMessage: Screen._surface,
+    StateMessage: Screen._state,
 }
 """What a message does to a screen, and where it fails why; other messages show nothing."""
 

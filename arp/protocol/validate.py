@@ -48,6 +48,7 @@ def check_component(
     levels: int = MAX_LEVELS,
     empty_ids: bool = False,
     plain: bool = False,
+    any_ids: bool = False,
 ) -> Component:
     """Check that a component, its children and its fallback fit the catalog.
 
@@ -57,6 +58,7 @@ def check_component(
         levels: How many levels of components may stand here, this one counted.
         empty_ids: Components without id pass; they get one when they are shown.
         plain: The props are known to be plain JSON.
+        any_ids: Ids may have a slash, as those that the agent side itself makes.
 
     Returns:
         The component; it shares its props with `value`, which nobody may change afterwards. The
@@ -69,7 +71,8 @@ def check_component(
 
     Source: protocol.md 3.
     """
-    return _Check(empty_ids).component(value, where, levels, MAX_FALLBACKS, plain=plain)
+    check = _Check(empty_ids, any_ids)
+    return check.component(value, where, levels, MAX_FALLBACKS, plain=plain)
 
 
 def check_property(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:
@@ -140,8 +143,9 @@ class _Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Check:
     """One run over a component and all in it."""
 
-    def __init__(self, empty_ids: bool) -> None:
+    def __init__(self, empty_ids: bool, any_ids: bool = False) -> None:
         self._empty_ids = empty_ids
+        self._any_ids = any_ids
         self._seen: set[str] = set()
 
     def component(
@@ -199,7 +203,7 @@ class _Check:
             return
         if (
             not 0 < len(component_id) <= MAX_ID_LENGTH
-            or "/" in component_id
+            or ("/" in component_id and not self._any_ids)
             or not component_id.isprintable()
         ):
             raise InvalidComponent(

@@ -49,10 +49,10 @@ OWN: Final = frozenset(
 
 
 OWN_FIELDS: Final = {
-    "artifact.changed": frozenset(("changes", "inputId")),
+    "artifact.changed": frozenset(("changes", "info", "closed", "inputId")),
     "run.status": frozenset(("inputId",)),
     "output.spilled": frozenset(("file",)),
-    "session.updated": frozenset(("pinned", "branch", "state", "commands")),
+    "session.updated": frozenset(("pinned", "branch", "state", "sharedState", "commands")),
 }
 """Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
 

@@ -15,7 +15,9 @@ from typing import BinaryIO
 
 from arp.access.principal import Principal
 from arp.control.connection import Connection
+from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
+from arp.protocol.envelope import Dialect
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.state import ServerState, log_arrival
 from arp.transport.queue_outbox import QueueOutbox
@@ -31,7 +33,12 @@ def take_stdout() -> BinaryIO:
 
 
 def serve_pipes(
-    state: ServerState, stdin: BinaryIO, stdout: BinaryIO, *, is_control: bool = False
+    state: ServerState,
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    *,
+    is_control: bool = False,
+    dialect: Dialect = "session",
 ) -> None:
     """Serve the one client at the other end, until it closes its end or a signal comes.
 
@@ -40,6 +47,7 @@ def serve_pipes(
         stdin: Where its frames come from.
         stdout: Where ours go.
         is_control: It is a program that speaks JSON-RPC, and no renderer.
+        dialect: What a renderer speaks.
 
     Raises:
         StoreError: The ledger cannot be opened.
@@ -57,7 +65,8 @@ def serve_pipes(
             if is_control:
                 programs.append(Connection(plane, outbox, Principal(), _known_already))
                 return programs[0]
-            peer = Peer(hub, outbox, "json", state.workflow, Principal(), _known_already)
+            workflow, check = state.workflow, _known_already
+            peer = peer_speaking(dialect)(hub, outbox, "json", workflow, Principal(), check)
             log_arrival(peer.viewer, "standard input")
             return peer
 

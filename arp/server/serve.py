@@ -6,14 +6,15 @@ Theory of operation. On SIGTERM or SIGINT the server stops listening, tells rend
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 
@@ -72,13 +73,36 @@ By default it grows to megabytes, which are stale by the time that a slow render
 """
 
 
+class Port(Protocol):
+    """Where the server can be reached besides HTTP, or whom it dials."""
+
+    @property
+    def address(self) -> str:
+        """What a client is given, or what is dialled."""
+
+    async def start(self) -> None:
+        """Begin to serve.
+
+        Raises:
+            LocalError: That is not possible; the message says why, and what to do.
+        """
+
+    async def stop(self) -> None:
+        """Ask every renderer to come back, and end. Also where it was not started."""
+
+
 class Server(uvicorn.Server):
     """A uvicorn server that reports when it is ready and ends event streams when it stops."""
 
     def __init__(
-        self, config: uvicorn.Config, application: Application, ready: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        application: Application,
+        ready: Callable[[], None],
+        ports: Sequence[Port] = (),
     ) -> None:
         super().__init__(config)
+        self._ports = ports
         self.has_signals = False
         """Whether signals go to `handle_exit` now."""
         self.is_broken = False
@@ -123,6 +147,8 @@ class Server(uvicorn.Server):
         """Begin to listen."""
         await super().startup(sockets)
         if self.started:
+            for port in self._ports:
+                await port.start()
             self._stalls.start()
             self._application.state.in_transports = self._stalls.in_transports
             calm_collector()
@@ -132,6 +158,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop gracefully."""
         self._application.state.close_streams()
+        await asyncio.gather(*(port.stop() for port in self._ports))
         await super().shutdown(sockets)
         self._stalls.stop()
         if self.force_exit:  # then `super().shutdown` has skipped it, and the ledger is still open
@@ -174,16 +201,28 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(application: Application, listener: socket.socket, ready: Callable[[], None]) -> bool:
+def serve(
+    application: Application,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    ports: Sequence[Port] = (),
+) -> bool:
     """Serve until a signal comes.
+
+    Args:
+        application: What is served.
+        listener: Where HTTP is served.
+        ready: Is called when it listens.
+        ports: Where else it is served.
 
     Returns:
         Whether it began to serve, and stopped because it was asked to.
 
     Raises:
         StoreError: The ledger cannot be opened; nothing was served.
+        LocalError: A port cannot be had; nothing was served.
     """
-    server = Server(configuration(application), application, ready)
+    server = Server(configuration(application), application, ready, ports)
 
     async def serve_all() -> None:
         with listener:
@@ -192,6 +231,7 @@ def serve(application: Application, listener: socket.socket, ready: Callable[[],
             try:
                 await server.serve([listener])
             finally:
+                await asyncio.gather(*(port.stop() for port in ports))
                 await application.aclose()
 
     try:

@@ -11,8 +11,10 @@ from functools import partial
 from typing import Any
 
 from arp.control.connection import Connection
+from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding
+from arp.protocol.envelope import Dialect
 from arp.server.state import Requester, ServerState, log_arrival
 from arp.store.errors import StoreError
 from arp.transport.websocket import SUBPROTOCOLS, Receive, Scope, Send, SocketOutbox, talk
@@ -21,6 +23,9 @@ PATH = "/_arp/v1"
 
 RPC_PATH = "/_api/rpc"
 """One message is one frame of JSON-RPC."""
+
+DEFAULT: tuple[Dialect, Encoding] = ("session", "json")
+"""Of a client that names no subprotocol."""
 
 MAX_UNKNOWN_PEERS = 256
 """Connections that may wait for a token at once."""
@@ -52,15 +57,15 @@ async def accept_socket(
     except StoreError:
         await refuse_socket(receive, send)
         return None
-    encoding: Encoding = SUBPROTOCOLS[chosen] if chosen else "json"
+    dialect, encoding = SUBPROTOCOLS[chosen] if chosen else DEFAULT
 
-    def make_peer(outbox: SocketOutbox) -> Peer | Connection:
+    def make(outbox: SocketOutbox) -> Peer | Connection:
         check = partial(state.shown_token, scope)
         peer: Peer | Connection
         if is_program:
             peer = Connection(plane, outbox, principal, check)
         else:
-            peer = Peer(hub, outbox, encoding, workflow, principal, check)
+            peer = peer_speaking(dialect)(hub, outbox, encoding, workflow, principal, check)
             log_arrival(peer.viewer, "WebSocket", scope)
         if principal is None:
             waiting.add(peer)
@@ -68,7 +73,7 @@ async def accept_socket(
         return peer
 
     await receive()
-    return talk(scope, receive, send, encoding, chosen, make_peer)
+    return talk(scope, receive, send, encoding, chosen, make)
 
 
 async def refuse_socket(receive: Receive, send: Send) -> None:

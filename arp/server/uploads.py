@@ -82,6 +82,19 @@ class Intake:
         """Forms that are being received."""
 
     @property
+    def max_upload_bytes(self) -> int:
+        """Bytes of one file."""
+        return self._limits.max_upload_bytes
+
+    async def file(self, part: str, body: UploadFile) -> UploadedFile:
+        """Return a file that is there whole.
+
+        Raises:
+            ResourceLimit: It is larger than an upload may be.
+        """
+        return UploadedFile(part, await _ref(body, self._limits.max_upload_bytes), body)
+
+    @property
     def _most_of_form(self) -> int:
         return self._limits.max_upload_bytes + self._limits.max_message_bytes + OVERHEAD_BYTES
 
@@ -124,10 +137,10 @@ class Intake:
             self.uploads.release(keys)
 
     async def _read(self, items: list[tuple[str, UploadFile | str]]) -> UploadedForm:
-        read, most = UploadedForm({}, []), self._limits.max_upload_bytes
+        read = UploadedForm({}, [])
         for name, value in items:
             if isinstance(value, UploadFile):
-                read.files.append(UploadedFile(name, await _ref(value, most), value))
+                read.files.append(await self.file(name, value))
             else:
                 read.fields[name] = value
         return read

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from arp.protocol.json_value import Json
+from arp.protocol.messages import CloseReason
 
 
 class RunTurn(Struct, frozen=True):
@@ -28,6 +29,15 @@ class ResolveQuestion(Struct, frozen=True):
     value: Json
     is_declined: bool = False
     """There is no answer: somebody does not want to give one."""
+    is_withdrawn: bool = False
+    """There is no answer: the surface was closed on which it was asked."""
+
+
+class SurfaceClosed(Struct, frozen=True):
+    """Tell the agent that a surface was closed."""
+
+    surface: str
+    reason: CloseReason
 
 
 class Acknowledge(Struct, frozen=True):
@@ -37,4 +47,4 @@ class Acknowledge(Struct, frozen=True):
     turn_id: str | None
 
 
-Effect: TypeAlias = RunTurn | StopTurn | ResolveQuestion | Acknowledge
+Effect: TypeAlias = RunTurn | StopTurn | ResolveQuestion | SurfaceClosed | Acknowledge

@@ -26,6 +26,7 @@ from arp.protocol.errors import (
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
     CANCEL,
+    CLOSE,
     CONTINUE,
     PROMOTE,
     FileRef,
@@ -40,6 +41,7 @@ from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
 from arp.session.input_log import GivenAnswer, files_named
 from arp.session.session import Question, Session
 from arp.session.session_settings import Grant, PermissionTerms
+from arp.session.surfaces import close_surface
 from arp.surface.answers import (
     answer_value,
     as_asked,
@@ -181,7 +183,7 @@ def receive(
     Raises:
         RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
     """
-    message = _shaped(message)  # first: whoever goes on with an input counts on its shape
+    message = _at_home(session, _shaped(message))  # whoever goes on counts on its shape
     if message.id is not None and message.id.startswith(PUSH_ID):
         # Else a renderer that guesses the id of a push could take its place: it would not begin.
         raise InvalidMessage(
@@ -313,6 +315,22 @@ def _shaped(message: Input) -> Input:
     return message
 
 
+def _at_home(session: Session, message: Input) -> Input:
+    """Return an input with the surface to which its component belongs.
+
+    A renderer without overlays shows the components of a popup on `main`, under the name of the
+    popup and their own (`arp/view/inlined.py`).
+    """
+    source = message.source_component
+    if message.input_type == "selection" and not source:
+        source = message.data.get("source")
+    surface, slash, own = (source or "").partition("/")
+    if not slash or message.surface != "main" or not session.screen.info(surface).is_transient:
+        return message
+    data = {**message.data, "source": own} if "source" in message.data else message.data
+    return msgspec.structs.replace(message, surface=surface, source_component=own, data=data)
+
+
 def _check_shape(message: Input) -> None:
     shape = _SHAPES.get(message.input_type)
     if shape is not None:
@@ -342,6 +360,8 @@ def _reserved(session: Session, message: Input) -> list[Effect]:
     intent = {"inputId": message.id} if message.id is not None else {}
     if action == PROMOTE:
         return _promote(session, message, named, intent)
+    if action == CLOSE:
+        return _close(session, message)
     if action == CONTINUE:
         session.record("run.status", intent, status="queued")
         return [*acknowledge(message, None), *session.resume_queue()]
@@ -359,6 +379,17 @@ def _reserved(session: Session, message: Input) -> list[Effect]:
     if message.id is not None:
         session.record("run.status", intent, status="idle")
     return acknowledge(message, None)
+
+
+def _close(session: Session, message: Input) -> list[Effect]:
+    """Close the surface that a user wants closed; one that is closed already stays so."""
+    name = message.surface
+    if name not in session.screen.surfaces and name in session.screen.closings:
+        return acknowledge(message, None)
+    if name == "main" or name not in session.screen.surfaces:
+        raise UnknownObject(f"no surface {name!r} can be closed", detail=name)
+    effects = close_surface(session, name, "user", message.id)
+    return [*acknowledge(message, None), *effects]
 
 
 def _promote(session: Session, message: Input, named: Json, intent: JsonObject) -> list[Effect]:

@@ -30,6 +30,9 @@ from arp.protocol.messages import (
     Patch,
     Permission,
     Render,
+    StateMessage,
+    SurfaceInfo,
+    SurfaceMessage,
     ToolEnd,
     ToolEndPayload,
     ToolProgress,
@@ -109,6 +112,21 @@ def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[Age
     return out
 
 
+def surface_message(at: At, payload: JsonObject) -> SurfaceMessage:
+    """Return the message that describes a surface, or says that it is closed.
+
+    It completes the group of its fact only if that changes no components.
+    """
+    return SurfaceMessage(
+        session_id=at.session_id,
+        seq=None if "changes" in payload else at.seq,
+        turn_id=at.turn_id,
+        surface=payload["surface"],
+        payload=msgspec.convert(payload.get("info", {}), SurfaceInfo),
+        closed=payload.get("closed"),
+    )
+
+
 def _echo(
     at: At, stored_input: JsonObject, origin: str | None = None, edited: bool = False
 ) -> InputEcho:
@@ -143,6 +161,8 @@ def _submitted(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentM
 
 
 def _updated(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    if isinstance(state := payload.get("sharedState"), dict):
+        return [StateMessage(session_id=at.session_id, seq=at.seq, state=state)]
     try:
         commands = msgspec.convert(payload.get("commands"), tuple[Command, ...])
     except msgspec.ValidationError:  # it has none, or another program writes something else there
@@ -235,10 +255,13 @@ def _tool_end(at: At, payload: ToolEndPayload) -> ToolEnd:
 
 
 def _artifact(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    if "changes" not in payload:  # a file, which no surface shows
-        return []
+    described: list[AgentMessage] = []
+    if "info" in payload:
+        described.append(surface_message(at, payload))
+    if "changes" not in payload:  # else a file, which no surface shows
+        return described
     changes = restored(msgspec.convert(payload["changes"], list[StoredChange]))
-    return commit_messages(at, payload["surface"], changes)
+    return [*described, *commit_messages(at, payload["surface"], changes)]
 
 
 def _required(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:

@@ -276,6 +276,10 @@ class Growing:
         if isinstance(op.value, str):
             self._written[name] = op.value[-GROWN_CONTEXT:]
 
+    def forget_surface(self, surface: str) -> None:
+        """Forget the texts of a surface that is closed."""
+        self._forget(surface, (), everything=True)
+
     def _forget(self, surface: str, targets: Sequence[str], everything: bool = False) -> None:
         """Forget the texts of components that are replaced, or go."""
         for name in [*self._held, *self._written]:

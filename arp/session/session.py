@@ -31,7 +31,7 @@ from arp.protocol.errors import (
     error_payload,
 )
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.limits import Limits
+from arp.protocol.limits import MAX_LEVELS, Limits
 from arp.protocol.messages import FINAL_STATUSES, Command, RendererInfo
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
@@ -40,7 +40,7 @@ from arp.session.branches import Branches
 from arp.session.effects import Effect, RunTurn, StopTurn
 from arp.session.input_log import GivenAnswer, InputLog
 from arp.session.log import Log
-from arp.session.projection import At, commit_messages, stored
+from arp.session.projection import At, commit_messages, stored, surface_message
 from arp.session.recorded import (
     SAYING,
     AppliedCommit,
@@ -51,6 +51,7 @@ from arp.session.recorded import (
     TextBatch,
     Watcher,
 )
+from arp.session.serials import Serials
 from arp.session.session_settings import (
     MAX_COMMANDS_BYTES,
     MAX_STATE_BYTES,
@@ -166,6 +167,7 @@ class Session:
         "log",
         "questions",
         "screen",
+        "serials",
         "settings",
         "threads",
         "turns",
@@ -194,6 +196,7 @@ class Session:
         """A turn in which several permissions were open at once, or one ended without an answer: a
         yes that names no question may mean another one than the newest."""
         self.input_log = InputLog()
+        self.serials = Serials()
         self.watchers: list[Watcher] = []
         """Who is called after each commit."""
         self._surfaces: dict[str, Surface] = {}
@@ -339,9 +342,7 @@ class Session:
         """
         seen = self.input_log
         if type_name in INPUT_FACTS:
-            seen.remember_input(payload, turn_id)
-            if not self.settings.opening and "input" in payload and self.settings.shows(turn_id):
-                self.settings.open_with(payload["input"])
+            self._follow_input(turn_id, payload, sequence)
         match type_name:
             case "turn.submitted" | "session.updated":
                 self.settings.follow(type_name, turn_id, payload, sequence)
@@ -362,6 +363,23 @@ class Session:
                 seen.remember_files([ids["output_ref"]])
             case _:
                 pass
+
+    def _follow_input(self, turn_id: str | None, payload: JsonObject, sequence: int) -> None:
+        """Take over an input that a fact holds, or by which a surface was closed."""
+        self.input_log.remember_input(payload, turn_id)
+        if "closed" in payload:
+            surface = payload["surface"]
+            self._surfaces.pop(surface, None)
+            self.serials.forget(surface)
+            self.log.growing.forget_surface(surface)
+        if (told := payload.get("input")) is None:
+            return
+        surface = told.get("surface", "main")
+        # A program that begins a turn is no user; and a peer may name any surface.
+        if "origin" not in payload and surface in self.screen.surfaces:
+            self.serials.note(surface, sequence)
+        if not self.settings.opening and self.settings.shows(turn_id):
+            self.settings.open_with(told)
 
     def _follow_question(self, turn_id: str, payload: JsonObject, action_id: str) -> None:
         if "component" not in payload:  # it is resolved
@@ -399,26 +417,36 @@ class Session:
             ValueError: There is a secret in it; nothing is recorded. Redacted, it would be read
                 back as something else than what was written.
         """
+        if self._checked_state(state, self.settings.state, "turn.state"):
+            self.in_turn("session.updated", turn_id, {"state": state})
+
+    def update_shared_state(self, turn_id: str, state: JsonObject) -> None:
+        """Record what the agent shares with renderers, as `update_state`."""
+        if self._checked_state(state, self.screen.shared_state, "turn.shared_state"):
+            self.in_turn("session.updated", turn_id, {"sharedState": state})
+
+    def _checked_state(self, state: JsonObject, before: JsonObject, where: str) -> bool:
+        """Return whether a state differs from the one before; refuse one that cannot be kept."""
         # As JSON: in Python 1 equals true.
         data = msgspec.json.encode(state)
-        if data == msgspec.json.encode(self.settings.state):
-            return
+        if data == msgspec.json.encode(before):
+            return False
         if len(data) > MAX_STATE_BYTES:
             raise ResourceLimit(
-                f"turn.state: {len(data)} bytes as JSON; at most {MAX_STATE_BYTES}. Keep what is "
+                f"{where}: {len(data)} bytes as JSON; at most {MAX_STATE_BYTES}. Keep what is "
                 "large as a file: await turn.save_file(…)",
-                detail="turn.state",
+                detail=where,
             )
         for name, value in state.items():
             if self.log.redactor.clean(name)[1]:
-                raise ValueError("turn.state: a key is a secret; keep secrets in the environment")
+                raise ValueError(f"{where}: a key is a secret; keep secrets in the environment")
             _, found = self.log.redactor.clean({name: value})
             if found:
                 raise ValueError(
-                    f"turn.state[{name!r:.60}] holds a secret ({', '.join(sorted(found))}); keep "
+                    f"{where}[{name!r:.60}] holds a secret ({', '.join(sorted(found))}); keep "
                     "secrets in the environment"
                 )
-        self.in_turn("session.updated", turn_id, {"state": state})
+        return True
 
     def set_commands(self, turn_id: str | None, commands: tuple[Command, ...]) -> None:
         """Record the session's own slash commands, if they are not what they were.
@@ -475,7 +503,9 @@ class Session:
         known = self.screen.surfaces.get(surface)
         turn, seq = _output_of(turn_id, surface), self.log.sequence + 1
         try:
-            target = self._surfaces.get(surface) or self._new_surface(surface, known or Tree())
+            target = self._surfaces.get(surface)
+            if target is None:
+                target = self._new_surface(surface, known or Tree(), payload)
             applied = target.commit(changes, turn, seq)
         except ArpError:
             self.log.forget_found()
@@ -492,6 +522,13 @@ class Session:
             ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         changed = {"surface": surface, "changes": stored(applied), **payload}
         messages = commit_messages(at, surface, applied)
+        if "info" in payload:
+            described = surface_message(at, changed)
+            self.screen.apply(described, seq)
+            messages = [described, *messages]
+        if self.screen.info(surface).is_transient:
+            changed["role"] = self.screen.info(surface).role
+            self.screen.touch_place(surface, seq)
         fact = RecordedFact("artifact.changed", changed, ids, messages)
         self.log.add_shown(fact)
         if "inputId" in payload:
@@ -515,13 +552,16 @@ class Session:
         """Return a surface's components, if there is such a surface."""
         return self.screen.surfaces.get(surface)
 
-    def _new_surface(self, name: str, tree: Tree) -> Surface:
+    def _new_surface(self, name: str, tree: Tree, payload: JsonObject) -> Surface:
         most = self.rules.limits.max_surfaces
         if name not in self.screen.surfaces and len(self.screen.surfaces) >= most:
             raise ResourceLimit(
                 f"surface {name!r} would be one more than {most}", detail="max_surfaces"
             )
-        return Surface(tree, self.rules.limits)
+        role = payload["info"].get("role") if "info" in payload else self.screen.info(name).role
+        # Where a popup or an overlay shows in the output of its turn, a group holds its components.
+        levels = MAX_LEVELS - 1 if role in ("popup", "overlay") else MAX_LEVELS
+        return Surface(tree, self.rules.limits, levels)
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -725,6 +765,11 @@ class Session:
         asking = [
             (question.turn_id, question.component_id if question.surface == "main" else "")
             for question in self.questions.values()
+        ]
+        asking += [
+            (entry.turn_id, "")
+            for entry in self.screen.infos.values()
+            if entry.turn_id is not None and entry.info.is_transient
         ]
         gone = self.screen.let_go(asking)
         self.threads.keep(self.screen.turns)

@@ -20,7 +20,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, LocalError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Command, RendererInfo
-from arp.protocol.screen import TurnScreen
+from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
 from arp.session.branches import Branches, KeptBranches
@@ -30,7 +30,7 @@ from arp.session.session_settings import Grant, Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 11
+STATE_VERSION = 12
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]
@@ -73,6 +73,17 @@ class SettingsState(Struct, frozen=True, array_like=True):
     """What the agent keeps."""
 
 
+class SurfacesState(Struct, frozen=True, array_like=True):
+    """The surfaces, what they are, which were closed, and what is shared with renderers."""
+
+    trees: list[tuple[str, TreeState]]
+    infos: dict[str, SurfaceEntry]
+    closings: dict[str, ClosedSurface]
+    closings_forgotten: int
+    shared_state: tuple[int, JsonObject]
+    """Behind the place where it changed last."""
+
+
 class StoredSession(Struct, frozen=True):
     """All of a session but what is told about it from outside."""
 
@@ -97,7 +108,7 @@ class StoredSession(Struct, frozen=True):
     errors: list[ErrorPayload]
     commands: tuple[int, tuple[Command, ...]]
     """The session's own, behind the place where they changed last."""
-    surfaces: list[tuple[str, TreeState]]
+    surfaces: SurfacesState
     settings: SettingsState
     threads: KeptThreads
 
@@ -133,7 +144,7 @@ def encode_state(session: Session) -> bytes:
         [(screen.numbers[turn.id], turn) for turn in screen.turns.values()],
         screen.errors,
         (screen.commands_seq, screen.commands),
-        [(name, _tree_state(tree)) for name, tree in screen.surfaces.items()],
+        _surfaces_state(screen),
         _settings_state(session),
         session.threads.kept,
     )
@@ -172,6 +183,16 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     return session
 
 
+def _surfaces_state(screen: Window) -> SurfacesState:
+    return SurfacesState(
+        [(name, _tree_state(tree)) for name, tree in screen.surfaces.items()],
+        screen.infos,
+        screen.closings,
+        screen.closings_forgotten,
+        (screen.state_seq, screen.shared_state),
+    )
+
+
 def _settings_state(session: Session) -> SettingsState:
     settings, is_paused = session.settings, session.turns.is_paused
     grants = sorted(settings.grants, key=lambda grant: (grant.tool, grant.rule))
@@ -199,7 +220,11 @@ def _fill_seen(seen: InputLog, state: StoredSession) -> None:
 def _fill_screen(screen: Window, state: StoredSession) -> None:
     screen.errors, screen.count, screen.named = state.errors, state.count, state.named
     screen.commands_seq, screen.commands = state.commands
-    for name, kept in state.surfaces:
+    surfaces = state.surfaces
+    screen.infos, screen.closings = surfaces.infos, surfaces.closings
+    screen.closings_forgotten = surfaces.closings_forgotten
+    screen.state_seq, screen.shared_state = surfaces.shared_state
+    for name, kept in surfaces.trees:
         tree = screen.surfaces.setdefault(name, Tree())
         _fill_tree(tree, kept)
     for number, turn in state.turns:

@@ -31,10 +31,18 @@ _PUTTING = (Update, Append)
 class Surface:
     """One surface of a session."""
 
-    __slots__ = ("_limits", "_new_weights", "_weights", "tree")
+    __slots__ = ("_levels", "_limits", "_new_weights", "_weights", "tree")
 
-    def __init__(self, tree: Tree, limits: Limits) -> None:
+    def __init__(self, tree: Tree, limits: Limits, levels: int = MAX_LEVELS) -> None:
+        """See the class.
+
+        Args:
+            tree: Its components.
+            limits: Of the session.
+            levels: Levels of nested components that it takes.
+        """
         self.tree = tree
+        self._levels = levels
         self._limits = limits
         self._weights: dict[str, int] = {}
         """Bytes that a root component has at most, as JSON."""
@@ -168,23 +176,23 @@ class Surface:
 
     def _placed(self, component: Component, size: int, where: str) -> None:
         node = self.tree.nodes[component.id]
+        if node.parent is not None or self._levels < MAX_LEVELS:
+            self._check_levels(node, component)
         if node.parent is None:
             self._new_weights[node.id] = size
         else:
-            self._check_levels(node, component)
             self._weigh(node, size, where)
 
-    @staticmethod
-    def _check_levels(node: Node, component: Component) -> None:
+    def _check_levels(self, node: Node, component: Component) -> None:
         """Refuse a component that is nested too deep where it is shown by a fallback.
 
         The tree knows how deep its components are, but nothing of what may stand in their place.
         """
         level = node.level + levels_of(component) - 1
-        if level > MAX_LEVELS:
+        if level > self._levels:
             raise ResourceLimit(
                 f"component {component.id!r} is nested {level} levels deep, its fallback counted; "
-                f"at most {MAX_LEVELS}",
+                f"at most {self._levels}",
                 detail=component.id,
             )
 

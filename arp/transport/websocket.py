@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
 from arp.protocol.codec import Encoding
+from arp.protocol.envelope import Dialect
 from arp.transport.wire import (
     BINARY,
     EXTENSION,
@@ -35,10 +36,13 @@ Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
-SUBPROTOCOLS: dict[str, Encoding] = {
-    "arp.session.v1.json": "json",
-    "arp.session.v1.msgpack": "msgpack",
-    "arp.session.v1.cbor": "cbor",
+SUBPROTOCOLS: dict[str, tuple[Dialect, Encoding]] = {
+    "arp.session.v1.json": ("session", "json"),
+    "arp.session.v1.msgpack": ("session", "msgpack"),
+    "arp.session.v1.cbor": ("session", "cbor"),
+    "arp.v1.json": ("object", "json"),
+    "arp.v1.msgpack": ("object", "msgpack"),
+    "arp.v1.cbor": ("object", "cbor"),
 }
 """Source: protocol.md 1."""
 

@@ -18,10 +18,13 @@ from arp.protocol.codec import (
 from arp.protocol.messages import (
     AgentMessage,
     CommandsMessage,
+    Commit,
     Delta,
     DeltaPayload,
     InputEcho,
     Render,
+    StateMessage,
+    SurfaceMessage,
     ToolEnd,
     ToolProgress,
 )
@@ -163,12 +166,31 @@ def addressed(
         case ToolEnd(payload=end) if not profile.takes("tool-detail"):
             bare = msgspec.structs.replace(end, result=None, result_ref=None, duration_ms=None)
             return [msgspec.structs.replace(message, payload=bare)]
-        case InputEcho() | CommandsMessage() if not profile.said_hello:
+        case InputEcho() | CommandsMessage() | StateMessage() if not profile.said_hello:
             return []
+        case SurfaceMessage():
+            return _described(message, profile)
         case Render() if not profile.said_hello:
             return _one_by_one(message)
         case _:
             return [message]
+
+
+def _described(message: SurfaceMessage, profile: Profile) -> list[AgentMessage]:
+    """Return what a profile gets of a surface's description or closing.
+
+    Where popups and overlays show on `main`, nothing is said of them. A renderer that knows no
+    surfaces besides `main` may show their components all the same: it gets them removed.
+    """
+    if message.payload.is_transient and not profile.takes("overlays"):
+        return []
+    if profile.takes("multi-surface"):
+        return [message]
+    if message.closed is None:
+        return []
+    session_id, name = message.session_id, message.surface
+    empty = Render(session_id=session_id, surface=name, components=[], replace=True)
+    return [empty, Commit(session_id=session_id, seq=message.seq, surface=name)]
 
 
 def _one_by_one(message: Render) -> list[AgentMessage]:

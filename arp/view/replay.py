@@ -15,6 +15,7 @@ from arp.protocol.messages import AgentMessage, Delta, InputEcho, Patch, Render
 from arp.protocol.patch import Append, Insert, Replace
 from arp.session.recovery import messages_of
 from arp.view.frames import FrameGroup, addressed, encoded, pack
+from arp.view.inlined import inlines
 from arp.view.profile import DRAFT, Profile, is_native, shown_as
 from arp.view.translate import NeedsSnapshot
 
@@ -47,6 +48,8 @@ def _messages(facts: Iterable[Fact], group: FrameGroup) -> Iterator[AgentMessage
     for fact in facts:
         if fact.type == "artifact.changed" and "anew" in fact.payload:
             raise NeedsSnapshot  # it may show the turn that the id was of before
+        if fact.type == "artifact.changed" and "role" in fact.payload and inlines(group.profile):
+            raise NeedsSnapshot  # it shows a popup or an overlay where that has its place
         for message in messages_of(fact):
             yield from addressed(_as_it_was(message, group.profile), group)
 

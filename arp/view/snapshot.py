@@ -14,6 +14,7 @@ from itertools import chain
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from arp.protocol.components import Component
 from arp.protocol.mark import Behind, Mark
@@ -28,6 +29,8 @@ from arp.protocol.messages import (
     Patch,
     Render,
     SessionReady,
+    StateMessage,
+    SurfaceMessage,
     ToolEnd,
     ToolEndPayload,
     ToolProgress,
@@ -39,6 +42,7 @@ from arp.protocol.patch import PatchOp, Remove
 from arp.protocol.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
 from arp.session.recorded import Cursor, SessionName
+from arp.view.inlined import inlines, is_inlined, main_for
 from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
 LONG_PART = 256 << 10
@@ -96,14 +100,43 @@ def opening(
         seq=name.seq,
         resume="snapshot",
         workflow=workflow,
+        state=(profile.said_hello and screen.shared_state) or UNSET,
         older=older,
         gaps=gaps or {},
     )
     out: list[AgentMessage] = [ready, *_commands(screen, name, Cursor())]
-    for surface, tree in screen.surfaces.items():
-        if surface != "main" and tree.outputs.get(""):
+    out += _descriptions(screen, name, 0)
+    for surface, tree in _own_surfaces(screen, profile):
+        if tree.outputs.get(""):
             out.append(_surface(surface, tree, name, profile))
     return out
+
+
+def _own_surfaces(screen: Screen, profile: Profile) -> Iterator[tuple[str, Tree]]:
+    """Return the surfaces besides `main` whose components a profile gets under their names."""
+    for surface, tree in screen.surfaces.items():
+        if surface != "main" and not (inlines(profile) and is_inlined(surface, screen)):
+            yield surface, tree
+
+
+def _descriptions(screen: Screen, name: SessionName, since: int) -> Iterator[SurfaceMessage]:
+    """Return which surfaces were closed, created or described since a place."""
+    for surface, closing in screen.closings.items():
+        if since and closing.seq > since:
+            yield SurfaceMessage(
+                session_id=name.session_id,
+                surface=surface,
+                payload=closing.info,
+                closed=closing.reason,
+            )
+    for surface, entry in screen.infos.items():
+        if entry.seq > since:
+            yield SurfaceMessage(
+                session_id=name.session_id,
+                turn_id=entry.turn_id,
+                surface=surface,
+                payload=entry.info,
+            )
 
 
 def _commands(screen: Screen, name: SessionName, cursor: Cursor) -> Iterator[CommandsMessage]:
@@ -190,13 +223,19 @@ def catch_up(
         order changed in a way that needs a snapshot. A renderer that knows only the draft cannot
         take one: it gets what it can take.
     """
-    main = screen.surfaces["main"]
-    if profile.said_hello and not _is_in_order(main, profile, cursor.seq):
+    main = main_for(screen, profile)
+    is_in_order = _is_in_order(main, profile, cursor.seq)
+    if profile.said_hello and (not is_in_order or screen.closings_forgotten > cursor.seq):
         return None
     turns = screen.turns.values()
     if profile.said_hello and any(_is_edited_since(turn, cursor) for turn in turns):
         return None
-    out: list[AgentMessage] = list(_commands(screen, name, cursor))
+    out: list[AgentMessage] = [
+        *_commands(screen, name, cursor),
+        *_descriptions(screen, name, cursor.seq),
+    ]
+    if screen.state_seq > cursor.seq:
+        out.append(StateMessage(session_id=name.session_id, state=screen.shared_state))
     renders: list[AgentMessage] = list(_removals(main, name, cursor.seq))
     rests: list[AgentMessage] = []
     finals: list[Commit] = []
@@ -208,8 +247,8 @@ def catch_up(
         out += _rest_of_part(main, turn, name, cursor)
         if turn.final and turn.seq > cursor.seq:
             finals.append(_ending(turn, name.session_id))
-    for surface, tree in screen.surfaces.items():
-        if surface != "main" and _changed(tree, cursor.seq):
+    for surface, tree in _own_surfaces(screen, profile):
+        if _changed(tree, cursor.seq):
             renders.append(_surface(surface, tree, name, profile))
     last = finals.pop() if finals else None
     turn_id = last.turn_id if last else None
@@ -256,7 +295,7 @@ class _TurnSince(NamedTuple):
 def _turn_since(
     screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> _TurnSince:
-    main, session_id = screen.surfaces["main"], name.session_id
+    main, session_id = main_for(screen, profile), name.session_id
     begin: list[AgentMessage] = []
     if turn.seq > cursor.seq:
         begin += _marked(main, turn, name, profile, cursor)

@@ -16,13 +16,14 @@ from typing import Literal
 from weakref import WeakValueDictionary
 
 import msgspec
+from msgspec import UNSET
 
-from arp.protocol.messages import AgentMessage, Commit, SessionReady
+from arp.protocol.messages import AgentMessage, Commit, SessionReady, SurfaceMessage
 from arp.protocol.screen import Screen
 from arp.session.projection import StoredChange, commit_messages, restored, stored
 from arp.session.recorded import AppliedCommit, Batch, Cursor, RecordedFact, Text
 from arp.session.session import Session
-from arp.surface.change import Change
+from arp.surface.change import Change, RenderChange
 from arp.view.frames import (
     FrameGroup,
     Frames,
@@ -32,7 +33,8 @@ from arp.view.frames import (
     pack,
     text_frames,
 )
-from arp.view.profile import Profile
+from arp.view.inlined import filled, inlines, is_inlined, main_for
+from arp.view.profile import Profile, shown_as
 from arp.view.shown_roots import ShownRoots
 from arp.view.snapshot import catch_up, opening, snapshot_turns, turns_whole, version_of
 from arp.view.translate import touched_roots, translated
@@ -41,7 +43,7 @@ from arp.view.translate import touched_roots, translated
 class View:
     """The commits of one session for one profile."""
 
-    __slots__ = ("_settled", "_shown", "profile")
+    __slots__ = ("_screen", "_settled", "_shown", "profile")
 
     def __init__(self, profile: Profile, screen: Screen) -> None:
         self.profile = profile
@@ -59,12 +61,46 @@ class View:
 
     def show_on(self, screen: Screen) -> None:
         """Go on with another screen, which its renderers get by a snapshot."""
-        self._shown = {
-            surface: ShownRoots(self.profile, tree) for surface, tree in screen.surfaces.items()
-        }
+        self._screen = screen
+        trees = {**screen.surfaces, "main": main_for(screen, self.profile)}
+        self._shown = {surface: ShownRoots(self.profile, tree) for surface, tree in trees.items()}
 
     def committed(self, commit: AppliedCommit) -> None:
         """Translate a commit that was just applied."""
+        recorded = commit.changes
+        if inlines(self.profile):
+            if is_inlined(commit.surface, self._screen):
+                self._committed_inline(commit)
+                return
+            if commit.surface == "main":
+                tree = main_for(self._screen, self.profile)
+                changes = filled(recorded, tree)
+                commit = msgspec.structs.replace(commit, tree=tree, changes=changes)
+        if len(self._shown) > 2 * len(self._screen.surfaces):  # surfaces are closed elsewhere
+            known = self._screen.surfaces
+            self._shown = {name: one for name, one in self._shown.items() if name in known}
+        self._committed(commit, recorded)
+
+    def _committed_inline(self, commit: AppliedCommit) -> None:
+        """Render the place again that a popup or an overlay has on `main`."""
+        tree, place = main_for(self._screen, self.profile), commit.surface
+        if place not in tree.nodes:  # it gets its place by the next commit, or has lost it
+            self._translate(commit.fact, [])
+            return
+        shown, root = self._shown["main"], tree.root_of(place)
+        before = shown.before(root.id, tree)
+        ids = before.pieces if before is not None and before.pieces is not None else [root.id]
+        pieces = shown_as(tree.component(root.id), self.profile)
+        if ids != [piece.id for piece in pieces]:
+            self._translate(commit.fact, None)
+        else:
+            at = msgspec.structs.replace(commit.at, turn_id=root.turn)
+            made: list[Change] = [RenderChange(pieces)]
+            self._translate(commit.fact, commit_messages(at, "main", _isolated(made)))
+        if shown.is_needed:
+            shown.update(tree, [root.id])
+
+    def _committed(self, commit: AppliedCommit, recorded: list[Change]) -> None:
         shown = self._shown.get(commit.surface)
         if shown is None:  # the commit made the surface
             shown = self._shown[commit.surface] = ShownRoots(self.profile)
@@ -76,9 +112,10 @@ class View:
             made = translated(commit, self.profile, shown)
             if made is None:
                 self._translate(commit.fact, None)
-            elif made is not changes:
+            elif made is not recorded:
                 messages = commit_messages(commit.at, commit.surface, _isolated(made))
-                self._translate(commit.fact, messages)
+                described = [one for one in commit.fact.messages if isinstance(one, SurfaceMessage)]
+                self._translate(commit.fact, [*described, *messages])
         if shown.is_needed:
             shown.update(commit.tree, touched_roots(changes, commit.tree))
 
@@ -136,13 +173,14 @@ class View:
         self, session: Session, group: FrameGroup, resume: Literal["new", "replay"]
     ) -> list[bytes]:
         """Return the frames for a renderer to which nothing is shown, or what the log holds."""
-        name = session.name
+        name, state = session.name, session.screen.shared_state
         ready = SessionReady(
             session_id=name.session_id,
             epoch=name.epoch,
             seq=name.seq,
             resume=resume,
             workflow=session.head.workflow,
+            state=state or UNSET,
         )
         return in_pieces([ready], group)
 

@@ -33,6 +33,7 @@ def run(
     level: str,
     token: str | None,
     workflow: str | None = None,
+    more: Options | None = None,
 ) -> int:
     """Connect to the agent at `url` until the user quits.
 
@@ -42,13 +43,14 @@ def run(
         level: Conformance level that is offered: `minimal`, `basic` or `standard`.
         token: Sent to the server; `None` = none is needed.
         workflow: The agent of a session that is made; `None` = the app's first.
+        more: Other options of the client.
 
     Returns:
         0 when the user quits, 1 if the server cannot be reached, refuses, or is gone for good, or
         the input ends at a question; 130 after Ctrl-C.
     """
     try:
-        return asyncio.run(_run(url, session, level, token, workflow))
+        return asyncio.run(_run(url, session, level, workflow, {"token": token, **(more or {})}))
     except ArpError as error:
         return _failed(error.message)
     except ValueError as error:
@@ -58,19 +60,21 @@ def run(
 
 
 async def _run(
-    url: str, session: str | None, level: str, token: str | None, workflow: str | None
+    url: str, session: str | None, level: str, workflow: str | None, more: Options
 ) -> int:
     host = urlsplit(url).netloc or url
+    if more.get("listen"):
+        print(f"Waiting for an agent at {sanitise_line(url)}", file=sys.stderr)  # noqa: T201
     why = "new"
     while why == "new":
         options: Options = {
             "session_id": session,
             "workflow": workflow,
             "capabilities": capabilities(level),
-            "token": token,
             "viewport": viewport(),
             "locale": locale_tag(os.environ),
             "time_zone": time_zone(os.environ),
+            **more,
         }
         async with connect(url, **options) as client:
             place = "  ".join((*agent_names(client), host))
@@ -79,7 +83,8 @@ async def _run(
             workflow = client.workflow or workflow
         session = None
     if why in ("quit", "interrupted") and last and sys.stdout.isatty():
-        command = sanitise_line(f"arp connect {url} --session {last}")
+        how = "--listen " if more.get("listen") else ""
+        command = sanitise_line(f"arp connect {how}{url} --session {last}")
         print(f"\nThe session goes on: {command}")  # noqa: T201
     return EXIT_CODES[why]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -17,7 +17,8 @@ from arp_terminal.blocks import indented, stack
 from arp_terminal.markdown import markdown
 from arp_terminal.open_questions import is_open_question
 from arp_terminal.options import Options
-from arp_terminal.palette import DIM
+from arp_terminal.palette import BOLD, DIM
+from arp_terminal.props import line
 from arp_terminal.render import render
 from arp_terminal.tool_run import draw_tool
 from arp_terminal.turn import (
@@ -28,7 +29,9 @@ from arp_terminal.turn import (
     draw_thought,
 )
 
-Kind = Literal["input", "thought", "tool", "text", "component", "answer", "update", "error", "end"]
+Kind = Literal[
+    "title", "input", "thought", "tool", "text", "component", "answer", "update", "error", "end"
+]
 
 
 class Item(Struct):
@@ -36,7 +39,8 @@ class Item(Struct):
 
     kind: Kind
     ref: str | int = 0
-    """The id of a component or text part, or the number of an input, tool or error of the turn."""
+    """The id of a component or text part, or the number of an input, tool or error of the turn, or
+    of a title of the surface."""
     start: int = 0
     """Of a piece of text: its first character in the part."""
     end: int | None = None
@@ -88,6 +92,8 @@ class EntrySource(Struct, frozen=True):
     """Components stay live while the turn runs."""
     spinner: str = ""
     """The sign of what runs, if it moves."""
+    titles: Sequence[str] = ()
+    """Those that the surface has had, the last one may say that it is closed."""
 
 
 def entry_of(item: Item, source: EntrySource, *, last: bool) -> Entry:
@@ -95,6 +101,9 @@ def entry_of(item: Item, source: EntrySource, *, last: bool) -> Entry:
     match item.kind:
         case "input":
             return _input(item, source)
+        case "title":
+            title = line(source.titles[int(item.ref)])
+            return _fixed(item, source, lambda options: _heading(title, options))
         case "thought":
             return _thought(item, source, live=last and not source.over)
         case "tool":
@@ -111,6 +120,11 @@ def entry_of(item: Item, source: EntrySource, *, last: bool) -> Entry:
         case "answer":
             return _component(item, source, is_fixed=True)
     return _component(item, source, is_fixed=source.over or not source.hold)
+
+
+def _heading(title: str, options: Options) -> RenderableType:
+    sign = "▸ " if options.unicode else "- "
+    return indented(Text(sign + title, style=BOLD), INDENT)
 
 
 def update_of(component: Component, source: EntrySource) -> Entry:

@@ -23,6 +23,7 @@ from arp.protocol.messages import (
     InputEcho,
     Patch,
     Render,
+    SurfaceMessage,
     ToolEnd,
     ToolProgress,
     ToolStart,
@@ -75,6 +76,10 @@ class Transcript:
                     self._touch(message, added if isinstance(op, Insert) else [*added, op.target])
             case Commit():
                 self._commit(message)
+            case SurfaceMessage():
+                log = self._log(f"@{message.surface}", message.surface)
+                if message.closed is not None:
+                    log.close()
             case (
                 ToolStart()
                 | ToolProgress()

@@ -50,6 +50,8 @@ class TurnLog:
         self._answered: set[str] = set()
         """Those whose answer is shown with an input that `sync` has still to read."""
         self._taken: Counter[str] = Counter()
+        self._titles: list[str] = []
+        """Of the surface, each as it was when it was shown."""
 
     # -- what happened ---------------------------------------------------------------------------
 
@@ -66,8 +68,27 @@ class TurnLog:
         self._changed.update(self._printed)
         self.sync(screen)
 
+    def close(self) -> None:
+        """Record that the surface is closed: a later one of this name has nothing to do with it."""
+        was_seen = self.front > 0
+        self.items = self.items[self.front :]
+        self.front = 0
+        for seen in (self._changed, self._printed, self._asked):
+            seen.clear()
+        if was_seen:
+            name = next((title for title in reversed(self._titles) if title), self.surface)
+            self._add_title(f"{name}: closed")
+        self._titles.append("")
+
+    def _add_title(self, title: str) -> None:
+        self._titles.append(title)
+        self.items.append(Item("title", len(self._titles) - 1))
+
     def sync(self, screen: Screen) -> None:
         """Read what the screen shows of the turn, in the order in which it happened."""
+        title = screen.info(self.surface).title
+        if title and (not self._titles or self._titles[-1] != title):
+            self._add_title(title)
         turn, output = self.turn(screen), self.output(screen)
         self._take_answers(output, screen)
         components = {item.ref for item in self.items if item.kind == "component"}
@@ -101,6 +122,7 @@ class TurnLog:
             over=self.is_over(screen),
             hold=hold,
             spinner=spinner,
+            titles=self._titles,
         )
         for place in range(self.front, len(self.items)):
             yield entry_of(self.items[place], source, last=place == len(self.items) - 1)

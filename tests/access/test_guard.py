@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -366,3 +367,36 @@ def test_guard_counts_by_the_address_behind_a_trusted_proxy() -> None:
         False,
     ]
     assert "127.0.0.1" not in Guard(Access()).proxies
+
+
+@pytest.mark.parametrize(
+    ("access", "uid", "is_refused"),
+    [
+        (Access(), os.geteuid(), False),
+        (Access(token="t"), os.geteuid(), False),
+        (Access(), 54_321, True),
+        (Access(token="t"), 54_321, True),
+        (Access(uids=(54_321,)), 54_321, False),
+        (Access(uids=(54_321,)), os.geteuid(), False),
+        (Access(uids=(54_321,)), 54_322, True),
+        (Access(trusted_proxies=("10.0.0.1",)), os.geteuid(), False),
+    ],
+)
+def test_over_a_unix_socket_the_user_must_be_ours_or_listed(
+    access: Access, uid: int, is_refused: bool
+) -> None:
+    """A token is asked for besides: this says who may show one."""
+    refused = Guard(access).check_peer({"type": "unix", "headers": [], "uid": uid})
+    assert (refused is not None) == is_refused
+    assert refused is None or refused.status == 403
+
+
+@pytest.mark.parametrize(("client", "expected"), CLIENTS)
+def test_over_grpc_an_open_app_serves_its_own_machine_alone(
+    client: Any, expected: int | None
+) -> None:
+    """It has neither `Host` nor `Origin`; the address counts as over HTTP."""
+    request = {"type": "grpc", "headers": [], "client": client}
+    refused = OPEN.check_peer(request)
+    assert (refused.status if refused else None) == expected
+    assert WITH_TOKEN.check_peer(request) is None

@@ -37,6 +37,8 @@ def test_name_that_others_can_reach_needs_something_that_keeps_them_out(
 
 TEXT: Any = "x.example"
 """One text, where a tuple belongs."""
+NUMBER: Any = 1000
+"""One number, where a tuple belongs."""
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,9 @@ TEXT: Any = "x.example"
         (lambda: Access(trusted_proxies=("10.0.0.256",)), "as 10.0.0.7 or 10.0.0.0/8, got '10.0"),
         (lambda: Access(trusted_proxies=("10.0.0.0/40",)), "Access.trusted_proxies: expected an"),
         (lambda: Access(trusted_proxies=TEXT), "Access.trusted_proxies: expected a tuple of texts"),
+        (lambda: Access(uids=NUMBER), "Access.uids: expected a tuple of numbers, got 1000"),
+        (lambda: Access(uids=(-1,)), "Access.uids: expected the number of a user"),
+        (lambda: Access(uids=("ada",)), "as `id -u` prints it, got 'ada'"),  # type: ignore[arg-type]
     ],
 )
 def test_access_that_would_let_nobody_in_is_refused_at_once(make: Any, says: str) -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from arp.client.address import Kind
 from arp.client.dial import Dialer, dialer
 from arp.client.errors import InvalidAddress, LinkLost, ServerRefused
 from arp.client.link import Link
-from arp.client.options import Kind
 from arp.protocol.errors import InvalidMessage, Unauthenticated
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
+from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.http_access import answer_frame, lost_by_network, new_http_client
-from arp.client.options import LinkSettings, parse_address
+from arp.client.options import LinkSettings
 
 URL = "http://h/_arp/v1/input"
 

@@ -7,16 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from arp.client.address import Address, parse_address
 from arp.client.errors import InvalidAddress
-from arp.client.options import (
-    Address,
-    Backoff,
-    LinkSettings,
-    access,
-    check_names,
-    parse_address,
-    renderer_hello,
-)
+from arp.client.options import Backoff, LinkSettings, access, check_names, renderer_hello
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.messages import RendererCapabilities, Viewport
 

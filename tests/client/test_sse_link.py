@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.options import LinkSettings, parse_address
+from arp.client.options import LinkSettings
 from arp.client.sse_link import (
     EventTooLong,
     SseEvent,

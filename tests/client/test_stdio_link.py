@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.options import parse_address
 from arp.client.stdio_link import StdioLink, open_stdio
 
 HELLO = b'{"v":1,"type":"hello"}'

@@ -23,6 +23,11 @@ UPLOAD = Upload(
 )
 
 
+async def never(input_id: str) -> None:
+    """Is for files over the connection itself."""
+    raise AssertionError(input_id)
+
+
 class Rig:
     """Uploads to a server that gives `answers` in turn, and what came back."""
 
@@ -33,6 +38,7 @@ class Rig:
             dialer(url, {"token": "tok"}),
             Backoff(draw=lambda: 1.0, sleep=self.sleep),
             lambda frame: self.received.put_nowait(json.loads(frame)),
+            never,
         )
 
     async def sleep(self, delay_s: float) -> None:
@@ -154,10 +160,11 @@ async def test_server_that_is_not_trusted_gets_no_second_try(
     assert answer["payload"] == {"error": "certificate", "code": 19, "id": "i1"}
 
 
-def test_child_process_takes_no_files() -> None:
-    uploads = Uploads(dialer("stdio:", {"command": ["x"]}), Backoff(), lambda frame: None)
-    with pytest.raises(UploadUnavailable, match="connect over HTTP"):
-        uploads.check()
+def test_child_process_and_grpc_take_no_files() -> None:
+    for dial in (dialer("stdio:", {"command": ["x"]}), dialer("grpc:h:1", {})):
+        uploads = Uploads(dial, Backoff(), lambda frame: None, never)
+        with pytest.raises(UploadUnavailable, match="connect over HTTP"):
+            uploads.check()
     Rig("ws://h").uploads.check()
 
 

@@ -9,8 +9,9 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
+from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.options import LinkSettings, parse_address
+from arp.client.options import LinkSettings
 from arp.client.websocket_link import _not_opened, open_websocket
 from arp.protocol.errors import PermissionDenied, Unauthenticated
 from tests.client.loopback import Peer, websocket_server

@@ -5,19 +5,27 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
 import pytest
 
+from arp.cli import connect
 from arp.protocol.capabilities import LEVELS
 from arp.transport.websocket import SUBPROTOCOLS
-from tests.docs.pages import PAGES, text_of
+from tests.docs.pages import PAGES, ROOT, section
 
-_CLAIM = re.compile(r"The page and the terminal of this version are (\w+)\.")
+_CLAIM = re.compile(r"The (terminal|page|agent side)\b[^.:]*? is (\w+)\b")
 
 
 def test_standard_is_claimed_with_the_object_dialect_alone() -> None:
-    """The draft asks for its object model there."""
-    has_objects = any(name.startswith("arp.v1.") for name in SUBPROTOCOLS)
-    assert _CLAIM.findall(text_of("protocol.md")) == ["Standard" if has_objects else "Basic"]
+    """The draft asks for its object model there: the terminal speaks it, the page does not."""
+    claims = dict(_CLAIM.findall(section("protocol.md", "7. Conformance levels")))
+    assert claims == {"terminal": "Standard", "page": "Basic", "agent side": "Full"}
+    assert any(name.startswith("arp.v1.") for name in SUBPROTOCOLS)
+    (dialect,) = [one for one in connect.params if one.name == "dialect"]
+    assert isinstance(dialect.type, click.Choice)
+    assert "object" in dialect.type.choices
+    page = (ROOT / "web/core/src").rglob("*.ts")
+    assert not any('"arp.v1.' in file.read_text(encoding="utf-8") for file in page)
     assert set(LEVELS["basic"]) <= set(LEVELS["standard"])
 
 

@@ -80,7 +80,7 @@ async def outcome(
         await turn.say("fine")
 
     async with running(agent, store=store) as hub:
-        features = [*FEATURES, "thinking", "tool-detail"]
+        features = [*FEATURES, "overlays", "thinking", "tool-detail"]
         # Not every value of JSON goes into the other encodings; what does not must not get here.
         others = [Renderer(hub, features=features, encoding=one) for one in ("msgpack", "cbor")]
         for other in others:

@@ -24,7 +24,10 @@ class Stepper:
     async def __call__(self, turn: Turn) -> None:
         turn.show(ui.table(["n"], [[1]], id="table"))
         while (word := await self.steps.get()) != "end":
-            if word.startswith("title "):
+            if word.startswith("frame "):
+                async with turn.frame():
+                    turn.patch("table", "props.title", word.removeprefix("frame "))
+            elif word.startswith("title "):
                 turn.patch("table", "props.title", word.removeprefix("title "))
             else:
                 await turn.say(word)
@@ -272,6 +275,34 @@ async def test_unacknowledged_commits_hold_a_renderer_back(agent: Stepper) -> No
     assert len(held) == 2
     assert len(caught) == 1
     assert len(pending) == 2
+    assert acking.screen.canonical() == first.screen.canonical()
+
+
+async def test_more_commits_than_may_be_pending_come_as_one(agent: Stepper) -> None:
+    """Commits that became durable together: at most `max_pending_commits` are unacknowledged."""
+    store = HeldStore()
+    async with running(agent, store=store) as hub:
+        first = await Renderer(hub).join()
+        acking = await Renderer(hub, features=[*FEATURES, "frame-ack"]).join()
+        await begun(hub, first, acking)
+        acking.viewer.acknowledge(2**53)
+        before = len(acking.box.of("commit"))
+        store.hold()
+        for number in range(5):
+            agent.steps.put_nowait(f"frame {number}")
+            await agent.steps.join()
+        store.release()
+        await settled(hub)
+        await settled(hub)
+        pending = acking.viewer.unacknowledged
+        caught = len(acking.box.of("commit")) - before
+        shown = acking.screen.surfaces["main"].component("table").props["title"]
+        acking.viewer.acknowledge(2**53)
+        await ended(agent, first, acking)
+    assert pending is not None
+    assert len(pending) <= 2
+    assert 1 <= caught <= 2
+    assert shown == "4"
     assert acking.screen.canonical() == first.screen.canonical()
 
 

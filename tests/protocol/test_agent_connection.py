@@ -99,6 +99,7 @@ def test_refusal_names_the_input_that_it_is_about() -> None:
 
 
 def test_bad_message_of_a_batch_takes_no_other_with_it() -> None:
+    """Spec: W1."""
     batch = [HI, {"type": "input"}, RendererAck(seq=3)]
     first, second, third = connection().receive(msgspec.json.encode(batch))
     assert (first, third) == (HI, RendererAck(seq=3))
@@ -110,7 +111,7 @@ def test_batch_of_the_largest_size_is_taken() -> None:
 
 
 def test_peer_that_sends_nothing_but_nonsense_is_not_listened_to() -> None:
-    """protocol.md 5: 1008 not allowed."""
+    """protocol.md 5: 1008 not allowed. Spec: E3."""
     agent = connection()
     for _ in range(MAX_REJECTED):
         (event,) = agent.receive(b"{")

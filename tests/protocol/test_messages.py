@@ -52,6 +52,8 @@ def test_types_are_those_of_the_protocol() -> None:
         "input",
         "turn",
         "commands",
+        "surface",
+        "state",
         "ping",
         "pong",
     ]

@@ -187,7 +187,7 @@ def test_render_and_patch_show_at_their_commit() -> None:
 
 
 def test_commit_that_does_not_fit_shows_nothing_of_itself() -> None:
-    """A commit applies whole or not at all, on every surface that it touches."""
+    """A commit applies whole or not at all, on every surface that it touches. Spec: S1, P1."""
     screen = shown(render(text("a")), commit())
     for message in (
         render(text("b")),

@@ -159,7 +159,7 @@ async def stay(way: str, server: Serving, shown: RendererConnection, ready: asyn
 async def test_screen_after_a_cut_at_any_message_equals_one_that_never_left(
     server: Serving, way: str, profile: str
 ) -> None:
-    """protocol.md 2.3: replay or snapshot, and either way the same."""
+    """protocol.md 2.3: replay or snapshot, and either way the same. Spec: S3."""
     places = asyncio.Semaphore(AT_ONCE)
 
     async def one(cut: int) -> None:

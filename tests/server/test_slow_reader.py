@@ -85,7 +85,10 @@ async def ask(server: Process, session_id: str) -> None:
 
 @pytest.mark.timeout(120)
 async def test_stopped_reader_is_bounded_and_catches_up(tmp_path: Path) -> None:
-    """200,000 deltas; one renderer stops reading, another one and the agent do not notice."""
+    """200,000 deltas; one renderer stops reading, another one and the agent do not notice.
+
+    Spec: S4.
+    """
     server = await start(AGENT, tmp_path / "ledger.db")
     try:
         await warm_up(server)

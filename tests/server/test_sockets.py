@@ -272,7 +272,10 @@ async def test_no_subprotocol_means_json(server: Serving) -> None:
 async def test_handshake_that_asks_for_what_is_not_there_is_refused(
     server: Serving, path: str, offered: Any
 ) -> None:
-    """protocol.md 1: a subprotocol that the server does not know is refused in the handshake."""
+    """protocol.md 1: a subprotocol that the server does not know is refused in the handshake.
+
+    Spec: W5.
+    """
     with pytest.raises(InvalidStatus) as refused:
         await handshake(server, path, subprotocols=offered)
     assert refused.value.response.status_code == 403
@@ -329,7 +332,7 @@ async def test_text_that_is_no_utf8_ends_its_connection_alone(server: Serving) -
 async def test_batch_comes_in_the_encoding_of_the_connection(
     server: Serving, encoding: str
 ) -> None:
-    """Feature `batch`: arrays of messages, in one frame, of any encoding."""
+    """Feature `batch`: arrays of messages, in one frame, of any encoding. Spec: W2."""
     decode: Any = {"json": msgspec.json.decode, "msgpack": msgspec.msgpack.decode}.get(
         encoding, cbor2.loads
     )
@@ -359,7 +362,7 @@ def flat(frames: list[Any]) -> list[Any]:
 
 
 async def test_batch_that_is_too_long_is_refused_whole(server: Serving) -> None:
-    """More than 64 messages at once are more than a renderer has to say."""
+    """More than 64 messages at once are more than a renderer has to say. Spec: W3."""
     async with raw(server) as client:
         await client.hello("long", ["text"], "batch")
         said = {"v": 1, "type": "input", "input_type": "focus", "data": {}}

@@ -30,14 +30,17 @@ from arp.protocol.messages import (
     RendererCapabilities,
     RendererHello,
     SessionReady,
+    SurfaceInfo,
 )
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen
+from arp.protocol.tree import Tree
 from arp.session.effects import Effect, StopTurn
 from arp.session.inputs import receive, submit
 from arp.session.recorded import Cursor, Recorded, Text
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
+from arp.session.surfaces import close_surface, describe_surface, open_surface
 from arp.surface.change import Change
 from arp.view.frames import FrameGroup, addressed, text_frames
 from arp.view.frames import encoded as as_frames
@@ -67,8 +70,12 @@ def profile(
     return profile_of(RendererCapabilities(components, list(features), limits))
 
 
+WINDOWS = [*FEATURES, "multi-surface", "overlays"]
+
 PROFILES: dict[str, Profile] = {
-    "full": profile(ALL),
+    "full": profile(ALL, WINDOWS),
+    "windows, few components": profile(BASIC, WINDOWS),
+    "no popups": profile(ALL, [*FEATURES, "multi-surface"]),
     "core": profile(dict(VERSIONS)),
     "text only": profile(["text"]),
     "basic": profile(BASIC),
@@ -387,6 +394,71 @@ def offer(run: Run, chance: Random) -> None:
     run.session.set_commands(turn, known[: chance.randrange(3)])
 
 
+def transient(run: Run) -> list[str]:
+    """The popups and overlays that are there."""
+    infos = run.session.screen.infos
+    return [name for name, entry in infos.items() if entry.info.is_transient]
+
+
+def window(run: Run, chance: Random) -> None:
+    """A toplevel is made, gets a title, or another one."""
+    turn = run.session.running
+    if turn is None:
+        return
+    name, title = chance.choice(["side", "left"]), chance.choice(WORDS)
+    try:
+        if name in run.session.screen.surfaces:
+            describe_surface(run.session, turn, name, title=title)
+        else:
+            open_surface(run.session, turn, name, SurfaceInfo(title=title))
+    except ArpError:
+        run.refused += 1
+
+
+def popup(run: Run, chance: Random) -> None:
+    """A popup or an overlay over any surface, with components that it may refuse."""
+    turn = run.session.running
+    if turn is None:
+        return
+    parent = chance.choice([*run.session.screen.surfaces])
+    role: Any = chance.choice(["popup", "overlay"])
+    info = SurfaceInfo(role=role, parent=parent, title=chance.choice(WORDS))
+    name = f"{turn}-{role}-{run.session.sequence}"
+    made = [change(chance, Tree()) for _ in range(chance.randint(0, 2))]
+    before = inside(run.session)
+    try:
+        open_surface(run.session, turn, name, info, made)
+    except ArpError:
+        run.refused += 1
+        assert inside(run.session) == before, "a refused popup changes nothing"
+
+
+def change_popup(run: Run, chance: Random) -> None:
+    names = transient(run)
+    if run.session.running and names:
+        name = chance.choice(names)
+        run.commit(run.session.running, name, [change(chance, run.session.screen.surfaces[name])])
+
+
+def close(run: Run, chance: Random) -> None:
+    """A surface is closed by its agent, by a user, or since its time is over."""
+    names = [name for name in run.session.screen.surfaces if name != "main"]
+    if names and chance.random() < 0.5:
+        reason: Any = chance.choice(["agent", "timeout", "transferred"])
+        run.carry_out(close_surface(run.session, chance.choice(names), reason))
+    else:
+        name = chance.choice([*names, "main", "nothing"])
+        data = {"action": "arp.close"}
+        message = Input(input_type="action", data=data, surface=name, id=run.input_id(chance))
+        run.take(message)
+
+
+def share(run: Run, chance: Random) -> None:
+    if run.session.running:
+        states: list[dict[str, Any]] = [{}, {"n": 1}, {"word": chance.choice(WORDS)}]
+        run.session.update_shared_state(run.session.running, chance.choice(states))
+
+
 def tool(run: Run, chance: Random) -> None:
     turn = run.session.running
     if turn is None:
@@ -429,7 +501,8 @@ def ask(run: Run, chance: Random) -> None:
     kind, props = chance.choice(QUESTIONS)
     name = chance.choice(["q", f"q{run.session.sequence}", "a", "b"])
     try:
-        run.session.ask(turn, Component(name, kind, dict(props)), chance.choice(["main", "side"]))
+        surface = chance.choice(["main", "side", *transient(run)])
+        run.session.ask(turn, Component(name, kind, dict(props)), surface)
     except ArpError:
         run.refused += 1
 
@@ -515,6 +588,11 @@ ACTIONS: dict[str, Action] = {
     "thread": begin_thread,
     "show": show,
     "frame": frame,
+    "window": window,
+    "popup": popup,
+    "change popup": change_popup,
+    "close": close,
+    "share": share,
     "tool": tool,
     "keep": keep,
     "offer": offer,
@@ -538,7 +616,12 @@ WEIGHTED = (
     *("answer",) * 2,
     *("ask",) * 2,
     *("finish",) * 2,
+    *("popup",) * 2,
+    *("change popup",) * 3,
+    *("close",) * 2,
     *("tool",) * 2,
+    "window",
+    "share",
     *("keep",) * 2,
     *("fall behind",) * 2,
     *("return",) * 2,

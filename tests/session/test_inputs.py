@@ -203,6 +203,7 @@ def test_where_the_user_looks_is_acknowledged_and_not_kept(input_type: str) -> N
 
 
 def test_same_id_twice_is_one_input() -> None:
+    """Spec: S2."""
     session = new()
     user(session, "hi", "i1")
     facts(session)

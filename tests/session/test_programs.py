@@ -76,6 +76,9 @@ def facts_of(session: Session) -> list[object]:
 @settings(max_examples=200)
 @given(steps, st.lists(st.integers(0, 10_000), min_size=5, max_size=5))
 @example([("rejoin", 0), ("say", 0), ("show", 241), ("say", 0)], [0, 0, 0, 0, 13])
+@example(
+    [("ask", 0), ("fall behind", 0), ("ask", 1), ("rejoin", 0), ("close", 1)], [5, 9, 14, 17, 20]
+)
 def test_cut_at_any_message_and_resumed_is_as_if_never_left(
     program: Program, cuts: list[int]
 ) -> None:

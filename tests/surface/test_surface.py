@@ -239,7 +239,7 @@ def test_half_a_surrogate_pair_is_refused(bad: Change, where: str) -> None:
 
 
 def test_limit_of_ops_in_one_commit() -> None:
-    """protocol.md 4: max_patch_ops."""
+    """protocol.md 4: max_patch_ops. Spec: P3."""
     on = surface(text("a"), max_patch_ops=2)
     one = Update("a", "props.content", "y")
     assert len(patch(on, one, one)) == 1
@@ -372,7 +372,10 @@ BAD: list[Change] = [
 
 @given(seed=st.integers(0, 2**32), bad=st.sampled_from(BAD), at=st.integers(0, 5))
 def test_refused_commit_leaves_current_untouched(seed: int, bad: Change, at: int) -> None:
-    """One bad op anywhere, one invalid component, one limit exceeded: the state stays as it was."""
+    """One bad op anywhere, one invalid component, one limit exceeded: the state stays as it was.
+
+    Spec: P1.
+    """
     chance = Random(seed)
     on = Surface(Tree(), Limits())
     for seq in range(1, 10):

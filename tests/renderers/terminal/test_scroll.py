@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
-from arp.protocol.messages import Commit, ErrorMessage, Patch
+from arp.protocol.messages import (
+    Commit,
+    ErrorMessage,
+    Patch,
+    Render,
+    SurfaceInfo,
+    SurfaceMessage,
+)
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Update
 from arp.protocol.screen import Screen
 from arp_terminal.options import Options
@@ -296,6 +303,27 @@ def test_another_surface_is_told_too(shown: Component, printed: str) -> None:
         type(commit)(session_id="s", surface="side", seq=9),
     )
     assert paper.frame().printed == printed
+
+
+def test_a_surface_has_its_title_and_says_that_it_is_closed() -> None:
+    """What an agent calls it is drawn as the agent's, and cannot move the cursor."""
+    paper = Paper()
+
+    def show(component: Component, title: str, seq: int) -> None:
+        described = SurfaceMessage(session_id="s", surface="side", payload=SurfaceInfo(title=title))
+        render = Render(session_id="s", surface="side", components=[component])
+        paper.tell(described, render, Commit(session_id="s", surface="side", seq=seq))
+        paper.frame()
+
+    show(text("a", "one"), "Details", 9)
+    assert paper.printed == "  ▸ Details\n\n  one"
+    show(text("a", "one"), "Details \x1b[1m2", 10)
+    paper.tell(SurfaceMessage(session_id="s", surface="side", seq=11, closed="user"))
+    assert "\x1b" not in paper.frame().printed
+    assert paper.printed.endswith("one\n\n  ▸ Details ␛[1m2\n\n  ▸ Details ␛[1m2: closed")
+    paper.lines.clear()
+    show(text("a", "two"), "Details", 13)
+    assert paper.printed == "\n  ▸ Details\n\n  two"
 
 
 def test_a_new_screen_prints_only_what_is_missing() -> None:

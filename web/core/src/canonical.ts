@@ -5,13 +5,19 @@ import { storyOf } from "./story.js";
 import { isTextPart, type Screen, type ToolRun, type TurnState } from "./screen.js";
 
 /** All that shows, equal for equal screens however they came about. */
-export function canonical(screen: Pick<Screen, "commands" | "turnIds" | "turn" | "surfaceNames" | "surface">): JsonObject {
+export function canonical(screen: Screen): JsonObject {
   const turns: JsonObject = {};
   for (const id of screen.turnIds) turns[id] = canonicalTurn(screen.turn(id) as TurnState);
   const surfaces: JsonObject = {};
-  for (const name of screen.surfaceNames) surfaces[name] = screen.surface(name) as unknown as Json;
-  const { commands } = screen;
-  return { ...(commands.length > 0 && { commands: commands as unknown as Json }), turns, surfaces };
+  for (const name of [...screen.surfaceNames, ...screen.popupNames]) surfaces[name] = screen.surface(name) as unknown as Json;
+  const { commands, described: windows, sharedState: state } = screen;
+  return {
+    ...(commands.length > 0 && { commands: commands as unknown as Json }),
+    ...(Object.keys(windows).length > 0 && { windows: windows as unknown as Json }),
+    ...(Object.keys(state).length > 0 && { state }),
+    turns,
+    surfaces,
+  };
 }
 
 function canonicalTurn(turn: TurnState): JsonObject {

@@ -204,9 +204,9 @@ export class ArpClient {
     return this.send(isFile ? "file" : "text", { text }, options);
   }
 
-  sendAction(componentId: string, action: string, payload?: unknown): string {
+  sendAction(componentId: string, action: string, payload?: unknown, options: SendOptions = {}): string {
     const data = { action, payload } as JsonObject; // what is undefined is not sent
-    return this.send("action", data, componentId === "" ? {} : { source: componentId });
+    return this.send("action", data, componentId === "" ? options : { ...options, source: componentId });
   }
 
   sendFormSubmit(fields: Record<string, unknown>, action?: string, options: SendOptions = {}): string {
@@ -219,8 +219,19 @@ export class ArpClient {
   }
 
   /** Declines to answer a question that lets people do so (`can_decline`), unless an answer is on its way. */
-  decline(component: Component): string {
-    return this.#answer(component, "action", { action: "decline" }, {});
+  decline(component: Component, options: SendOptions = {}): string {
+    return this.#answer(component, "action", { action: "decline" }, options);
+  }
+
+  /** Closes a surface, a popup or an overlay, for every renderer. */
+  closeSurface(surface: string): string {
+    return this.send("action", { action: "arp.close" }, { surface });
+  }
+
+  /** Tells the agent that the user turned to a surface or away from it, or its size. Lost while there is no connection. */
+  tellOfSurface(surface: string, what: "focus" | "unfocus" | "resize", data: JsonObject = {}): void {
+    if (!this.connected || !this.capabilities?.features?.includes("overlays")) return;
+    this.#driver.send({ type: "input", v: 1, input_type: what, data, surface, session_id: this.sessionId } as Input);
   }
 
   /** Stops a turn: the one that runs, if none is named. A queued one is removed from the queue. */
@@ -278,7 +289,7 @@ export class ArpClient {
   }
 
   #answer({ id: source }: Component, inputType: InputType, data: JsonObject, options: SendOptions): string {
-    const pending = this.#outbox.answerTo(source);
+    const pending = this.#outbox.answerTo(source, options.surface);
     const surface = this.#connection.screen.find(source)?.surface ?? "main";
     return pending?.id ?? this.send(inputType, data, { surface, ...options, source });
   }

@@ -12,12 +12,12 @@
  */
 
 import { INVALID_MESSAGE, INVALID_PATCH, RESOURCE_LIMIT } from "./generated/codes.js";
-import type { AgentHello, AgentMessage, RendererHello, SessionReady } from "./generated/wire.js";
+import type { AgentHello, AgentMessage, JsonObject, RendererHello, SessionReady } from "./generated/wire.js";
 import { Screen } from "./screen.js";
 import { readFrame } from "./shape.js";
 
 /** These have no place of their own: applied twice, they show twice. */
-const SHOWN_ONCE = ["delta", "tool_start", "commit", "input"];
+const SHOWN_ONCE = ["delta", "tool_start", "commit", "input", "surface"];
 
 interface Addressed {
   readonly session_id?: string | null;
@@ -138,6 +138,7 @@ export class RendererConnection {
     if (resume === "replay" && epoch === this.epoch) return;
     this.ready = ready;
     this.#aside = new Screen();
+    this.#aside.sharedState = (ready.state ?? {}) as JsonObject;
     this.epoch = null;
     this.#nextEpoch = epoch;
     if (resume === "new") this.#swap(seq);

@@ -78,9 +78,10 @@ export class Outbox {
   }
 
   /** The answer to a component that is on its way. */
-  answerTo(componentId: string): Outgoing | undefined {
+  answerTo(componentId: string, surface?: string): Outgoing | undefined {
     return this.items.find(
-      ({ message, phase }) => message.source_component === componentId && phase !== "refused",
+      ({ message, phase }) =>
+        message.source_component === componentId && message.surface === (surface ?? message.surface) && phase !== "refused",
     );
   }
 

@@ -22,6 +22,8 @@ import type {
   Patch,
   Permission,
   Render,
+  SurfaceInfo,
+  SurfaceMessage,
   ToolProgressPayload,
   TurnMessage,
 } from "./generated/wire.js";
@@ -86,8 +88,8 @@ export interface TurnState {
   readonly at?: string | null | undefined;
 }
 
-/** Changes of one of these; `turn:ID` and `surface:NAME` besides. */
-export type Key = "turns" | "surfaces" | "errors" | `turn:${string}` | `surface:${string}`;
+/** Changes of one of these; `turn:ID`, `surface:NAME` and `info:NAME` besides. */
+export type Key = "turns" | "surfaces" | "popups" | "state" | "errors" | `turn:${string}` | `surface:${string}` | `info:${string}`;
 
 const MOST_ERRORS = 100;
 /** What may wait for its commit, in characters: a peer that never commits must not fill the memory. */
@@ -112,7 +114,11 @@ export class Screen {
   #states = new Map<string, TurnState>();
   #ids: readonly string[] = NONE;
   #surfaces = new Map<string, Tree>();
+  #infos = new Map<string, SurfaceInfo>();
+  /** What agents share with renderers. */
+  sharedState: JsonObject = {};
   #errors: readonly ErrorPayload[] = NONE;
+  #popups: readonly string[] = NONE;
   #names: readonly string[] = NONE;
   #pending: (Render | Patch)[] = [];
   #pendingSize = 0;
@@ -135,13 +141,29 @@ export class Screen {
     return this.#errors;
   }
 
-  /** The names of the surfaces besides `main` on which something shows. */
+  /** The names of the surfaces besides `main` on which something shows, without popups and overlays. */
   get surfaceNames(): readonly string[] {
-    const names = [...this.#surfaces.keys()]
-      .filter((name) => name !== "main" && this.surface(name).length > 0)
-      .sort();
-    if (names.join("\0") !== this.#names.join("\0")) this.#names = names;
-    return this.#names;
+    return (this.#names = same(this.#names, this.#shown(false).sort()));
+  }
+
+  /** The names of the popups and overlays on which something shows, oldest first. */
+  get popupNames(): readonly string[] {
+    return (this.#popups = same(this.#popups, this.#shown(true)));
+  }
+
+  /** What a surface is; `undefined` if the agent side only rendered to it: then it is a toplevel without a title. */
+  surfaceInfo(name: string): SurfaceInfo | undefined {
+    return this.#infos.get(name);
+  }
+
+  /** What each surface is of which the agent side said so. */
+  get described(): { readonly [name: string]: SurfaceInfo } {
+    return Object.fromEntries(this.#infos);
+  }
+
+  #shown(isPopup: boolean): string[] {
+    const hasRole = (name: string) => ((this.#infos.get(name)?.role ?? "toplevel") !== "toplevel") === isPopup;
+    return [...this.#surfaces.keys()].filter((name) => name !== "main" && hasRole(name) && this.surface(name).length > 0);
   }
 
   /** A turn; `undefined` if there is none of that id. */
@@ -198,6 +220,13 @@ export class Screen {
         break;
       case "commands":
         this.commands = message.commands;
+        break;
+      case "surface":
+        this.#describe(message);
+        break;
+      case "state":
+        this.sharedState = message.state;
+        this.dirty.add("state");
         break;
       case "tool_start": {
         const { tool, args, call_id: callId = "" } = message.payload;
@@ -289,13 +318,26 @@ export class Screen {
     this.dirty.add(`turn:${turnId}`);
   }
 
+  #describe({ surface = "main", payload = {}, closed }: SurfaceMessage): void {
+    if (surface === "main") return;
+    this.dirty.add(`surface:${surface}`).add(`info:${surface}`).add("surfaces").add("popups");
+    if (closed == null) {
+      this.#surface(surface);
+      this.#infos.set(surface, payload);
+      return;
+    }
+    this.#surfaces.delete(surface);
+    this.#infos.delete(surface);
+    this.#pending = this.#pending.filter((message) => message.surface !== surface);
+  }
+
   #surface(name: string): Tree {
     let tree = this.#surfaces.get(name);
     if (tree === undefined) {
       tree =
         name === "main"
           ? new Tree((output) => this.#touch(output), (root, heir) => this.#inherit(root, heir))
-          : new Tree(() => this.dirty.add(`surface:${name}`).add("surfaces"));
+          : new Tree(() => this.dirty.add(`surface:${name}`).add("surfaces").add("popups"));
       this.#surfaces.set(name, tree);
     }
     return tree;
@@ -398,6 +440,11 @@ export class Screen {
     }
     return refused;
   }
+}
+
+/** The list before, if it is the same. */
+function same(before: readonly string[], names: readonly string[]): readonly string[] {
+  return names.join("\0") === before.join("\0") ? before : names;
 }
 
 function applyTo(change: Change, message: Render | Patch, output: string): void {

@@ -2,7 +2,7 @@
 
 import { Changes, type Cell, type Schedule } from "./cells.js";
 import type { LinkState } from "./driver.js";
-import type { AgentCapabilities, Command, Component, ErrorPayload } from "./generated/wire.js";
+import type { AgentCapabilities, Command, Component, ErrorPayload, JsonObject, SurfaceInfo } from "./generated/wire.js";
 import type { Outgoing } from "./outbox.js";
 import type { Screen, TurnState } from "./screen.js";
 
@@ -42,8 +42,12 @@ export class Store {
   readonly turnIds: Cell<readonly string[]>;
   /** Errors that belong to no turn. */
   readonly errors: Cell<readonly ErrorPayload[]>;
-  /** The surfaces besides `main` on which something shows. */
+  /** The surfaces besides `main` on which something shows, without popups and overlays. */
   readonly surfaceNames: Cell<readonly string[]>;
+  /** The popups and overlays on which something shows; there are none without the feature `overlays`. */
+  readonly popupNames: Cell<readonly string[]>;
+  /** What agents share with renderers. */
+  readonly sharedState: Cell<JsonObject>;
   /** Inputs that the agent side has not echoed yet. */
   readonly outgoing: Cell<readonly Outgoing[]>;
   readonly #changes: Changes;
@@ -59,6 +63,8 @@ export class Store {
     this.turnIds = cell("turns", () => sources.screen().turnIds);
     this.errors = cell("errors", () => sources.screen().errors);
     this.surfaceNames = cell("surfaces", () => sources.screen().surfaceNames);
+    this.popupNames = cell("popups", () => sources.screen().popupNames);
+    this.sharedState = cell("state", () => sources.screen().sharedState);
     this.outgoing = cell("outgoing", () => sources.outgoing());
   }
 
@@ -70,6 +76,11 @@ export class Store {
   /** What shows on a surface besides `main`. */
   surface(name: string): Cell<readonly Component[]> {
     return this.#changes.cell(`surface:${name}`, () => this.#sources.screen().surface(name));
+  }
+
+  /** What a surface is; `undefined` of a toplevel without a title that was only rendered to. */
+  surfaceInfo(name: string): Cell<SurfaceInfo | undefined> {
+    return this.#changes.cell(`info:${name}`, () => this.#sources.screen().surfaceInfo(name));
   }
 
   /** Is notified of every change, once for all that came since. */
@@ -94,9 +105,9 @@ export class Store {
     if (screen !== this.#seen) {
       for (const old of [this.#seen, screen]) {
         for (const id of old.turnIds) names.add(`turn:${id}`);
-        for (const name of old.surfaceNames) names.add(`surface:${name}`);
+        for (const name of [...old.surfaceNames, ...old.popupNames]) names.add(`surface:${name}`).add(`info:${name}`);
       }
-      names.add("turns").add("errors").add("surfaces");
+      names.add("turns").add("errors").add("surfaces").add("popups").add("state");
       this.#seen = screen;
     }
     this.#changes.mark(names);

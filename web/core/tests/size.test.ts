@@ -20,12 +20,12 @@ async function gzipped(entry: string): Promise<number> {
   return gzipSync(output[0].code, { level: 9 }).length;
 }
 
-test("all of the main entry fits into 13 KiB", { timeout: 60_000 }, async () => {
-  expect(await gzipped("index.ts")).toBeLessThanOrEqual(13 * KIB);
+test("all of the main entry, with surfaces and what is shared, fits into 13.5 KiB", { timeout: 60_000 }, async () => {
+  expect(await gzipped("index.ts")).toBeLessThanOrEqual(13.5 * KIB);
 });
 
 test.each([
-  ["sse_link.ts", 3.1], // its table of messages has the terms of permissions and the choices of commands
+  ["sse_link.ts", 3.2], // its table of messages has the terms of permissions, the choices of commands and what surfaces are
   ["export.ts", 4],
   ["strings.ts", 4],
   ["chat.ts", 3],

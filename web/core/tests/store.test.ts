@@ -220,6 +220,42 @@ test("surfaces besides main have cells of their own", async () => {
   expect(names).toEqual([["side"], []]);
 });
 
+test("popups have cells of their own, and are gone with all in them when they are closed", async () => {
+  const [client, socket] = await online();
+  const { store } = client;
+  const popup = { surface: "t1-popup-1" };
+  const info = { role: "popup", parent: "main", component: "orders", row: 2 };
+  const names: unknown[] = [];
+  store.popupNames.subscribe(() => names.push(store.popupNames.get()));
+  socket.notify({ ...message("surface", null, { payload: info }), ...popup });
+  frame();
+  expect([store.popupNames.get(), store.surfaceInfo("t1-popup-1").get()]).toEqual([[], info]);
+  commit(socket, 1, { ...render(text("a", "A")), ...popup });
+  frame();
+  expect([names.at(-1), store.surfaceNames.get()]).toEqual([["t1-popup-1"], []]);
+  socket.notify({ ...message("surface", 2, { payload: info, closed: "timeout" }), ...popup });
+  frame();
+  expect(names.at(-1)).toEqual([]);
+  expect([store.surface("t1-popup-1").get(), store.surfaceInfo("t1-popup-1").get()]).toEqual([[], undefined]);
+});
+
+test("what agents share has a cell", async () => {
+  const [client, socket] = await online();
+  socket.notify(message("state", 1, { state: { step: 2 } }));
+  frame();
+  expect(client.store.sharedState.get()).toEqual({ step: 2 });
+});
+
+test("a surface that the user closes, and what is told of it, name the surface", async () => {
+  const [client, socket] = await online();
+  const id = client.closeSurface("side");
+  client.tellOfSurface("side", "resize", { width: 3, height: 4 }); // the agent side of this test has no overlays
+  expect(socket.sent.at(-1)).toMatchObject({ id, input_type: "action", data: { action: "arp.close" }, surface: "side" });
+  socket.notify({ type: "hello", v: 1, capabilities: { components: [], features: ["resume", "overlays"] } });
+  client.tellOfSurface("side", "focus");
+  expect(socket.sent.at(-1)).toMatchObject({ input_type: "focus", data: {}, surface: "side" });
+});
+
 test("text is distinguished from components", async () => {
   const [client, socket] = await online();
   socket.notify(delta("said"));

@@ -85,7 +85,7 @@ export class ArpPage extends LitElement {
       workflow: workflowOf(location.href),
       token,
       components: DRAWN,
-      features: ["line-pause"],
+      features: ["line-pause", "overlays"],
       maxReconnectAttempts: MOST_TRIES,
       viewport: { width: innerWidth, height: innerHeight },
       theme: this.#isDark() ? "dark" : "light",

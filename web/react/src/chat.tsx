@@ -132,7 +132,7 @@ function Shell({ title, description, suggestions = [] }: Pick<ArpChatProps, "tit
 }
 
 function clientOptions(rest: Partial<ClientOptions>, theme: ArpChatProps["theme"]): Partial<ClientOptions> {
-  const options = { features: ["line-pause"], ...rest };
+  const options = { features: ["line-pause", "overlays"], ...rest };
   return theme === "light" || theme === "dark" ? { ...options, theme } : options;
 }
 

@@ -156,7 +156,7 @@ interface Told {
 function clientOptions(props: Told): Partial<ClientOptions> {
   const { theme, locale } = props;
   return {
-    features: ["line-pause"],
+    features: ["line-pause", "overlays"],
     ...props.options,
     url: toValue(props.url) as string,
     sessionId: () => props.sessionId,

@@ -16,6 +16,8 @@ export const MESSAGES = {
   "input": "v?i session_id:s seq~i turn_id~s surface?s input_type:s data:o source_component~s id~s behind~h versions~[]s edited?b at~s origin~s",
   "turn": "v?i session_id:s seq~i turn_id~s surface?s status:|cancelled|completed|failed|queued|running|waiting| position~i permission~m paused?b",
   "commands": "v?i session_id:s seq~i turn_id~s surface?s commands:[]k",
+  "surface": "v?i session_id:s seq~i turn_id~s surface?s payload?u closed~|agent|parent|timeout|transferred|user|",
+  "state": "v?i session_id:s seq~i turn_id~s surface?s state:o",
   "ping": "v?i id:s",
   "pong": "v?i id:s"
 } as const;
@@ -45,7 +47,8 @@ export const PARTS = {
   "t": "tool:s args:s call_id?s",
   "g": "call_id:s text?s done~i total~i",
   "e": "tool:s ok:b call_id?s error~s result~s result_ref~s duration_ms~i",
-  "f": "error:s code:i detail~s id~s retryable?b debug~s"
+  "f": "error:s code:i detail~s id~s retryable?b debug~s",
+  "u": "role?|overlay|popup|toplevel| title?s parent~s component~s row~i anchor~|bottom|bottom-left|bottom-right|center|left|right|top|top-left|top-right| timeout_ms~i expires_at~s fullscreen?b serial~i"
 } as const;
 
 /** The core components, in the order of the catalog, with the newest version. */

@@ -67,6 +67,7 @@ export interface SessionReady {
   resume: "new" | "replay" | "snapshot";
   /** The name of the session's agent. */
   workflow?: string | null;
+  /** What agents share with renderers; absent: nothing. */
   state?: Json;
   /** With a snapshot: how many turns come before its first turn; `null` = not known. */
   older?: number | null;
@@ -381,6 +382,53 @@ export interface CommandsMessage {
   surface?: string;
   /** They stand beside those of the app in `hello`, and take the place of one with the same name. */
   commands: Command[];
+}
+
+/** What a surface besides `main` is, and where it belongs. */
+export interface SurfaceInfo {
+  role?: "overlay" | "popup" | "toplevel";
+  title?: string;
+  /** Of a popup or an overlay: the surface that it is placed on. */
+  parent?: string | null;
+  /** Of a popup: the component of its parent that it is placed over. */
+  component?: string | null;
+  /** Of a popup: the row of that component, if it is a table; 0 is the first. */
+  row?: number | null;
+  /** Of an overlay: its place on its parent. */
+  anchor?: "bottom" | "bottom-left" | "bottom-right" | "center" | "left" | "right" | "top" | "top-left" | "top-right" | null;
+  /** Of an overlay: the agent side closes it after this time. */
+  timeout_ms?: number | null;
+  /** When that is (RFC 3339). */
+  expires_at?: string | null;
+  /** Whether it fills the whole display. */
+  fullscreen?: boolean;
+  /** Of a popup or an overlay: the place in the log of the input that opened it. */
+  serial?: number | null;
+}
+
+/** A surface is created, has another title, or is closed. Takes effect on arrival. */
+export interface SurfaceMessage {
+  type: "surface";
+  v?: number;
+  session_id: string;
+  seq?: number | null;
+  turn_id?: string | null;
+  surface?: string;
+  /** All of it, not only what has changed. */
+  payload?: SurfaceInfo;
+  /** Why it is closed; absent: it is there. A closed surface is removed with its components. */
+  closed?: "agent" | "parent" | "timeout" | "transferred" | "user" | null;
+}
+
+/** What agents share with renderers, all of it. Takes effect on arrival. */
+export interface StateMessage {
+  type: "state";
+  v?: number;
+  session_id: string;
+  seq?: number | null;
+  turn_id?: string | null;
+  surface?: string;
+  state: JsonObject;
 }
 
 /** Ask whether the peer, which has the feature `ping`, still answers. Never a fact. */
@@ -804,7 +852,7 @@ export interface SplitProps {
 
 export type PatchOp = Update | Append | Insert | Remove | Replace | Reorder;
 
-export type AgentMessage = AgentHello | SessionReady | Delta | ToolStart | ToolProgress | ToolEnd | Render | Patch | Commit | ErrorMessage | InputAck | InputEcho | TurnMessage | CommandsMessage | Ping | Pong;
+export type AgentMessage = AgentHello | SessionReady | Delta | ToolStart | ToolProgress | ToolEnd | Render | Patch | Commit | ErrorMessage | InputAck | InputEcho | TurnMessage | CommandsMessage | SurfaceMessage | StateMessage | Ping | Pong;
 
 export type RendererMessage = RendererHello | Input | RendererAck | Ping | Pong;
 

@@ -41,7 +41,7 @@ import { showsItsError } from "./outgoing.js";
 import { endLine, openFiles } from "./outcome.js";
 import { Recent } from "./recent.js";
 import { adoptChatStyles } from "./styles.js";
-import { sidePanel } from "./surfaces.js";
+import { popups, sidePanel } from "./surfaces.js";
 import { loadMessages, timeline } from "./timeline.js";
 import { lastInput, NO_ACTIONS, turnActions } from "./turn_actions.js";
 import { walk } from "./walk.js";
@@ -325,6 +325,7 @@ export class ArpChat extends ArpElement {
     watchCell(store.turnIds, () => this.#turnsChanged());
     watchCell(store.outgoing, () => this.requestUpdate());
     watchCell(store.surfaceNames, () => this.requestUpdate());
+    watchCell(store.popupNames, () => this.requestUpdate());
     watchCell(store.errors, () => this.#errorsChanged());
     watchCell(store.status, () => this.#statusChanged());
     this.#stops.push(store.subscribe(() => this.#moments.look(client)));
@@ -344,7 +345,7 @@ export class ArpChat extends ArpElement {
       workflow: workflow ?? null,
       token: token ?? null,
       components: { ...own, ...DRAWN },
-      features: ["line-pause"],
+      features: ["line-pause", "overlays"],
       theme: this.context.theme,
       viewport: { width: innerWidth, height: innerHeight },
       ...(locale !== undefined && { locale }),
@@ -556,6 +557,10 @@ export class ArpChat extends ArpElement {
     return this.querySelector("arp-composer");
   }
 
+  readonly #reveal = ({ detail }: CustomEvent<HTMLElement>): void => this.#follow?.show(detail);
+
+  readonly #settled = (): void => this.focus();
+
   readonly #host: ComposerHost = {
     send: (text, files) => this.say(text, files),
     stop: () => this.stop(),
@@ -689,7 +694,7 @@ export class ArpChat extends ArpElement {
           ></arp-composer>
         </div>
       </div>
-      ${sidePanel(client, context, this.storage)}
+      ${sidePanel(client, context, this.storage, this.#settled)}${popups(client, context, this.#settled, this.#reveal)}
       <p class="arp-hidden arp-status" role="status"></p>
       <p class="arp-hidden arp-urgent" role="alert"></p>
       <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${t("agent")}></div>
@@ -699,7 +704,8 @@ export class ArpChat extends ArpElement {
   /** Whether the agent waits for an answer that is given in the conversation. */
   #isAwaited(status: Status | null): boolean {
     const turn = status?.activeTurn == null ? undefined : this.#active?.store.turn(status.activeTurn).get();
-    return turn?.status === "waiting" && turn.permissions.length === 0;
+    const isInPopup = this.#active?.store.popupNames.get().length !== 0;
+    return turn?.status === "waiting" && turn.permissions.length === 0 && !isInPopup;
   }
 
   #timeline(client: ArpClient, status: Status): TemplateResult {

@@ -97,6 +97,14 @@ export class Follow {
     this.redrawn(message);
   }
 
+  /** Brings something into view that is to be looked at now, unless it is; nothing is followed then. */
+  show(element: HTMLElement): void {
+    const [view, box] = [this.#scroller.getBoundingClientRect(), element.getBoundingClientRect()];
+    if (box.top >= view.top && box.bottom <= view.bottom) return;
+    this.#rest();
+    element.scrollIntoView({ block: "center" });
+  }
+
   /** The question is drawn by another element now. */
   redrawn(message: HTMLElement | null): void {
     this.#lastInput?.classList.remove("arp-asked");

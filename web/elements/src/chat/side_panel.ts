@@ -9,7 +9,7 @@
  * by itself, since that would hide what is read or written; the bar says that there is something new, or that a question waits.
  */
 
-import { questionState, type ArpClient, type Component, type Storage } from "@agent-rendering/core";
+import { questionState, type ArpClient, type Component, type Storage, type Wire } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -28,6 +28,8 @@ import { watch } from "./watch.js";
 
 /** In `sessionStorage`: the chat whose panel was closed, and what had been seen of it. */
 const CLOSED_KEY = "arp.side-closed";
+/** Sizes are told when they have not changed for so long. */
+const REST_MS = 200;
 
 export class ArpSidePanel extends ArpElement {
   static override properties = {
@@ -58,10 +60,13 @@ export class ArpSidePanel extends ArpElement {
   /** What the reader has had before them: ids of components, with `?` after those of questions that were open. */
   #seen = new Set<string>();
   #shown = new Set<string>();
+  #titles = "";
   #lists: readonly (readonly Component[])[] = [];
   #session: string | null = null;
   #stop: (() => void) | null = null;
   #sizes: ResizeObserver | null = null;
+  #telling: ReturnType<typeof setTimeout> | undefined;
+  #toldNames = "";
   /** What it is in: known still when it has been taken out. */
   #chat: HTMLElement | null = null;
 
@@ -89,6 +94,7 @@ export class ArpSidePanel extends ArpElement {
     super.disconnectedCallback();
     this.removeEventListener("keydown", this.#key);
     this.#sizes?.disconnect();
+    clearTimeout(this.#telling);
     this.#stop?.();
     this.#stop = null;
     this.#cover(false);
@@ -143,7 +149,10 @@ export class ArpSidePanel extends ArpElement {
     if (client === null) return;
     const lists = client.store.surfaceNames.get().map((name) => client.store.surface(name).get());
     const isOther = client.sessionId !== this.#session;
-    if (!isOther && lists.length === this.#lists.length && lists.every((list, at) => list === this.#lists[at])) return;
+    const titles = client.store.surfaceNames.get().map((name) => this.#title(name)).join("\0");
+    const isSame = !isOther && titles === this.#titles && lists.length === this.#lists.length;
+    if (isSame && lists.every((list, at) => list === this.#lists[at])) return;
+    this.#titles = titles;
     if (isOther) this.#recall(client.sessionId);
     this.#lists = lists;
     this.#shown = new Set(lists.flatMap((list) => list.flatMap(idsOf)));
@@ -195,6 +204,7 @@ export class ArpSidePanel extends ArpElement {
     const chat = this.#chat;
     if (chat === null) return;
     this.room = chat.clientWidth;
+    this.#tellSizes();
     // What the conversation leaves free for its scroll bar, the message box leaves free too, so that their edges are queued.
     const scroller = this.#isOver ? null : chat.querySelector<HTMLElement>(".arp-scroller");
     const gutter = scroller === null ? 0 : (scroller.offsetWidth - scroller.clientWidth) / 2;
@@ -204,12 +214,26 @@ export class ArpSidePanel extends ArpElement {
   #resize(width: number | null, isLast: boolean): void {
     this.width = bounded(width ?? DEFAULT_PX, this.room);
     if (!isLast) return;
+    this.#tellSizes();
     try {
       if (width === null) this.storage?.removeItem(Border.KEY);
       else this.storage?.setItem(Border.KEY, String(this.width));
     } catch {
       // Full or forbidden.
     }
+  }
+
+  /** Tells the agent how large its surfaces are, once that rests. */
+  #tellSizes(): void {
+    clearTimeout(this.#telling);
+    this.#telling = setTimeout(() => {
+      for (const surface of this.querySelectorAll<HTMLElement>("[data-surface]")) {
+        const { width, height } = surface.getBoundingClientRect();
+        const name = surface.dataset.surface as string;
+        const states = this.#info(name)?.fullscreen ? ["activated", "fullscreen"] : ["activated"];
+        this.client?.tellOfSurface(name, "resize", { width: Math.round(width), height: Math.round(height), states });
+      }
+    }, REST_MS);
   }
 
   /** Makes what lies below the open panel unreachable, or reachable again. */
@@ -229,6 +253,10 @@ export class ArpSidePanel extends ArpElement {
 
   protected override updated(): void {
     this.#cover(this.#isOver && this.#isOpen && this.#lists.length > 0);
+    const names = this.client?.store.surfaceNames.get().join("\0") ?? "";
+    if (names === this.#toldNames) return;
+    this.#toldNames = names;
+    this.#tellSizes();
   }
 
   protected override render(): unknown {
@@ -236,7 +264,8 @@ export class ArpSidePanel extends ArpElement {
     const [first] = names;
     if (first === undefined) return nothing;
     const { t } = this.context;
-    const title = names.length === 1 ? titleOf(first, t("sidePanel")) : t("sidePanel");
+    const title = names.length === 1 ? this.#title(first) : t("sidePanel");
+    this.toggleAttribute("data-full", names.some((name) => this.#info(name)?.fullscreen));
     this.dataset.layout = this.#isOver ? "over" : "side";
     this.dataset.state = this.#isOpen ? "open" : "closed";
     return this.#isOpen ? this.#panel(names, title) : this.#opener(title);
@@ -270,7 +299,7 @@ export class ArpSidePanel extends ArpElement {
           ></div>`}
       <header class="arp-side-head">
         <h2 id="${this.#id}-title" dir="auto">${title}</h2>
-        <button type="button" class="arp-icon-button" aria-label=${label} title=${label} aria-controls=${this.#id} @click=${() => this.close()}>${icon("close")}</button>
+        <button type="button" class="arp-icon-button" aria-label=${label} title=${label} aria-controls=${this.#id} @click=${() => this.#closeFirst(names)}>${icon("close")}</button>
       </header>
       <section class="arp-side-body" id=${this.#id} tabindex="0" aria-labelledby="${this.#id}-title">
         ${repeat(names, (name) => name, (name) => this.#surface(name, title))}
@@ -281,11 +310,43 @@ export class ArpSidePanel extends ArpElement {
   #surface(name: string, above: string): TemplateResult {
     const cell = (this.client as ArpClient).store.surface(name);
     const drawn = { get: () => renderComponents(cell.get(), this.context), subscribe: cell.subscribe };
-    const title = titleOf(name, this.context.t("sidePanel"));
+    const title = this.#title(name);
     const hasTitle = title !== above;
-    return html`<div class="arp-surface" role=${hasTitle ? "group" : nothing} aria-label=${hasTitle ? title : nothing}>
-      ${hasTitle ? html`<h3 dir="auto">${title}</h3>` : nothing}${watch(drawn)}
+    const label = `${this.context.t("close")}: ${title}`;
+    const closer = hasTitle && this.#info(name) !== undefined
+      ? html`<button type="button" class="arp-icon-button" aria-label=${label} title=${label} @click=${() => this.#closeSurface(name)}>${icon("close")}</button>`
+      : nothing;
+    return html`<div
+      class="arp-surface" data-surface=${name} role=${hasTitle ? "group" : nothing} aria-label=${hasTitle ? title : nothing}
+      @focusin=${(event: FocusEvent) => this.#focus(event, name, "focus")} @focusout=${(event: FocusEvent) => this.#focus(event, name, "unfocus")}
+    >
+      ${hasTitle ? html`<div class="arp-surface-head"><h3 dir="auto">${title}</h3>${closer}</div>` : nothing}${watch(drawn)}
     </div>`;
+  }
+
+  #info(name: string): Wire.SurfaceInfo | undefined {
+    return this.client?.store.surfaceInfo(name).get();
+  }
+
+  #title(name: string): string {
+    return visible(this.#info(name)?.title ?? "") || titleOf(name, this.context.t("sidePanel"));
+  }
+
+  /** Closes the one surface that there is, if the agent made it to be closed; else only the panel. */
+  #closeFirst(names: readonly string[]): void {
+    const [name] = names;
+    if (names.length === 1 && name !== undefined && this.#info(name) !== undefined) this.#closeSurface(name);
+    else void this.close();
+  }
+
+  #closeSurface(name: string): void {
+    this.client?.closeSurface(name);
+    this.dispatchEvent(new CustomEvent("arp-settled", { bubbles: true }));
+  }
+
+  #focus({ relatedTarget, currentTarget }: FocusEvent, name: string, what: "focus" | "unfocus"): void {
+    const wasInside = relatedTarget instanceof Node && (currentTarget as Element).contains(relatedTarget);
+    if (!wasInside) this.client?.tellOfSurface(name, what);
   }
 }
 

@@ -34,6 +34,7 @@ export class ArpGroup extends LayoutElement {
   protected override draw({ children, direction, gap }: JsonObject): unknown {
     const kind = oneOf(direction, ["vertical", "horizontal"]);
     const space = oneOf(gap, ["medium", "none", "small", "large"]);
+    this.hidden = components(children).length === 0; // the place of a popup, which shows elsewhere
     return html`<div class="arp-group" data-direction=${kind} data-gap=${space}>${renderComponents(components(children), this.inner)}</div>`;
   }
 }

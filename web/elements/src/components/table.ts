@@ -249,6 +249,11 @@ export class ArpTable extends QuestionElement {
     saveFile(fileName(name, "csv"), `\ufeff${await this.#as("CSV")}`, "text/csv");
   }
 
+  /** The row of this number as it shows now; `null` if it does not. */
+  rowOf(number: number): HTMLElement | null {
+    return this.#rows?.nodeOf(number) ?? null;
+  }
+
   #choose(at: number): void {
     this.chosen = at;
     this.sorting = this.order = null;

@@ -71,6 +71,11 @@ export class TableRows {
     this.look();
   }
 
+  /** The row of this number, if it is in the page. */
+  nodeOf(number: number): HTMLTableRowElement | undefined {
+    return this.#made.get(number);
+  }
+
   /** All rows, for paper; or again only those in sight. */
   showAll(all: boolean): void {
     this.#all = all;

@@ -1,0 +1,191 @@
+"""gRPC: one call is one connection; each frame goes in an envelope of `schemas/arp.proto`.
+
+Source: protocol.md 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from typing import Any, TypeAlias
+
+from arp.client.address import Address
+from arp.client.errors import LinkLost, ServerRefused, lost_by_close, printable
+from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
+from arp.client.options import LinkSettings
+from arp.protocol.envelope import (
+    CLOSE_CODE_KEY,
+    CONNECT,
+    DIALECT_KEY,
+    ENCODING_KEY,
+    seal,
+    unseal,
+)
+from arp.protocol.errors import InvalidMessage, PermissionDenied, Unauthenticated
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
+
+import grpc
+import grpc.aio
+
+Call: TypeAlias = "grpc.aio.StreamStreamCall[Any, Any]"
+Error: TypeAlias = "grpc.aio.AioRpcError"
+
+CLOSE_TIMEOUT_S = 2.0
+"""A server that does not end the call after our end is left without."""
+
+KEEP_ALIVE_MS = 20_000
+"""After how long without a byte it is asked whether the server is still there."""
+
+OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_receive_message_length", MAX_FRAME_BYTES),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.keepalive_time_ms", KEEP_ALIVE_MS),
+    ("grpc.keepalive_timeout_ms", KEEP_ALIVE_MS // 2),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.use_local_subchannel_pool", 1),  # a link has its own connection, and closes it
+    ("grpc.enable_retries", 0),
+)
+
+
+class GrpcLink:
+    """One call on a channel of its own."""
+
+    carries_acks = True
+    is_remote = True
+
+    def __init__(self, channel: grpc.aio.Channel, call: Call, url: str, dialect: str) -> None:
+        self._channel = channel
+        self._call = call
+        self._url = url
+        self._dialect = dialect
+
+    async def admitted(self) -> None:
+        """Wait until the server takes the call: a write before that would hide why it does not.
+
+        Raises:
+            LinkLost: It does not.
+        """
+        async with asyncio.timeout(OPEN_TIMEOUT_S):
+            await self._call.initial_metadata()
+        if self._call.done():
+            raise await self._ended()
+
+    async def receive(self) -> bytes:
+        """Return the next frame."""
+        try:
+            data: Any = await self._call.read()
+            if data is grpc.aio.EOF:
+                raise await self._ended()
+            dialect, frame = unseal(data)
+        except grpc.aio.AioRpcError as error:
+            raise lost_by_error(error, self._url) from None
+        except InvalidMessage as error:
+            raise LinkLost(f"{self._url}: {error.message}") from None
+        if dialect != self._dialect:
+            raise LinkLost(f"{self._url}: a frame of the {dialect} dialect")
+        return frame
+
+    async def send(self, frame: bytes) -> None:
+        """Send a frame; wait while the server or the network is slower than we are."""
+        try:
+            await self._call.write(seal(frame, self._dialect))  # type: ignore[arg-type]
+        except grpc.aio.AioRpcError as error:
+            raise lost_by_error(error, self._url) from None
+        except asyncio.InvalidStateError:
+            raise await self._ended() from None
+
+    async def aclose(self) -> None:
+        """End the call, and wait at most `CLOSE_TIMEOUT_S` for the server's end of it."""
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                if not self._call.done():
+                    await self._call.done_writing()
+                    await self._call.code()
+        except (TimeoutError, asyncio.InvalidStateError, grpc.RpcError):
+            self._call.cancel()
+        await self._channel.close()
+
+    async def _ended(self) -> LinkLost:
+        """Return what the status of a call means that the server has ended."""
+        code, details = await self._call.code(), await self._call.details()
+        close_code = _close_code(await self._call.trailing_metadata())
+        return lost_by_code(code, details or "", close_code, self._url)
+
+
+async def open_grpc(address: Address, access: LinkSettings, hello: bytes) -> GrpcLink:
+    """Return a call on which `hello` has been sent.
+
+    Raises:
+        LinkLost: It did not come about.
+    """
+    scheme = "grpcs" if address.is_encrypted else "grpc"
+    url = f"{scheme}:{address.grpc_target}"
+    options = [*OPTIONS, ("grpc.enable_http_proxy", 0 if address.is_loopback else 1)]
+    if address.is_encrypted:
+        credentials = grpc.ssl_channel_credentials(_authorities(access.tls))
+        channel = grpc.aio.secure_channel(address.grpc_target, credentials, options=options)
+    else:
+        channel = grpc.aio.insecure_channel(address.grpc_target, options=options)
+    dialect = access.dialect
+    metadata: list[tuple[str, str]] = [(DIALECT_KEY, dialect), (ENCODING_KEY, access.encoding)]
+    metadata += [(name.lower(), value) for name, value in access.headers().items()]
+    link: GrpcLink | None = None
+    try:
+        connect: grpc.aio.StreamStreamMultiCallable[Any, Any] = channel.stream_stream(CONNECT)
+        link = GrpcLink(channel, connect(metadata=metadata), url, dialect)
+        await link.admitted()
+        await link.send(hello)
+    except TimeoutError:
+        await channel.close()
+        raise LinkLost(f"{url}: no answer within {OPEN_TIMEOUT_S:g} s") from None
+    except BaseException:
+        if link is not None:
+            await link.aclose()
+        await channel.close()
+        raise
+    return link
+
+
+def _authorities(tls: ssl.SSLContext | None) -> bytes | None:
+    """Return the authorities that a context trusts, as PEM; `None`: the usual ones."""
+    found = tls.get_ca_certs(binary_form=True) if tls is not None else []
+    return "".join(map(ssl.DER_cert_to_PEM_cert, found)).encode() or None
+
+
+def lost_by_error(error: Error, url: str) -> LinkLost:
+    """Say what an error of a call means for us."""
+    close_code = _close_code(error.trailing_metadata())
+    return lost_by_code(error.code(), error.details() or "", close_code, url)
+
+
+def lost_by_code(code: grpc.StatusCode, details: str, close_code: int, url: str) -> LinkLost:
+    """Say what the end of a call means for us.
+
+    Args:
+        code: Its status.
+        details: What the server or the library says.
+        close_code: As the server says; 0: it says none.
+        url: Of the server.
+    """
+    if close_code:
+        return lost_by_close(close_code, details)
+    told = f"{url}: {printable(details) or code.name}"
+    status = grpc.StatusCode
+    if code is status.UNAUTHENTICATED:
+        return LinkLost(told, error=Unauthenticated(f"no valid token: {told}; give token=…"))
+    if code is status.PERMISSION_DENIED:
+        return LinkLost(told, error=PermissionDenied(f"the server does not let us in: {told}"))
+    if code is status.UNIMPLEMENTED:
+        return LinkLost(told, error=ServerRefused(f"nothing there speaks ARP: {told}"))
+    if code in (status.INVALID_ARGUMENT, status.OUT_OF_RANGE):
+        return LinkLost(told, error=ServerRefused(f"the server does not take that: {told}"))
+    return LinkLost(told)  # UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, …: it is worth coming back
+
+
+def _close_code(metadata: Any) -> int:
+    for name, value in metadata or ():
+        if name == CLOSE_CODE_KEY and str(value).isdigit():
+            return int(value)
+    return 0

@@ -1,0 +1,177 @@
+"""The agent side's end of a connection in the object dialect, without I/O.
+
+It makes ids and uses them again: an id is free once a `sync` that was sent behind the end of its
+object is done, since then nothing for the old object is under way any more.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from arp.protocol.codec import Encoding
+from arp.protocol.errors import ArpError, ResourceLimit, UnknownObject
+from arp.protocol.json_value import JsonObject
+from arp.protocol.limits import Limits
+from arp.protocol.object_connection import ObjectConnection, ObjectEvent
+from arp.protocol.object_messages import (
+    INTERFACES,
+    CallbackDoneEvent,
+    CompositorCreateSurfaceRequest,
+    DisplayGetRegistryRequest,
+    DisplaySyncRequest,
+    RegistryBindRequest,
+    RegistryGlobalEvent,
+    SessionCreateRequest,
+    ShellGetOverlayRequest,
+    ShellGetPopupRequest,
+    ShellGetToplevelRequest,
+    SurfaceDestroyRequest,
+)
+from arp.protocol.object_model import Objects
+from arp.protocol.object_wire import AGENT_IDS, DISPLAY, ObjectMessage
+
+SYNC_AFTER = 16
+"""Ids that wait to be free before a `sync` is sent for them."""
+
+
+class ObjectAgentConnection(ObjectConnection):
+    """Sends requests to one renderer, and takes its events."""
+
+    def __init__(self, encoding: Encoding, limits: Limits) -> None:
+        super().__init__(Objects(limits), "requests", encoding)
+        self.registry_id: int | None = None
+        self.bound: dict[str, int] = {}
+        """The object of each interface that is bound."""
+        self._next_id = AGENT_IDS[0]
+        self._free: list[int] = []
+        self._ended: list[int] = []
+        """Ids that no `sync` was sent for yet."""
+        self._syncs: dict[int, list[int]] = {}
+        """The ids that are free when a callback is done."""
+
+    def new_id(self) -> int:
+        """Return an id that no object has; the newest that is free."""
+        while self._free:
+            made = self._free.pop()
+            if made not in self.objects.entries:
+                return made
+        made, self._next_id = self._next_id, self._next_id + 1
+        return made
+
+    # -- out -------------------------------------------------------------------------------------
+
+    def get_registry(self) -> int:
+        """Ask what the renderer offers; return the id of the registry."""
+        self.registry_id = self._make(DISPLAY, DisplayGetRegistryRequest(self.new_id()))
+        return self.registry_id
+
+    def sync(self) -> int:
+        """Ask for `done` when everything before is processed; return the id of the callback."""
+        callback = self._make(DISPLAY, DisplaySyncRequest(self.new_id()), "callback_id")
+        self._syncs[callback], self._ended = self._ended, []
+        return callback
+
+    def bind(self, interface: str, version: int | None = None) -> int:
+        """Bind a global.
+
+        Args:
+            interface: Its name.
+            version: `None` = the newest that both sides know.
+
+        Returns:
+            The id of the object.
+
+        Raises:
+            UnknownObject: The renderer does not offer it.
+            VersionMismatch: It does not offer that version.
+        """
+        name = self.objects.offered(interface)
+        if name is None or self.registry_id is None:
+            raise UnknownObject(f"the renderer does not offer {interface}", detail=interface)
+        if version is None:
+            version = min(self.objects.globals[name].version, INTERFACES[interface].version)
+        request = RegistryBindRequest(name, interface, version, self.new_id())
+        self.bound[interface] = self._make(self.registry_id, request)
+        return self.bound[interface]
+
+    def create_session(self, session_id: str, metadata: JsonObject) -> None:
+        """Name the session; the renderer may choose another by `resumed`."""
+        self.send(self._of("ArpSession"), SessionCreateRequest(session_id, metadata))
+
+    def create_surface(self, name: str | None = None) -> int:
+        """Make a surface; return its id."""
+        request = CompositorCreateSurfaceRequest(self.new_id(), name)
+        return self._make(self._of("ArpCompositor"), request)
+
+    def get_toplevel(self, surface_id: int) -> int:
+        """Make a surface a window; return the id of the role."""
+        return self._make(self._of("ArpShell"), ShellGetToplevelRequest(surface_id, self.new_id()))
+
+    def get_popup(
+        self, surface_id: int, parent_id: int, serial: int, source: str | None = None
+    ) -> int:
+        """Make a surface a popup over another; return the id of the role."""
+        request = ShellGetPopupRequest(surface_id, parent_id, self.new_id(), serial, source)
+        return self._make(self._of("ArpShell"), request)
+
+    def get_overlay(self, surface_id: int, serial: int | None) -> int:
+        """Make a surface an overlay; return the id of the role."""
+        request = ShellGetOverlayRequest(surface_id, self.new_id(), serial)
+        return self._make(self._of("ArpShell"), request)
+
+    def destroy(self, surface_id: int) -> None:
+        """Remove a surface with its role."""
+        self.send(surface_id, SurfaceDestroyRequest())
+
+    def _of(self, interface: str) -> int:
+        if interface not in self.bound:
+            raise UnknownObject(f"{interface} is not bound", detail=interface)
+        return self.bound[interface]
+
+    def _make(self, object_id: int, request: Struct, name: str = "new_id") -> int:
+        made: int = getattr(request, name)
+        try:
+            self.send(object_id, request)
+        except ArpError:
+            self._free.append(made)
+            raise
+        return made
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def receive(self, frame: bytes | str, now_s: float = 0.0) -> list[ObjectEvent]:
+        """As `ObjectConnection.receive`; ids that are free now may be used again."""
+        events = super().receive(frame, now_s)
+        for event in events:
+            match event:
+                case ObjectMessage(object_id, payload=CallbackDoneEvent()):
+                    freed = self._syncs.pop(object_id, [])
+                    self.objects.forget_dead(freed)
+                    self._free += [one for one in freed if one in AGENT_IDS]
+                case ObjectMessage(payload=RegistryGlobalEvent() as added):
+                    self._keep_limit(added)
+                case _:
+                    pass
+        return events
+
+    def _keep_limit(self, added: RegistryGlobalEvent) -> None:
+        """Keep to a limit of the renderer, if it is one that this version knows."""
+        name = added.interface.removeprefix("limit:")
+        if name == added.interface or name not in Limits.__struct_fields__:
+            return
+        if type(added.value) is int and added.value > 0:
+            limits = msgspec.structs.replace(self.objects.limits, **{name: added.value})
+            self.objects.limits = limits
+
+    def _have_ended(self, ended: list[int]) -> None:
+        super()._have_ended(ended)
+        self._ended += ended
+        if len(self._ended) >= SYNC_AFTER:
+            with suppress(ResourceLimit):  # so many objects that there is no room for a callback
+                self.sync()
+
+    def _were_ended(self, ended: list[int]) -> None:
+        self._free += [one for one in ended if one in AGENT_IDS]

@@ -1,0 +1,169 @@
+"""Files that come as descriptors over a Unix socket, and the input that names them.
+
+Theory of operation. An open file says nothing of itself that could be trusted: it may be a pipe
+that never ends, and its content may change while it is read. So only regular files are taken, and
+each is copied, in a thread, up to the limit of an upload; what is stored is the copy. In the input,
+`{"descriptor": N, "name": …, "mime": …}` stands for the file of the N-th descriptor, from 0, in
+`data.files` or as the value of a form's field. Source: protocol.md 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import re
+import stat
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from tempfile import SpooledTemporaryFile, gettempdir
+from typing import BinaryIO, cast
+
+import msgspec
+from msgspec.structs import replace
+from starlette.datastructures import Headers, UploadFile
+
+from arp.access.principal import Key, keys_of
+from arp.hub.peer import Peer
+from arp.protocol.errors import ArpError, InvalidMessage, Unauthenticated
+from arp.protocol.json_value import Json, JsonObject
+from arp.server.uploads import READ_BYTES, Intake, UploadedFile, shown_name
+from arp.store.blobs import too_large
+from arp.store.errors import StoreUnwritable
+from arp.unix.framed_socket import ReceivedFrame
+
+
+async def take_files(intake: Intake, peer: Peer, received: ReceivedFrame) -> None:
+    """Take an input with its files; the peer gets the answer. The descriptors are closed."""
+    try:
+        principal = peer.principal
+        if principal is None:
+            raise Unauthenticated("say hello with a token first")
+        async with copies(intake, keys_of(principal), received.descriptors) as files:
+            await peer.receive_files(received.data, partial(with_references, files=files))
+    except ArpError as error:
+        peer.refuse(error)
+    finally:
+        for descriptor in received.descriptors:
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+@asynccontextmanager
+async def copies(
+    intake: Intake, keys: tuple[Key, ...], descriptors: Sequence[int]
+) -> AsyncIterator[list[UploadedFile]]:
+    """Copy the files of descriptors; the copies are there as long as the block.
+
+    Raises:
+        InvalidMessage: One is no regular file.
+        ResourceLimit: One is larger than an upload may be.
+        RateLimited: Too much is being received.
+        StoreUnwritable: The disk is full.
+    """
+    intake.uploads.acquire(keys)
+    size = 0
+    try:
+        async with AsyncExitStack() as stack:
+            files = []
+            for number, descriptor in enumerate(descriptors):
+                wanted = _size_of(number, descriptor, intake.max_upload_bytes)
+                intake.received.acquire(keys, wanted)
+                size += wanted
+                body = await asyncio.to_thread(_copy, descriptor, intake.max_upload_bytes)
+                upload = UploadFile(body, filename="file", headers=Headers())
+                stack.push_async_callback(upload.close)
+                files.append(await intake.file(str(number), upload))
+            yield files
+    finally:
+        intake.received.release(keys, size)
+        intake.uploads.release(keys)
+
+
+def _size_of(number: int, descriptor: int, max_bytes: int) -> int:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidMessage(f"descriptor {number}: not a regular file")
+    if found.st_size > max_bytes:
+        raise too_large(max_bytes)
+    return found.st_size
+
+
+def _copy(descriptor: int, max_bytes: int) -> BinaryIO:
+    """Return a copy of a file, from its beginning, of at most one byte more than is taken."""
+    body = SpooledTemporaryFile(max_size=READ_BYTES)  # noqa: SIM115 - closed with its `UploadFile`
+    at = 0
+    try:
+        while at <= max_bytes and (chunk := _read(descriptor, at, max_bytes + 1 - at)):
+            body.write(chunk)
+            at += len(chunk)
+        body.seek(0, io.SEEK_SET)
+    except OSError as error:
+        body.close()
+        raise StoreUnwritable(gettempdir(), str(error.strerror)) from error
+    except InvalidMessage:
+        body.close()
+        raise
+    return cast(BinaryIO, body)
+
+
+def _read(descriptor: int, at: int, most: int) -> bytes:
+    try:
+        return os.pread(descriptor, min(READ_BYTES, most), at)
+    except OSError as error:  # as one that is open for writing alone
+        raise InvalidMessage(f"a file cannot be read: {error.strerror}") from None
+
+
+# -- the input that names them ---------------------------------------------------------------------
+
+MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
+
+NAMED_BY = "descriptor"
+"""The key by which an input names a file that came with it, by its number from 0."""
+
+
+def with_references(
+    data: JsonObject, files: Sequence[UploadedFile]
+) -> tuple[list[UploadedFile], JsonObject]:
+    """Return the files that the data of an input names, and the data with references to them.
+
+    Raises:
+        InvalidMessage: A number without a file, a file without a number, or two with the same.
+    """
+    named: dict[int, UploadedFile] = {}
+
+    def placed(value: Json, where: str) -> Json:
+        if not isinstance(value, dict) or NAMED_BY not in value:
+            return value
+        number = value[NAMED_BY]
+        is_number = isinstance(number, int) and not isinstance(number, bool)
+        if not is_number or not 0 <= number < len(files) or number in named:
+            raise InvalidMessage(f"{where}.{NAMED_BY}: no file came under {number!r:.20}, or twice")
+        file = named[number] = _renamed(files[number], value)
+        return cast(Json, msgspec.to_builtins(file.ref))
+
+    plain = dict(data)
+    if isinstance(data.get("files"), list):
+        items = enumerate(cast("list[Json]", data["files"]))
+        plain["files"] = [placed(value, f"data.files[{n}]") for n, value in items]
+    if isinstance(data.get("fields"), dict):
+        fields = cast("JsonObject", data["fields"])
+        plain["fields"] = {key: placed(fields[key], f"data.fields.{key}") for key in fields}
+    if len(named) != len(files):
+        raise InvalidMessage(
+            f"data: {len(files)} files came, and {len(named)} are named; name each one by "
+            f'{{"{NAMED_BY}": NUMBER}} in data.files or data.fields'
+        )
+    return [named[number] for number in sorted(named)], plain
+
+
+def _renamed(file: UploadedFile, value: JsonObject) -> UploadedFile:
+    """Return a file under the name and the type that the input says."""
+    name, mime = value.get("name"), value.get("mime")
+    told = replace(
+        file.ref,
+        name=shown_name(name) if isinstance(name, str) else file.ref.name,
+        mime=mime if isinstance(mime, str) and MIME.fullmatch(mime) else file.ref.mime,
+    )
+    return replace(file, ref=told)

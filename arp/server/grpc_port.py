@@ -1,0 +1,296 @@
+"""Renderers over gRPC, at a port of its own: `ArpService` of `schemas/arp.proto`, and health.
+
+No browser can be made to call it: pages cannot send HTTP/2 without TLS, and never the header `te`
+that gRPC demands. So there is neither `Host` nor `Origin` to check. The token stands in the
+metadata of the call, and calls without it are refused before a message is read. The health service
+(`grpc.health.v1`) is open, as `/health` is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from arp.access.principal import Principal
+from arp.access.usage import Slot
+from arp.hub.object_peer import peer_speaking
+from arp.hub.peer import Peer
+from arp.protocol.codec import ENCODINGS, Encoding
+from arp.protocol.envelope import (
+    CONNECT,
+    DIALECT_KEY,
+    DIALECTS,
+    ENCODING_KEY,
+    SERVICE,
+    WORKFLOW_KEY,
+    Dialect,
+)
+from arp.protocol.errors import LocalError, RateLimited
+from arp.runtime.errors import AriError
+from arp.runtime.tls import TlsFiles, is_loopback
+from arp.server.state import Requester, ServerState, log_arrival
+from arp.store.errors import StoreError
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from arp.transport.grpc_stream import Context, GrpcConnection, GrpcOutbox, end_call
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+HEALTH = "/grpc.health.v1.Health/"
+
+FRAME_FACTOR = 4
+"""A message of more than so many times the protocol's limit ends the call.
+
+For a smaller one above the limit, the sender gets a coded error and the call stays.
+"""
+
+ENVELOPE_BYTES = 16
+"""What an envelope adds to a frame, at most."""
+
+WINDOW_BYTES = 64 << 10
+"""How much gRPC takes for a reader that does not read (it would guess, up to megabytes)."""
+
+MAX_CALLS = 16_384
+"""Calls at once, those of the health service included."""
+
+MAX_CALLS_PER_CONNECTION = 100
+
+HANDSHAKE_MS = 10_000
+"""As long as the headers of an HTTP request may take."""
+
+MAX_METADATA_BYTES = 16 << 10
+
+KEEP_ALIVE_MS = 20_000
+"""As over WebSocket: after so long without a byte it is asked whether the client is still there."""
+
+STOP_S = 1.0
+
+
+class GrpcUnavailable(LocalError):
+    """The port cannot be had; the message says why, and what to do."""
+
+
+class GrpcSettings(Struct, frozen=True):
+    """Where gRPC is served."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0: any that is free."""
+    tls: TlsFiles | None = None
+    """What it shows to its clients; `None`: it does not encrypt."""
+
+
+class GrpcPort:
+    """Serves an app over gRPC."""
+
+    def __init__(self, state: ServerState, settings: GrpcSettings) -> None:
+        self._state = state
+        self._settings = settings
+        self._port = settings.port
+        self._server: grpc.aio.Server | None = None
+        self._health = health.aio.HealthServicer()
+        self._connections: set[GrpcConnection] = set()
+
+    @property
+    def address(self) -> str:
+        """What a client dials; the port is known when it is started."""
+        host = f"[{self._settings.host}]" if ":" in self._settings.host else self._settings.host
+        return f"{'grpcs' if self._settings.tls else 'grpc'}:{host}:{self._port}"
+
+    async def start(self) -> None:
+        """Listen from now on.
+
+        Raises:
+            GrpcUnavailable: Others can reach the address and nothing keeps them out, the address
+                cannot be had, or the files are no certificate and its key.
+        """
+        settings = self._settings
+        if self._state.served.access.is_open and not is_loopback(settings.host):
+            raise GrpcUnavailable(
+                f"--grpc: {settings.host} can be reached by others: set --token (or ARP_TOKEN), or "
+                "give App an Access with an authenticate hook, or stay on 127.0.0.1"
+            )
+        server = grpc.aio.server(
+            interceptors=[_TokenInterceptor(self)],
+            options=_options(self._state.served.settings.limits.max_message_bytes),
+            maximum_concurrent_rpcs=MAX_CALLS,
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        target = self.address.partition(":")[2]
+        try:
+            if settings.tls is None:
+                self._port = server.add_insecure_port(target)
+            else:
+                self._port = server.add_secure_port(target, _credentials(settings.tls))
+        except RuntimeError:
+            raise GrpcUnavailable(
+                f"--grpc: cannot listen on {target}; choose another port"
+            ) from None
+        except AriError as error:
+            raise GrpcUnavailable(f"--grpc: {error.message}") from None
+        self._server = server
+        await server.start()
+        for name in ("", SERVICE):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self) -> None:
+        """Ask every renderer to come back, and end."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        await self._health.enter_graceful_shutdown()
+        for connection in list(self._connections):
+            connection.outbox.close(1012, "restarting")
+        await server.stop(STOP_S)
+
+    async def admit(self, scope: dict[str, Any], context: Context) -> Principal:
+        """Return who calls.
+
+        Raises:
+            grpc.aio.AbortError: They may not; the call is ended.
+        """
+        guard = self._state.guard
+        scope["client"] = client_of(context.peer())
+        denial = guard.check_peer(scope)
+        if denial is not None:
+            await end_call(context, 1008, denial.reason)
+        principal = await guard.principal(scope)
+        if principal is None:
+            reason = "a valid token is needed: authorization: Bearer …"
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, reason)
+        return principal
+
+    async def serve(self, principal: Principal, scope: dict[str, Any], context: Context) -> None:
+        """Serve one call, until either side ends it."""
+        state = self._state
+        principal = replace(principal, address=state.guard.proxies.counted(scope))
+        try:
+            slot = Slot(state.conversations, principal)
+        except RateLimited as error:
+            await end_call(context, 1013, error.message)
+            return
+        scope["arp"] = Requester(state, slot, principal)
+        try:
+            await self._converse(principal, scope, context)
+        finally:
+            slot.release()
+
+    async def _converse(
+        self, principal: Principal, scope: dict[str, Any], context: Context
+    ) -> None:
+        state, told = self._state, _metadata(scope)
+        dialect, encoding = told.get(DIALECT_KEY, "session"), told.get(ENCODING_KEY, "json")
+        workflow = told.get(WORKFLOW_KEY, state.workflow).lstrip("/")
+        if dialect not in DIALECTS or encoding not in ENCODINGS:
+            reason = f"{DIALECT_KEY} {dialect!r:.30}, {ENCODING_KEY} {encoding!r:.30}: not spoken"
+            await end_call(context, 1003, reason)
+        if workflow not in state.served.handlers:
+            await end_call(context, 1008, f"{WORKFLOW_KEY}: there is no agent {workflow!r:.60}")
+        try:
+            hub = await state.hub()
+        except StoreError:
+            reason = "the ledger cannot be opened; the server's log says why"
+            await end_call(context, 1013, reason)
+            return
+        spoken = msgspec.convert(dialect, Dialect)
+        connection = GrpcConnection(context, spoken, state.served.settings.stall_s)
+
+        def make(outbox: GrpcOutbox) -> Peer:
+            check = partial(state.shown_token, scope)
+            written = msgspec.convert(encoding, Encoding)
+            peer = peer_speaking(spoken)(hub, outbox, written, workflow, principal, check)
+            log_arrival(peer.viewer, "gRPC", scope)
+            return peer
+
+        self._connections.add(connection)
+        try:
+            await connection.talk(make)
+        finally:
+            self._connections.discard(connection)
+
+
+class _TokenInterceptor(grpc.aio.ServerInterceptor):
+    """Refuses calls before their messages are read."""
+
+    def __init__(self, port: GrpcPort) -> None:
+        self._port = port
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """Return what answers a call; `None`: there is no such method."""
+        method = handler_call_details.method
+        path = method.decode() if isinstance(method, bytes) else method
+        if path.startswith(HEALTH):
+            return await continuation(handler_call_details)
+        if path != CONNECT:
+            return None
+        pairs = handler_call_details.invocation_metadata or ()
+        headers = [(name.encode(), _bytes(value)) for name, value in pairs]
+        scope = {"type": "grpc", "path": path, "headers": headers}
+        return grpc.stream_stream_rpc_method_handler(partial(self._serve, scope))
+
+    async def _serve(self, scope: dict[str, Any], requests: object, context: Context) -> None:
+        await self._port.serve(await self._port.admit(scope, context), scope, context)
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _metadata(scope: dict[str, Any]) -> dict[str, str]:
+    return {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def client_of(peer: str) -> tuple[str, int] | None:
+    """Return the address in what gRPC calls a peer: `ipv4:127.0.0.1:50`, `ipv6:%5B::1%5D:50`."""
+    kind, _, place = unquote(peer).partition(":")
+    host, _, port = place.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        ip_address(host)
+    except ValueError:
+        return None
+    return (host, int(port)) if kind in ("ipv4", "ipv6") and port.isdigit() else None
+
+
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    tls.check()
+    pair = (Path(tls.key).read_bytes(), Path(tls.certificate).read_bytes())
+    return grpc.ssl_server_credentials([pair])
+
+
+def _options(max_message_bytes: int) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", FRAME_FACTOR * max_message_bytes + ENVELOPE_BYTES),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+        ("grpc.max_concurrent_streams", MAX_CALLS_PER_CONNECTION),
+        # With this option on, a second server would take half of the calls.
+        ("grpc.so_reuseport", 0),
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
+        ("grpc.http2.write_buffer_size", WINDOW_BYTES),
+        ("grpc.keepalive_time_ms", KEEP_ALIVE_MS),
+        ("grpc.keepalive_timeout_ms", KEEP_ALIVE_MS),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", KEEP_ALIVE_MS // 2),
+    ]

@@ -1,0 +1,194 @@
+"""gRPC: one call is one connection, one envelope is one frame.
+
+Theory of operation. A write ends when gRPC has handed the message to the flow control of its
+connection; until then the frames wait in the outbox, so a reader that stops is noticed there, as
+over every transport. A close code of ours becomes the status of the call, and stands in its
+trailing metadata as it is. A call ends by the deadline or the cancel of its client as a socket that
+breaks: the renderer is gone, its turns go on. Source: protocol.md 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import grpc
+import grpc.aio
+
+from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
+from arp.protocol.envelope import CLOSE_CODE_KEY, Dialect, seal, unseal
+from arp.protocol.errors import InvalidMessage
+
+logger = logging.getLogger(__name__)
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+FLUSH_S = 1.0
+"""How long what waits may take to leave before the call ends."""
+
+LOOKS = 4
+"""How often a write that does not end is looked at within the time that it may take."""
+
+STATUSES = {
+    1000: grpc.StatusCode.OK,
+    1001: grpc.StatusCode.OK,
+    1002: grpc.StatusCode.INVALID_ARGUMENT,
+    1003: grpc.StatusCode.INVALID_ARGUMENT,
+    1008: grpc.StatusCode.PERMISSION_DENIED,
+    1009: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    1011: grpc.StatusCode.INTERNAL,
+    1012: grpc.StatusCode.UNAVAILABLE,
+    1013: grpc.StatusCode.UNAVAILABLE,
+}
+"""Statuses for close codes of WebSocket."""
+
+
+async def end_call(context: Context, code: int, reason: str) -> None:
+    """End a call with the status of a close code.
+
+    Raises:
+        grpc.aio.AbortError: Where the status is not `OK`; the library expects it.
+    """
+    metadata = ((CLOSE_CODE_KEY, str(code)),)
+    status = STATUSES.get(code, grpc.StatusCode.INTERNAL)
+    if status is grpc.StatusCode.OK:
+        context.set_trailing_metadata(metadata)  # with `OK` no reason is sent
+        return
+    await context.abort(status, reason, metadata)
+
+
+class GrpcOutbox:
+    """Holds the frames of one call until gRPC takes them.
+
+    It has no `asyncio.Event` and no timeouts, as `QueueOutbox` has: they would cost half as much as
+    the message itself.
+    """
+
+    def __init__(self, context: Context, dialect: Dialect) -> None:
+        self.buffered = 0
+        self.viewer: Drained | None = None
+        self.closed: tuple[int, str] | None = None
+        """Close code and reason, once either side ended it."""
+        self.writes_since: float | None = None
+        """When the write began that has not ended yet."""
+        self._context = context
+        self._dialect: Dialect = dialect
+        self._frames: deque[bytes] = deque()
+        self._first: bytes | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def send(self, frames: list[bytes]) -> None:
+        """Append frames."""
+        if self.closed is None:
+            self._frames.extend(frames)
+            self.buffered += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
+            self._wake()
+
+    def send_first(self, frame: bytes) -> None:
+        """Put a frame before the others, in place of one that was put there before."""
+        if self.closed is None:
+            self.buffered += len(frame) - len(self._first or b"")
+            self._first = frame
+            self._wake()
+
+    def waiting(self) -> list[bytes]:
+        """Return the frames that wait."""
+        return [*(() if self._first is None else (self._first,)), *self._frames]
+
+    def close(self, code: int, reason: str) -> None:
+        """End the call when what waits has left."""
+        if self.closed is None:
+            self.closed = (code, reason)
+            self._wake()
+
+    async def run(self) -> None:
+        """Write frames until the outbox is closed and empty."""
+        write, dialect, frames = self._context.write, self._dialect, self._frames
+        loop = asyncio.get_running_loop()
+        while True:
+            while frames or self._first is not None:
+                first, self._first = self._first, None
+                frame = first if first is not None else frames.popleft()
+                self.writes_since = loop.time()
+                await write(seal(frame, dialect))
+                self.buffered -= len(frame)
+                if self.viewer is not None and self.buffered < LOW_WATER_BYTES:
+                    self.viewer.drained()
+            self.writes_since = None
+            if self.closed is not None:
+                return
+            self._waiter = loop.create_future()
+            await self._waiter
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+
+class GrpcConnection:
+    """One call that is served."""
+
+    def __init__(self, context: Context, dialect: Dialect, stall_s: float) -> None:
+        self.outbox = GrpcOutbox(context, dialect)
+        self._context = context
+        self._dialect: Dialect = dialect
+        self._stall_s = stall_s
+
+    async def talk(self, make_peer: Callable[[GrpcOutbox], Conversation]) -> None:
+        """Serve the call until either side ends it.
+
+        Raises:
+            grpc.aio.AbortError: See `end_call`.
+        """
+        outbox = self.outbox
+        peer = make_peer(outbox)
+        outbox.viewer = peer.viewer
+        # The client sees at once that it has been let in, before anything is sent.
+        await self._context.send_initial_metadata(())
+        peer.start()
+        create = asyncio.get_running_loop().create_task
+        writing, watching = create(outbox.run()), create(self._watch())
+        reading = create(self._read(peer))
+        tasks = (reading, writing, watching)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            outbox.close(1000, "the call ended")
+            await asyncio.wait((writing,), timeout=FLUSH_S)
+        finally:
+            peer.closed()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        assert outbox.closed is not None
+        await end_call(self._context, *outbox.closed)
+
+    async def _read(self, peer: Conversation) -> None:
+        while True:
+            data = await self._context.read()
+            if data is grpc.aio.EOF:
+                return
+            try:
+                dialect, frame = unseal(data)
+            except InvalidMessage as error:
+                self.outbox.close(1003, error.message)
+                return
+            if dialect != self._dialect:
+                reason = f"a frame of the {dialect} dialect; this call speaks {self._dialect}"
+                self.outbox.close(1003, reason)
+                return
+            await peer.receive(frame)
+
+    async def _watch(self) -> None:
+        """Return when a write has waited for too long: the other end reads nothing."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(self._stall_s / LOOKS)
+            since = self.outbox.writes_since
+            if since is not None and clock() - since >= self._stall_s:
+                logger.info("a call took nothing for %g s; it is ended", clock() - since)
+                self.outbox.close(1013, "too slow")
+                return

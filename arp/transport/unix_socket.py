@@ -1,0 +1,90 @@
+"""Unix socket: one length-prefixed frame is one message, or an array of them.
+
+`arp/unix/framed_socket.py` does the work; this file is what the hub sees of it.
+Source: protocol.md 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
+from arp.unix.framed_socket import FramedSocket, ReceivedFrame
+
+FLUSH_S = 1.0
+"""How long the queue may take to empty before the socket is closed."""
+
+
+class UnixOutbox:
+    """Sends frames over one Unix socket."""
+
+    __slots__ = ("_closing", "_socket", "viewer")
+
+    def __init__(self, framed: FramedSocket) -> None:
+        self.viewer: Drained | None = None
+        self._socket = framed
+        self._closing: asyncio.Task[None] | None = None
+        framed.on_sent = self._sent
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that wait, without those that the kernel has."""
+        return self._socket.buffered
+
+    def send(self, frames: list[bytes]) -> None:
+        """Send frames now, or append them to the queue."""
+        self._socket.send(frames)
+
+    def send_first(self, frame: bytes) -> None:
+        """Send a frame now, or before the queue, in place of one that was put there."""
+        self._socket.send_first(frame)
+
+    def waiting(self) -> list[bytes]:
+        """Return the frames that wait."""
+        return self._socket.waiting()
+
+    def close(self, code: int, reason: str) -> None:
+        """Say why, when the queue is sent, and close the connection."""
+        if self._closing is None:
+            closing = self._socket.close(code, reason, flush_s=FLUSH_S)
+            self._closing = asyncio.get_running_loop().create_task(closing)
+
+    async def closed(self) -> None:
+        """Wait until the connection is closed, if somebody closes it; else close it at once."""
+        if self._closing is not None:
+            await asyncio.wait([self._closing])
+        self._socket.abort()
+
+    def _sent(self) -> None:
+        if self.viewer is not None and self._socket.buffered < LOW_WATER_BYTES:
+            self.viewer.drained()
+
+
+async def talk_framed(
+    framed: FramedSocket,
+    make_peer: Callable[[UnixOutbox], Conversation],
+    take_files: Callable[[ReceivedFrame], Awaitable[None]],
+) -> None:
+    """Serve one connection until either side ends it.
+
+    Args:
+        framed: The connection; it is closed at the end.
+        make_peer: Makes our end of the conversation.
+        take_files: Takes a frame with descriptors, and closes them.
+    """
+    outbox = UnixOutbox(framed)
+    peer = make_peer(outbox)
+    outbox.viewer = peer.viewer
+    peer.start()
+    try:
+        while (received := await framed.receive()) is not None:
+            if received.descriptors:
+                await take_files(received)
+            else:
+                await peer.receive(received.data)
+        if framed.ended is not None:  # the other end gets the reason, if it still reads
+            outbox.close(*framed.ended)
+    finally:
+        peer.closed()
+        await outbox.closed()

@@ -1,0 +1,403 @@
+"""Length-prefixed frames on a Unix socket that does not block, with file descriptors.
+
+Theory of operation. Reading: what the kernel has is split into frames, which wait for `receive`;
+while many wait, nothing more is read, so a peer that sends faster than it is served has to wait.
+Descriptors come with a piece of the stream, and belong to the last frame that begins in it: the
+kernel ends a piece behind bytes that carry descriptors. Writing: frames go to the kernel at once as
+long as it takes them; the rest waits as it is, so that several sockets can share the frames, and is
+joined in pieces of a bounded size when the kernel has room.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import os
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from arp.protocol.length_prefix import Farewell, FrameSplitter, farewell, prefixed
+
+READ_BYTES = 64 << 10
+PIECE_BYTES = 64 << 10
+"""How much is handed to the kernel at once."""
+
+MAX_WAITING_FRAMES = 64
+MAX_WAITING_BYTES = 256 << 10
+"""While so much waits for `receive`, nothing more is read."""
+
+MAX_DESCRIPTORS = 20
+"""With one frame: as many as files in one upload."""
+
+LOOKS = 4
+"""How often a connection is checked within the time that it may stall."""
+
+_CONTROL_BYTES = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+TOO_BIG, PROTOCOL_ERROR, GONE = 1009, 1002, 1006
+"""Close codes of WebSocket (RFC 6455, 7.4)."""
+
+
+class ReceivedFrame(NamedTuple):
+    """A frame, and the descriptors that came with it, which are the receiver's to close."""
+
+    data: bytes
+    descriptors: tuple[int, ...] = ()
+
+
+class FramedSocket:
+    """Both directions of one connection. It belongs to the loop in which it was made.
+
+    Args:
+        own: The socket; it is closed with this.
+        max_frame_bytes: The longest frame that is taken.
+        takes_descriptors: Whether descriptors may come; otherwise the kernel closes them.
+        stall_s: Closes a connection whose other end takes nothing for so long; `None`: never.
+    """
+
+    def __init__(
+        self,
+        own: socket.socket,
+        max_frame_bytes: int,
+        *,
+        takes_descriptors: bool = False,
+        stall_s: float | None = None,
+    ) -> None:
+        self.buffered = 0
+        """Bytes of frames that wait to be sent."""
+        self.on_sent: Callable[[], object] = lambda: None
+        """Is called after waiting bytes have left."""
+        self.ended: Farewell | None = None
+        """Why `receive` has returned `None`: what the other end said, or what was wrong."""
+        self.is_closed_by_peer = False
+        """Whether that is what the other end said."""
+        self._socket = own
+        self._loop = asyncio.get_running_loop()
+        # inbound
+        self._splitter = FrameSplitter(max_frame_bytes)
+        self._received: deque[ReceivedFrame] = deque()
+        self._received_bytes = 0
+        self._completed = 0
+        self._descriptors: dict[int, tuple[int, ...]] = {}
+        """By the number of the frame that they belong to, until that is complete."""
+        self._takes_descriptors = takes_descriptors
+        self._reader: asyncio.Future[None] | None = None
+        self._is_reading = False
+        # outbound
+        self._frames: deque[bytes] = deque()
+        self._first: bytes | None = None
+        self._piece: memoryview | None = None
+        """What is left of bytes of which the kernel has taken a part."""
+        self._farewell: bytes | None = None
+        self._is_writing = False
+        self._empty: asyncio.Future[None] | None = None
+        self._stall_s = stall_s
+        self._stall_timer: asyncio.TimerHandle | None = None
+        self._taken_at = 0.0
+        """When the other end took something."""
+        self._unread = 0
+        self._is_closed = False
+        self._read_more()
+
+    # -- inbound ---------------------------------------------------------------------------------
+
+    async def receive(self) -> ReceivedFrame | None:
+        """Return the next frame; `None` at the end, of which `ended` knows the reason.
+
+        Cancel: Safe; no frame is lost.
+        """
+        while not self._received:
+            if self.ended is not None:
+                return None
+            self._reader = self._loop.create_future()
+            await self._reader
+        received = self._received.popleft()
+        self._received_bytes -= len(received.data)
+        if not self._is_reading:
+            self._read_more()
+        return received
+
+    def _read_more(self) -> None:
+        if self.ended is None and not self._is_closed and not self._is_full():
+            self._is_reading = True
+            self._loop.add_reader(self._socket.fileno(), self._on_readable)
+
+    def _is_full(self) -> bool:
+        waiting = self._received
+        return (
+            len(waiting) >= MAX_WAITING_FRAMES
+            or self._received_bytes >= MAX_WAITING_BYTES
+            or any(frame.descriptors for frame in waiting)
+        )
+
+    def _stop_reading(self) -> None:
+        if self._is_reading:
+            self._is_reading = False
+            self._loop.remove_reader(self._socket.fileno())
+
+    def _on_readable(self) -> None:
+        try:
+            data, descriptors, is_cut = self._read()
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            broke = Farewell(GONE, error.strerror or "the connection broke off")
+            self._end(self._splitter.farewell or broke)
+            return
+        before = self._splitter.begun
+        frames = self._splitter.feed(data)
+        if descriptors:
+            begins = self._splitter.begun > before
+            if not begins or is_cut or len(descriptors) > MAX_DESCRIPTORS:
+                _close_all(descriptors)
+                why = f"at most {MAX_DESCRIPTORS} descriptors come, with the first byte of a frame"
+                self._end(Farewell(PROTOCOL_ERROR, why))
+                return
+            self._descriptors[self._splitter.begun] = descriptors
+        for frame in frames:
+            self._completed += 1
+            own = self._descriptors.pop(self._completed, ()) if self._descriptors else ()
+            self._received.append(ReceivedFrame(frame, own))
+            self._received_bytes += len(frame)
+        self._look_at_end(data)
+        if frames:
+            if self._is_full():
+                self._stop_reading()
+            self._wake()
+
+    def _read(self) -> tuple[bytes, tuple[int, ...], bool]:
+        """Return bytes, the descriptors that came with them, and whether some did not fit."""
+        if not self._takes_descriptors:
+            return self._socket.recv(READ_BYTES), (), False
+        data, messages, flags, _ = self._socket.recvmsg(READ_BYTES, _CONTROL_BYTES, _CLOSE_ON_EXEC)
+        if not messages:
+            return data, (), False
+        found = array.array("i")
+        for level, kind, content in messages:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                found.frombytes(content[: len(content) - len(content) % found.itemsize])
+        return data, tuple(found), bool(flags & socket.MSG_CTRUNC)
+
+    def _look_at_end(self, data: bytes) -> None:
+        splitter = self._splitter
+        if splitter.refused is not None:
+            most = splitter.max_frame_bytes
+            why = f"a frame of {splitter.refused} bytes; at most {most} are taken"
+            self._end(Farewell(TOO_BIG, why))
+        elif not data:
+            broken = Farewell(GONE, "the connection ended within a frame")
+            whole = Farewell(GONE, "the connection ended")
+            self._end(splitter.farewell or (whole if splitter.is_between_frames else broken))
+
+    def _end(self, why: Farewell) -> None:
+        self._stop_reading()
+        if self.ended is None:
+            self.ended = why
+            self.is_closed_by_peer = why == self._splitter.farewell
+        self._wake()
+
+    def _wake(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None and not reader.done():
+            reader.set_result(None)
+
+    # -- outbound --------------------------------------------------------------------------------
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        """Send frames now, or append them to those that wait. Never waits."""
+        if self._is_closed or self._farewell is not None:
+            return
+        if not self._is_writing:
+            size = len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
+            if size <= PIECE_BYTES:
+                self._write(prefixed(frames))
+                return
+        self._frames.extend(frames)
+        self.buffered += sum(map(len, frames))
+        if not self._is_writing:
+            self._flush()
+
+    def send_first(self, frame: bytes) -> None:
+        """Send a frame before those that wait; of several such only the newest waits."""
+        if self._is_closed or self._farewell is not None:
+            return
+        if not self._is_writing:
+            self._write(prefixed([frame]))
+            return
+        self.buffered += len(frame) - len(self._first or b"")
+        self._first = frame
+
+    def send_with(self, frame: bytes, descriptors: Sequence[int]) -> None:
+        """Send a frame with descriptors, which stay the caller's. Nothing else may be waiting.
+
+        Raises:
+            OSError: The kernel does not take it.
+        """
+        assert not self._is_writing
+        data = prefixed([frame])
+        rights = array.array("i", descriptors)
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
+        sent = self._socket.sendmsg([data], control)
+        if sent < len(data):
+            self._wait_with(memoryview(data)[sent:])
+
+    def waiting(self) -> list[bytes]:
+        """Return the frames that wait whole."""
+        return [*(() if self._first is None else (self._first,)), *self._frames]
+
+    async def drained(self) -> None:
+        """Wait until everything has been handed to the kernel, or the connection is over."""
+        while self._is_writing and not self._is_closed:
+            if self._empty is None or self._empty.done():
+                self._empty = self._loop.create_future()
+            await asyncio.shield(self._empty)
+
+    def _write(self, piece: bytes) -> None:
+        try:
+            sent = self._socket.send(piece)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError as error:
+            self._broke_off(error)
+            return
+        if sent < len(piece):
+            self._wait_with(memoryview(piece)[sent:])
+
+    def _wait_with(self, rest: memoryview) -> None:
+        self._piece = rest
+        self._is_writing = True
+        self._taken_at = self._loop.time()
+        self._loop.add_writer(self._socket.fileno(), self._flush)
+        if self._stall_s is not None and self._stall_timer is None:
+            self._unread = self._bytes_unread()
+            self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
+
+    def _flush(self) -> None:
+        """Hand over what waits, as far as the kernel takes it."""
+        try:
+            while (piece := self._next_piece()) is not None:
+                sent = self._socket.send(piece)
+                self._taken_at = self._loop.time()
+                if sent < len(piece):
+                    self._piece = piece[sent:]
+                    break
+        except (BlockingIOError, InterruptedError):
+            self._piece = piece
+        except OSError as error:
+            self._broke_off(error)
+            return
+        if self._piece is None:
+            self._stop_writing()
+        elif not self._is_writing:
+            self._wait_with(self._piece)
+        self.on_sent()
+
+    def _next_piece(self) -> memoryview | None:
+        piece, self._piece = self._piece, None
+        if piece is not None:
+            return piece
+        if self._first is not None:
+            first, self._first = self._first, None
+            self.buffered -= len(first)
+            return memoryview(prefixed([first]))
+        if not self._frames:
+            last, self._farewell = self._farewell, None
+            return memoryview(last) if last else None
+        frames = [self._frames.popleft()]
+        size = len(frames[0])
+        while self._frames and size + len(self._frames[0]) <= PIECE_BYTES:
+            size += len(self._frames[0])
+            frames.append(self._frames.popleft())
+        self.buffered -= size
+        return memoryview(prefixed(frames))
+
+    def _stop_writing(self) -> None:
+        if self._is_writing:
+            self._is_writing = False
+            self._loop.remove_writer(self._socket.fileno())
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+        if self._empty is not None and not self._empty.done():
+            self._empty.set_result(None)
+
+    def _check_stall(self) -> None:
+        assert self._stall_s is not None
+        self._stall_timer = None
+        now, unread = self._loop.time(), self._bytes_unread()
+        # The kernel has room for us again only when the reader has taken most of its buffer.
+        if unread < self._unread:
+            self._taken_at = now
+        self._unread = unread
+        idle_s = now - self._taken_at
+        if idle_s >= self._stall_s:
+            self._end(Farewell(GONE, f"it took nothing for {idle_s:.3g} s"))
+            self.abort()
+            return
+        self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
+
+    def _bytes_unread(self) -> int:
+        """Return how much the other end has not read; 0 where the system does not say."""
+        import fcntl
+        import termios
+
+        try:
+            found = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, bytes(4))
+        except OSError:  # not Linux
+            return 0
+        return int.from_bytes(found, sys.byteorder)
+
+    def _broke_off(self, error: OSError) -> None:
+        # What the other end said before may still be there to be read.
+        self._drop()
+        self._stop_writing()
+        if not self._is_reading and not self._is_full():
+            self._end(Farewell(GONE, error.strerror or "the connection broke off"))
+
+    def _drop(self) -> None:
+        self._frames.clear()
+        self._first = self._piece = self._farewell = None
+        self.buffered = 0
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    async def close(self, code: int, reason: str, *, flush_s: float) -> None:
+        """Say why, when what waits has left, and close; within `flush_s` whatever the peer does."""
+        if not self._is_closed and self._farewell is None:
+            last = farewell(code, reason)
+            if self._is_writing:
+                self._farewell = last
+            else:
+                self._write(last)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(flush_s):
+                    await self.drained()
+        self.abort()
+
+    def abort(self) -> None:
+        """Close at once. A second call does nothing."""
+        if self._is_closed:
+            return
+        self._stop_reading()
+        self._drop()
+        self._is_closed = True
+        self._stop_writing()
+        for received in self._received:
+            _close_all(received.descriptors)
+        for descriptors in self._descriptors.values():
+            _close_all(descriptors)
+        self._received.clear()
+        self._descriptors.clear()
+        self._socket.close()
+        self._end(Farewell(GONE, "closed by this side"))
+
+
+def _close_all(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        with suppress(OSError):
+            os.close(descriptor)

@@ -1,0 +1,239 @@
+"""Where Unix sockets are: make one that nobody else can use or replace, and connect to one.
+
+Theory of operation. Whoever can write to the directory of a socket can put another one in its
+place. So the directory must belong to us (or to root), and nobody else may write to it. The file is
+made, and a stale one removed, while the directory is locked: of two servers that start at the same
+time one listens, and the other says so. Source: protocol.md 6.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from arp.protocol.errors import LocalError
+
+MAX_PATH_BYTES = 103
+"""What every system takes (`sun_path` has 104 bytes on macOS, 108 on Linux, with a zero)."""
+
+SEND_BUFFER_BYTES = 128 << 10
+"""The kernel's buffer for what one end has sent and the other has not read (Linux doubles it)."""
+
+BACKLOG = 128
+
+PRIVATE_DIRECTORY, PRIVATE_SOCKET = 0o700, 0o600
+SHARED_DIRECTORY, SHARED_SOCKET = 0o711, 0o666
+"""Where users of this machine are listed who may connect; each is checked when it does."""
+
+SOCKET_VARIABLE, DIRECTORY_VARIABLE = "ARP_SOCKET", "XDG_RUNTIME_DIR"
+
+ANY_SESSION = "default"
+"""Names the socket of a server where no session is named."""
+
+
+class SocketRefused(LocalError):
+    """A path is not used for a socket; the message says why, and what to do."""
+
+
+def default_path(environ: Mapping[str, str], session_id: str | None = None) -> str:
+    """Return where the socket is that nobody has named: `$ARP_SOCKET`, else one per session.
+
+    Args:
+        environ: The environment.
+        session_id: Of a session that is named; `None`: any.
+
+    Raises:
+        SocketRefused: The environment has neither, or the session's name cannot be in a path.
+    """
+    if named := environ.get(SOCKET_VARIABLE):
+        return named
+    directory = environ.get(DIRECTORY_VARIABLE)
+    if not directory:
+        raise SocketRefused(
+            f"no socket is named: write unix:PATH, or set {SOCKET_VARIABLE} (there is no "
+            f"{DIRECTORY_VARIABLE} either)"
+        )
+    name = ANY_SESSION if session_id is None else session_id
+    if "/" in name or "\0" in name:
+        raise SocketRefused(f"session {name!r}: it cannot be in the name of a file; name a path")
+    return str(Path(directory) / f"arp-{name}")
+
+
+class SocketListener:
+    """A socket that listens at a path. It removes the file when it is closed.
+
+    Args:
+        path: Where; it is made absolute.
+        is_shared: Users besides our own may connect; who they are is checked then.
+
+    Raises:
+        SocketRefused: Another server listens there, or the path is not safe to use.
+    """
+
+    def __init__(self, path: str | Path, *, is_shared: bool = False) -> None:
+        self.path = _checked(path)
+        _make_directory(self.path.parent, SHARED_DIRECTORY if is_shared else PRIVATE_DIRECTORY)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with _locked(self.path.parent):
+                _remove_stale(self.path)
+                self._bind(SHARED_SOCKET if is_shared else PRIVATE_SOCKET)
+        except BaseException:
+            self.socket.close()
+            raise
+
+    def _bind(self, mode: int) -> None:
+        # On Linux the file gets the mode of the descriptor, so that it never has a wider one.
+        with suppress(OSError):
+            os.fchmod(self.socket.fileno(), mode)
+        try:
+            self.socket.bind(str(self.path))
+            os.chmod(self.path, mode)
+            self.socket.listen(BACKLOG)
+        except OSError as error:
+            raise SocketRefused(f"{self.path}: cannot listen there: {error.strerror}") from error
+        self.socket.setblocking(False)
+        self._identity = _identity(self.path)
+
+    def accept(self) -> socket.socket:
+        """Return the next connection.
+
+        Raises:
+            BlockingIOError: There is none now.
+            OSError: It cannot be had now.
+        """
+        accepted, _ = self.socket.accept()
+        return _prepared(accepted)
+
+    def close(self) -> None:
+        """Listen no longer; remove the file, if it is still ours."""
+        if self.socket.fileno() < 0:
+            return
+        with suppress(OSError, SocketRefused), _locked(self.path.parent):
+            if _identity(self.path) == self._identity:
+                self.path.unlink()
+        self.socket.close()
+
+
+def connect_to(path: str | Path) -> socket.socket:
+    """Return a connection to the socket at a path.
+
+    Raises:
+        SocketRefused: It is no socket, or the path is not one that can be used.
+        OSError: Nobody listens there, or not now.
+    """
+    checked = _checked(path)
+    if not stat.S_ISSOCK(_kind(checked)):
+        raise SocketRefused(f"{checked}: {_kind_name(_kind(checked))}, not a socket")
+    own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        own.setblocking(False)
+        own.connect(str(checked))
+    except BaseException:
+        own.close()
+        raise
+    return _prepared(own)
+
+
+def _prepared(own: socket.socket) -> socket.socket:
+    own.setblocking(False)
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    return own
+
+
+def _checked(path: str | Path) -> Path:
+    if "\0" in str(path) or not str(path):
+        raise SocketRefused(f"{str(path)!r} is no path of a socket")
+    # Not resolved: a symbolic link must stay visible, to be refused.
+    absolute = Path(os.path.abspath(path))
+    size = len(os.fsencode(absolute))
+    if size > MAX_PATH_BYTES:
+        raise SocketRefused(
+            f"{absolute}: {size} bytes, and the path of a socket has at most {MAX_PATH_BYTES}; "
+            "choose a shorter one"
+        )
+    return absolute
+
+
+def _make_directory(directory: Path, mode: int) -> None:
+    """Make a directory with those above it that are missing, and check that it is safe."""
+    missing = [one for one in (directory, *directory.parents) if not _exists(one)]
+    try:
+        for one in reversed(missing):
+            with suppress(FileExistsError):
+                one.mkdir(mode=mode)
+                one.chmod(mode)  # whatever the umask is
+    except OSError as error:
+        raise SocketRefused(f"{directory}: cannot be made: {error.strerror}") from error
+    found = os.lstat(directory)
+    if not stat.S_ISDIR(found.st_mode):
+        raise SocketRefused(
+            f"{directory}: {_kind_name(found.st_mode)}, not a directory; sockets are made in a "
+            "directory that is named itself"
+        )
+    if found.st_uid not in (os.geteuid(), 0) or found.st_mode & 0o022:
+        raise SocketRefused(
+            f"{directory}: others can write to it, so they could replace the socket; choose a "
+            f"directory of your own, such as {directory / 'arp'} (it is made with mode 0700)"
+        )
+
+
+def _exists(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the file of a socket that nobody listens on.
+
+    Raises:
+        SocketRefused: Somebody does, or it is something else.
+    """
+    if not _exists(path):
+        return
+    kind = _kind(path)
+    if not stat.S_ISSOCK(kind):
+        raise SocketRefused(
+            f"{path}: {_kind_name(kind)}, not a socket; it is not replaced. Choose another path"
+        )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        found = probe.connect_ex(str(path))
+    if found == errno.ECONNREFUSED:
+        path.unlink()
+    elif found != errno.ENOENT:
+        raise SocketRefused(
+            f"{path}: another server listens there; stop it, or choose another path"
+        )
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Lock a directory for a block, against other servers that start or end."""
+    import fcntl
+
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _kind(path: Path) -> int:
+    return os.lstat(path).st_mode
+
+
+def _kind_name(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    return "a directory" if stat.S_ISDIR(mode) else "a file"
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino

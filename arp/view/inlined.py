@@ -1,0 +1,94 @@
+"""Popups and overlays for renderers that have neither: in the output of the turn that opened them.
+
+Such a renderer gets nothing under the name of the popup. On `main`, where the session has an empty
+group for it, that group holds the components of the popup, under ids that begin with its name. When
+the popup changes, the group is rendered again, whole: popups are small.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from arp.protocol.catalog import put_children, take_children
+from arp.protocol.components import Component, as_object, from_object
+from arp.protocol.screen import Screen
+from arp.protocol.tree import Tree
+from arp.surface.change import Change, RenderChange
+from arp.view.profile import Profile
+
+
+class InlinedTree(Tree):
+    """The components of `main` with those of popups and overlays among them, to be read at once."""
+
+    __slots__ = ("_screen",)
+
+    def __init__(self, screen: Screen) -> None:
+        main = screen.surfaces["main"]
+        self.nodes, self.outputs, self.marks = main.nodes, main.outputs, main.marks
+        self.removed, self.gone, self.added = main.removed, main.gone, main.added
+        self.restructured, self.reshaped = main.restructured, main.reshaped
+        self._screen = screen
+
+    def component(self, component_id: str) -> Component:
+        """As `Tree.component`."""
+        component = super().component(component_id)
+        if component.type != "group" or not is_inlined(component_id, self._screen):
+            return component
+        shown = self._screen.surfaces[component_id].output()
+        children = [as_object(_named(one, component_id)) for one in shown]
+        return msgspec.structs.replace(component, props={**component.props, "children": children})
+
+
+def inlines(profile: Profile) -> bool:
+    """Return whether a profile shows popups and overlays in the output of their turns."""
+    return not profile.takes("overlays")
+
+
+def is_inlined(surface: str, screen: Screen) -> bool:
+    """Return whether a surface is a popup or an overlay."""
+    entry = screen.infos.get(surface)
+    return entry is not None and entry.info.is_transient
+
+
+def main_for(screen: Screen, profile: Profile) -> Tree:
+    """Return the components of `main` as a profile has them before degrading."""
+    if not inlines(profile) or not any(is_inlined(name, screen) for name in screen.infos):
+        return screen.surfaces["main"]
+    return InlinedTree(screen)
+
+
+def filled(changes: list[Change], tree: Tree) -> list[Change]:
+    """Return changes of `main` with what popups and overlays show in their places.
+
+    Args:
+        changes: As they were applied.
+        tree: As `main_for` returned it after the commit.
+    """
+    if not isinstance(tree, InlinedTree):
+        return changes
+    return [_filled(change, tree) for change in changes]
+
+
+def _filled(change: Change, tree: InlinedTree) -> Change:
+    if not isinstance(change, RenderChange):
+        return change
+    components = [
+        tree.component(one.id) if one.type == "group" and one.id in tree.nodes else one
+        for one in change.components
+    ]
+    return msgspec.structs.replace(change, components=components)
+
+
+def _named(component: Component, surface: str) -> Component:
+    """Return a component, and those in it, under ids that no other component on `main` has."""
+    own, children = take_children(component.type, component.props)
+    props = component.props
+    if children:
+        named = [as_object(_named(from_object(child), surface)) for child in children]
+        props = put_children(component.type, own, named)
+    fallback = component.fallback
+    if fallback is not None:
+        fallback = _named(fallback, surface)
+    # What stands in a fallback may have no id: it gets one from what it stands for.
+    name = f"{surface}/{component.id}" if component.id else ""
+    return msgspec.structs.replace(component, id=name, props=props, fallback=fallback)

@@ -1,0 +1,639 @@
+"""One renderer that speaks the object dialect, on a session as every other renderer.
+
+Theory of operation. The hub knows renderers by the messages of the session dialect. This object
+writes them as requests on the objects of one connection, and reads its events as what a renderer of
+the session dialect sends. It begins with a handshake: the registry, a `sync` to know that every
+global was announced, the binds, `ArpSession.create`, and a second `sync`, before which the renderer
+may choose another session by `resumed`. Then it says `hello` to the hub in the renderer's name.
+
+A renderer that offers `ArpConversation` gets turns, tools and text by it, and what surfaces show as
+it is. For any other all of it becomes components (`object_flat`).
+
+Commits are paced: a surface with as many commits under way as its renderer allows gets no other.
+What comes meanwhile waits here in order. If more commits wait than `MAX_WAITING_COMMITS`, the
+renderer is behind for the hub, which brings it to the newest state when it has displayed them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from arp.protocol.agent_connection import AgentEvent, Failed
+from arp.protocol.codec import Encoding, agent_decoder
+from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.limits import Limits, RendererLimits
+from arp.protocol.messages import (
+    AgentHello,
+    AgentMessage,
+    Commit,
+    ErrorMessage,
+    Input,
+    InputAck,
+    InputType,
+    Patch,
+    Ping,
+    Pong,
+    Render,
+    RendererCapabilities,
+    RendererHello,
+    Resume,
+    SessionReady,
+    StateMessage,
+    SurfaceInfo,
+    SurfaceMessage,
+)
+from arp.protocol.object_agent import ObjectAgentConnection
+from arp.protocol.object_connection import ObjectEvent
+from arp.protocol.object_conversation import MAIN, as_request
+from arp.protocol.object_messages import (
+    CallbackDoneEvent,
+    DisplayErrorEvent,
+    DisplayErrorRequest,
+    InputAckRequest,
+    InputFocusEvent,
+    InputInputEvent,
+    InputRefuseRequest,
+    InputUnfocusEvent,
+    OverlayConfigureEvent,
+    OverlayDismissedEvent,
+    OverlaySetAnchorRequest,
+    OverlaySetTimeoutRequest,
+    PopupConfigureEvent,
+    PopupPopupDoneEvent,
+    SessionResumedEvent,
+    SessionStateUpdateRequest,
+    SurfaceClosedEvent,
+    SurfaceCommitRequest,
+    SurfaceConfigureEvent,
+    SurfaceFrameAckEvent,
+    SurfacePatchRequest,
+    SurfaceRenderRequest,
+    SurfaceSetTitleRequest,
+    ToplevelCloseEvent,
+    ToplevelConfigureEvent,
+)
+from arp.protocol.object_model import SERIAL_AGE_S, component_count
+from arp.protocol.object_states import SUSPENDED, CommitFlow, SurfaceLife
+from arp.protocol.object_wire import DISPLAY, ObjectEnvelope, ObjectMessage, RefusedEnvelope
+from arp.view.frames import pack
+from arp.view.object_flat import FlatContent
+
+NEEDED: Final = ("ArpCompositor", "ArpShell", "ArpInput", "ArpSession")
+"""What a renderer must offer."""
+
+IMPLIED: Final = frozenset(("input", "streaming", "resume"))
+"""Features of every renderer that speaks this dialect."""
+
+FOREIGN: Final = frozenset(("batch", "ping", "frame-ack"))
+"""Features that concern the connection alone: arrays are made of requests, `sync` asks for a sign
+of life, and every commit is acknowledged."""
+
+MAX_WAITING_COMMITS: Final = 32
+"""That wait for a renderer before what comes next is merged: half a second of a busy agent."""
+
+MAX_KNOWN_SERIALS: Final = 256
+"""Inputs whose serial a popup may still name."""
+
+SERIAL_MARGIN_S: Final = 1.0
+"""How much younger than it must be a serial is that we use: the request takes its time."""
+
+ENVELOPE_BYTES: Final = 512
+"""What the envelope and the optional fields of a request add to a message."""
+
+CLOSE: Final = "arp.close"
+"""The action by which a renderer of the session dialect closes a surface."""
+
+_AGENT_MESSAGES = agent_decoder("json")
+
+
+class _KnownInput(NamedTuple):
+    serial: int
+    at_s: float
+
+
+class ObjectDialect:
+    """Speaks for the hub to one renderer.
+
+    Args:
+        encoding: Of the frames.
+        limits: Of the agent side.
+        session_id: The id to propose for a new session.
+        about: What the agent side's `hello` says, for the metadata of the session.
+        key: Makes the ids of inputs that have none; unique among connections.
+    """
+
+    def __init__(
+        self, encoding: Encoding, limits: Limits, session_id: str, about: AgentHello, key: str
+    ) -> None:
+        self.connection = ObjectAgentConnection(encoding, limits)
+        self.proposed = session_id
+        self.is_open = False
+        """Whether it has said `hello` to the hub."""
+        self._about = about
+        self._key = key
+        self._handshake: int | None = None
+        """The callback that it waits for."""
+        self._resumed: SessionResumedEvent | None = None
+        self._flat: FlatContent | None = None
+        self._takes_arrays = False
+        self._queue: deque[tuple[AgentMessage, int]] = deque()
+        """What waits to be sent, with its size."""
+        self._queued_bytes = 0
+        self._queued_commits = 0
+        self._pending: dict[str, list[Render | Patch]] = {}
+        """By surface: what its next commit applies."""
+        self._ids: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+        self._infos: dict[str, SurfaceInfo] = {}
+        self._inputs: OrderedDict[str, _KnownInput] = OrderedDict()
+        self._serials: OrderedDict[int, _KnownInput] = OrderedDict()
+        """The place in the log of an accepted input → what this renderer calls it."""
+        self._now_s = 0.0
+
+    # -- for the outbox ----------------------------------------------------------------------------
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of messages that wait for the renderer to display what it has."""
+        return self._queued_bytes
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits that what comes next is better merged."""
+        return self._queued_commits > MAX_WAITING_COMMITS or self.is_suspended
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the renderer shows nothing of `main` now, and wants no intermediate commits."""
+        main = self.connection.objects.entries.get(self._ids.get(MAIN, -1))
+        return main is not None and main.surface is not None and SUSPENDED in main.surface.states
+
+    def data_to_send(self) -> list[bytes]:
+        """Return the frames that are to be sent now."""
+        frames = self.connection.data_to_send()
+        if len(frames) < 2 or not self._takes_arrays:
+            return frames
+        most = self.connection.objects.limits.max_message_bytes
+        return pack(frames, self.connection.encoding, most)
+
+    # -- handshake ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin the handshake."""
+        self.connection.get_registry()
+        self._handshake = self.connection.sync()
+
+    def _done(self, callback: int) -> list[AgentEvent]:
+        if callback != self._handshake:
+            return []
+        self._handshake = None
+        if self.connection.bound:
+            self.is_open = True
+            return [self._hello()]
+        missing = [one for one in NEEDED if self.connection.objects.offered(one) is None]
+        if missing:
+            told = f"the renderer does not offer {', '.join(missing)}"
+            payload = DisplayErrorRequest(DISPLAY, int(ErrorCode.INVALID_OBJECT), told)
+            self.connection.send(DISPLAY, payload)
+            return [Failed(1002, told)]
+        self._takes_arrays = self.connection.objects.offered("feature:batch") is not None
+        for interface in NEEDED:
+            self.connection.bind(interface)
+        if self.connection.objects.offered("ArpConversation") is not None:
+            self.connection.bind("ArpConversation")
+        else:
+            self._flat = FlatContent(self.connection, self._features())
+        metadata = {"capabilities": msgspec.to_builtins(self._about.capabilities)}
+        self.connection.create_session(self.proposed, metadata)
+        self._handshake = self.connection.sync()
+        return []
+
+    def _features(self) -> frozenset[str]:
+        found = (one.interface for one in self.connection.objects.globals.values())
+        named = {name.removeprefix("feature:") for name in found if name.startswith("feature:")}
+        return frozenset((named | IMPLIED) - FOREIGN)
+
+    def _hello(self) -> RendererHello:
+        """Return what the renderer would say in the session dialect."""
+        offered = self.connection.objects.globals.values()
+        components = {
+            one.interface.removeprefix("component:"): one.version
+            for one in offered
+            if one.interface.startswith("component:")
+        }
+        values = {
+            one.interface.removeprefix("limit:"): one.value
+            for one in offered
+            if one.interface.startswith("limit:")
+        }
+        chosen = self._resumed
+        state = chosen.state if chosen is not None and isinstance(chosen.state, dict) else {}
+        return RendererHello(
+            capabilities=RendererCapabilities(
+                components, sorted(self._features()), _renderer_limits(values)
+            ),
+            session_id=chosen.session_id if chosen is not None else self.proposed,
+            resume=self._resume(state),
+            token=chosen.token if chosen is not None else None,
+            workflow=_text(state.get("workflow"), 256),
+            locale=_text(state.get("locale"), 64),
+            time_zone=_text(state.get("time_zone"), 64),
+            theme=_text(state.get("theme"), 64),
+        )
+
+    def _resume(self, state: JsonObject) -> Resume | None:
+        epoch, chosen = state.get("epoch"), self._resumed
+        # Without a conversation, what surfaces showed went with the last connection.
+        if chosen is None or not isinstance(epoch, str) or self._flat is not None:
+            return None
+        return Resume(epoch, chosen.last_commit_seq)
+
+    # -- in ----------------------------------------------------------------------------------------
+
+    def receive(
+        self, frame: bytes | str | Sequence[ObjectEnvelope | RefusedEnvelope], now_s: float
+    ) -> list[AgentEvent]:
+        """Take one frame of the renderer and return what it means to the hub. Never raises."""
+        self._now_s = now_s
+        if isinstance(frame, bytes | str):
+            events = self.connection.receive(frame, now_s)
+        else:
+            events = self.connection.take(frame, now_s)
+        return [meant for event in events for meant in self._event(event)]
+
+    def _event(self, event: ObjectEvent) -> list[AgentEvent]:
+        if isinstance(event, Failed):
+            return [event]
+        if not isinstance(event, ObjectMessage):
+            return []  # it was refused, and the renderer has the error
+        object_id = event.object_id
+        match event.payload:
+            case CallbackDoneEvent():
+                return self._done(object_id)
+            case SessionResumedEvent() as chosen:
+                self._resumed = chosen
+            case InputInputEvent() as given:
+                return [self._input(given)]
+            case InputFocusEvent(surface_id):
+                return self._note("focus", {}, surface_id)
+            case InputUnfocusEvent(surface_id):
+                return self._note("unfocus", {}, surface_id)
+            case SurfaceFrameAckEvent() | DisplayErrorEvent():
+                self._go_on()  # there may be room for a commit now
+            case (
+                SurfaceConfigureEvent()
+                | ToplevelConfigureEvent()
+                | PopupConfigureEvent()
+                | OverlayConfigureEvent()
+            ) as size:
+                return self._configured(self.connection.objects.surface_of(object_id), size)
+            case (
+                SurfaceClosedEvent()
+                | ToplevelCloseEvent()
+                | PopupPopupDoneEvent()
+                | OverlayDismissedEvent()
+            ):
+                return self._closed(self.connection.objects.surface_of(object_id))
+            case _:
+                pass
+        return []
+
+    def _input(self, given: InputInputEvent) -> Input:
+        input_id = given.input_id or f"{self._key}.{given.serial}"
+        self._inputs[input_id] = _KnownInput(given.serial, self._now_s)
+        return Input(
+            input_type=given.type,
+            data=given.data,
+            source_component=given.source_component,
+            surface=self._names.get(given.surface_id, MAIN),
+            id=input_id,
+            edits=given.edits,
+        )
+
+    def _note(self, input_type: InputType, data: JsonObject, surface_id: int) -> list[AgentEvent]:
+        """Return an input that nobody acknowledges."""
+        name = self._names.get(surface_id)
+        if name is None or not self.is_open:
+            return []
+        return [Input(input_type=input_type, data=data, surface=name)]
+
+    def _configured(
+        self,
+        surface_id: int,
+        size: (
+            SurfaceConfigureEvent
+            | ToplevelConfigureEvent
+            | PopupConfigureEvent
+            | OverlayConfigureEvent
+        ),
+    ) -> list[AgentEvent]:
+        self._answer_configures()
+        bounds = size.bounds if isinstance(size, OverlayConfigureEvent) else size
+        data: JsonObject = {
+            "width": min(bounds.width, MAX_LENGTH),
+            "height": min(bounds.height, MAX_LENGTH),
+        }
+        if isinstance(size, SurfaceConfigureEvent | ToplevelConfigureEvent) and size.states:
+            data["states"] = list(size.states)
+        return self._note("resize", data, surface_id)
+
+    def _answer_configures(self) -> None:
+        """Answer every `configure` by a commit, where one may be sent now."""
+        for surface_id, surface in self.connection.objects.surfaces.items():
+            owes = surface.life in (SurfaceLife.CONFIGURED, SurfaceLife.RECONFIGURED)
+            if owes and surface.flow != CommitFlow.FULL:
+                self.connection.send(surface_id, SurfaceCommitRequest())
+
+    def _closed(self, surface_id: int) -> list[AgentEvent]:
+        name = self._names.get(surface_id)
+        if name == MAIN:
+            return [Failed(1000, "the user closed the surface")]
+        return self._note("action", {"action": CLOSE}, surface_id)
+
+    # -- out ---------------------------------------------------------------------------------------
+
+    def show(self, frames: Iterable[bytes], now_s: float) -> None:
+        """Send what the hub sends this renderer, in order; what must wait, waits.
+
+        Args:
+            frames: Of the session dialect, in JSON.
+            now_s: The time.
+        """
+        self._now_s = now_s
+        for frame in frames:
+            for message in _AGENT_MESSAGES.decode(frame):
+                self._queue.append((message, len(frame)))
+                self._queued_commits += isinstance(message, Commit)
+                self._queued_bytes += len(frame)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._queue and self._take(self._queue[0][0]):
+            message, size = self._queue.popleft()
+            self._queued_bytes -= size
+            self._queued_commits -= isinstance(message, Commit)
+        if self._flat is not None:
+            self._flush()
+        self._answer_configures()
+
+    def _take(self, message: AgentMessage) -> bool:
+        """Send a message; return whether it went."""
+        try:
+            return self._written(message)
+        except ArpError as error:
+            self._tell(error)
+            return True
+
+    def _written(self, message: AgentMessage) -> bool:
+        match message:
+            case Commit() if self._flat is None:
+                return self._commit(message)
+            case Render() | Patch() if self._flat is None:
+                self._pending.setdefault(message.surface, []).append(message)
+            case AgentHello() | Ping() | Pong():
+                pass
+            case InputAck():
+                self._acknowledge(message)
+            case ErrorMessage(payload=payload) if payload.id is not None:
+                self._refuse(payload)
+            case StateMessage():
+                request = SessionStateUpdateRequest(message.state, message.seq)
+                self.connection.send(self.connection.bound["ArpSession"], request)
+            case SurfaceMessage():
+                self._surface(message)
+            case ErrorMessage() if not self.is_open or not self._ids:
+                self._tell_at_once(message.payload)
+            case _:
+                if isinstance(message, SessionReady):
+                    self._ready(message)
+                self._converse(message)
+        return True
+
+    def _ready(self, ready: SessionReady) -> None:
+        self._pending.clear()
+        if MAIN not in self._ids:
+            title = self._about.capabilities.title
+            self._make_surface(MAIN, SurfaceInfo(title=title))
+        if isinstance(ready.state, dict) and ready.state:
+            request = SessionStateUpdateRequest(ready.state, ready.seq)
+            self.connection.send(self.connection.bound["ArpSession"], request)
+
+    def _converse(self, message: AgentMessage) -> None:
+        if self._flat is not None:
+            self._flat.apply(message)
+            return
+        request = as_request(message, self._id_of)
+        if request is not None:
+            self.connection.send(self.connection.bound["ArpConversation"], request)
+
+    def _id_of(self, name: str) -> int | None:
+        return None if name == MAIN else self._surface_id(name)
+
+    def _acknowledge(self, ack: InputAck) -> None:
+        known = self._inputs.pop(ack.id, None)
+        if known is None:
+            return
+        if ack.serial is not None:
+            self._serials[ack.serial] = known
+            while len(self._serials) > MAX_KNOWN_SERIALS:
+                self._serials.popitem(last=False)
+        request = InputAckRequest(known.serial, ack.turn_id)
+        self.connection.send(self.connection.bound["ArpInput"], request)
+
+    def _refuse(self, error: ErrorPayload) -> None:
+        known = self._inputs.pop(error.id or "", None)
+        if known is None:
+            return
+        input_object = self.connection.bound["ArpInput"]
+        request: Struct = InputAckRequest(known.serial)
+        if self.connection.objects.entries[input_object].version > 1:
+            request = InputRefuseRequest(
+                known.serial, error.code, error.error, error.retryable, error.detail
+            )
+        else:
+            self._tell_at_once(error)
+        self.connection.send(input_object, request)
+
+    def _tell(self, error: ArpError) -> None:
+        """Say that something of ours does not fit this renderer."""
+        self._tell_at_once(ErrorPayload(error.message, int(error.code), error.detail))
+
+    def _tell_at_once(self, error: ErrorPayload) -> None:
+        about = self.connection.bound.get("ArpSession", DISPLAY)
+        request = DisplayErrorRequest(about, error.code, error.error)
+        self.connection.send(DISPLAY, request)
+
+    # -- surfaces ----------------------------------------------------------------------------------
+
+    def _surface_id(self, name: str) -> int:
+        made = self._ids.get(name)
+        return self._make_surface(name, SurfaceInfo()) if made is None else made
+
+    def _make_surface(self, name: str, info: SurfaceInfo) -> int:
+        surface_id = self.connection.create_surface(name)
+        self._ids[name], self._names[surface_id], self._infos[name] = surface_id, name, info
+        if info.title:
+            self.connection.send(surface_id, SurfaceSetTitleRequest(info.title))
+        parent = self._ids.get(info.parent or MAIN)
+        serial = self._fresh_serial(info.serial)
+        if info.role == "popup" and parent is not None and serial is not None:
+            self.connection.get_popup(surface_id, parent, serial, info.component)
+        elif info.role == "overlay" and serial is not None:
+            overlay = self.connection.get_overlay(surface_id, serial)
+            if parent is not None:
+                anchor = OverlaySetAnchorRequest(parent, info.anchor or "center")
+                self.connection.send(overlay, anchor)
+            if info.timeout_ms:
+                self.connection.send(overlay, OverlaySetTimeoutRequest(info.timeout_ms))
+        else:
+            # Also what was opened by an input elsewhere, or long ago: nothing here asked for it.
+            self.connection.get_toplevel(surface_id)
+        return surface_id
+
+    def _fresh_serial(self, place: int | None) -> int | None:
+        """Return the serial of an input that this renderer sent just now."""
+        known = self._serials.get(place) if place is not None else None
+        if known is None or self._now_s - known.at_s > SERIAL_AGE_S - SERIAL_MARGIN_S:
+            return None
+        return known.serial
+
+    def _surface(self, message: SurfaceMessage) -> None:
+        name, info = message.surface, message.payload
+        if message.closed is not None:
+            self._converse(message)
+            self._remove(name)
+            return
+        before = self._infos.get(name)
+        if name not in self._ids:
+            self._make_surface(name, info)
+        elif before is not None and before.title != info.title:
+            self.connection.send(self._ids[name], SurfaceSetTitleRequest(info.title))
+        self._infos[name] = info
+        self._converse(message)
+
+    def _remove(self, name: str) -> None:
+        surface_id = self._ids.pop(name, None)
+        self._pending.pop(name, None)
+        self._infos.pop(name, None)
+        if surface_id is None:
+            return
+        del self._names[surface_id]
+        if surface_id in self.connection.objects.entries:
+            self.connection.destroy(surface_id)
+
+    # -- commits -----------------------------------------------------------------------------------
+
+    def _commit(self, commit: Commit) -> bool:
+        """Send everything that a commit applies; return whether there was room for it."""
+        names = [*(name for name in self._pending if name != commit.surface), commit.surface]
+        for name in names:
+            if self._flow(name) == CommitFlow.FULL:
+                return False
+        *parts, rest = _parts(self._pending.get(commit.surface, ()), self.connection.objects.limits)
+        while parts:
+            self._commit_part(commit.surface, parts.pop(0))
+            self._pending[commit.surface] = [one for part in (*parts, rest) for one in part]
+            if self._flow(commit.surface) == CommitFlow.FULL:
+                return False
+        for name in names[:-1]:
+            self._commit_part(name, self._pending.pop(name))
+        for change in self._pending.pop(commit.surface, ()):
+            self._change(change)
+        request = SurfaceCommitRequest(
+            commit.final, commit.seq, commit.turn_id, commit.usage, commit.at
+        )
+        self.connection.send(self._surface_id(commit.surface), request)
+        return True
+
+    def _commit_part(self, name: str, changes: Sequence[Render | Patch]) -> None:
+        for change in changes:
+            self._change(change)
+        self.connection.send(self._surface_id(name), SurfaceCommitRequest())
+
+    def _flow(self, name: str) -> str:
+        return self.connection.objects.surface(self._surface_id(name)).flow
+
+    def _change(self, change: Render | Patch) -> None:
+        request: Struct
+        if isinstance(change, Render):
+            request = SurfaceRenderRequest(
+                change.components, change.replace, change.turn_id, change.tool_name
+            )
+        else:
+            request = SurfacePatchRequest(change.ops, change.turn_id)
+        self.connection.send(self._surface_id(change.surface), request)
+
+    def _flush(self) -> None:
+        """Commit what has changed of each surface, where there is room for a commit."""
+        assert self._flat is not None
+        for name in self._flat.changed():
+            surface_id = self._surface_id(name)
+            while self.connection.objects.surface(surface_id).flow != CommitFlow.FULL:
+                request = self._flat.write(name, surface_id)
+                if request is None:
+                    break
+                self.connection.send(surface_id, request)
+
+
+MAX_LENGTH: Final = 100_000
+"""Of a width or a height, as in the session dialect."""
+
+
+def _text(value: Json, most: int) -> str | None:
+    return value if isinstance(value, str) and len(value) <= most else None
+
+
+def _renderer_limits(values: dict[str, Json]) -> RendererLimits:
+    """Return what a renderer takes at most; what is no such limit, or no number, is passed over."""
+    known: dict[str, Any] = {}
+    for name in RendererLimits.__struct_fields__:
+        try:
+            limits = msgspec.convert({name: values.get(name)}, RendererLimits)
+        except msgspec.ValidationError:
+            continue
+        known[name] = getattr(limits, name)
+    most = known.get("max_message_bytes")
+    if most is not None:
+        known["max_message_bytes"] = max(1024, most - ENVELOPE_BYTES)
+    return RendererLimits(**known)
+
+
+def _parts(changes: Sequence[Render | Patch], limits: Limits) -> list[list[Render | Patch]]:
+    """Divide changes into as few commits as the limits of the renderer allow; at least one."""
+    parts: list[list[Render | Patch]] = [[]]
+    components = ops = 0
+    for change in changes:
+        for piece in _pieces(change, limits):
+            shown = component_count(piece.components) if isinstance(piece, Render) else 0
+            patched = len(piece.ops) if isinstance(piece, Patch) else 0
+            components, ops = components + shown, ops + patched
+            is_too_much = (
+                components > limits.max_components_per_commit or ops > limits.max_patch_ops
+            )
+            if parts[-1] and is_too_much:
+                parts.append([])
+                components, ops = shown, patched
+            parts[-1].append(piece)
+    return parts
+
+
+def _pieces(change: Render | Patch, limits: Limits) -> list[Render | Patch]:
+    """Divide one change: a patch by its ops, a `render` by its components."""
+    if isinstance(change, Patch):
+        most = limits.max_patch_ops
+        if len(change.ops) <= most:
+            return [change]
+        cuts = range(0, len(change.ops), most)
+        return [msgspec.structs.replace(change, ops=change.ops[at : at + most]) for at in cuts]
+    if component_count(change.components) <= limits.max_components_per_commit:
+        return [change]
+    return [
+        msgspec.structs.replace(change, components=[one], replace=change.replace and place == 0)
+        for place, one in enumerate(change.components)
+    ]

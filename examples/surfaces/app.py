@@ -1,0 +1,72 @@
+"""Orders: a popup over the row that somebody chose, an overlay that goes by itself, a side surface.
+
+arp serve examples/surfaces/app.py
+"""
+
+from arp import DECLINED, App, Component, Turn, ui
+
+ORDERS = [
+    ["1001", "Ada", "120.00", "open"],
+    ["1002", "Grace", "89.50", "open"],
+    ["1003", "Edsger", "43.20", "open"],
+]
+
+app = App(title="Orders", suggestions=["Show the orders"])
+
+
+@app.agent
+async def orders(turn: Turn) -> None:
+    """Show the orders, or the one of the row that the user has chosen."""
+    if turn.input.source_component == "orders":
+        await handle(turn, turn.input.data["selected"][0])
+        return
+    await turn.say("Choose an order.")
+    turn.show(table(turn))
+    # Beside the conversation; it stays when this turn is over, until somebody closes it.
+    activity = turn.surface("activity", title="Activity")
+    activity.show(ui.text("Nothing has happened yet.", id="log"))
+
+
+async def handle(turn: Turn, row: int) -> None:
+    """Ask in a popup over the row what is to be done, and say in an overlay what was."""
+    number, customer, amount, _ = rows(turn)[row]
+    popup = turn.popup(
+        ui.key_value([("Customer", customer), ("Amount", amount)]),
+        over="orders",
+        row=row,
+        title=f"Order {number}",
+    )
+    activity = turn.surface("activity", title="Activity")
+
+    @activity.on_close
+    async def closed(reason: str) -> None:
+        if reason == "user":
+            await turn.say("You closed the activity. ")
+
+    # Who dismisses the popup declines the question that is asked in it.
+    what = ui.choices(["Ship", "Refund"], id=f"do-{number}")
+    answer = await turn.ask(what, can_decline=True, surface=popup.name)
+    popup.close()
+    if answer is DECLINED:
+        await turn.say(f"Order {number} stays as it is.")
+    else:
+        status = "shipped" if answer == "Ship" else "refunded"
+        turn.state["rows"] = [[*one[:3], status] if one[0] == number else one for one in rows(turn)]
+        done = ui.status_card("success", f"Order {number} is {status}")
+        turn.overlay(done, anchor="top-right", timeout_ms=3000)
+        if activity.is_open:
+            activity.show(ui.text(f"Order {number} is {status}.", id="log"))
+        await turn.say(f"Order {number} is {status}.")
+    turn.show(table(turn))  # in its old place, to choose again
+
+
+def rows(turn: Turn) -> list[list[str]]:
+    """Return the orders of this chat, as they are now."""
+    kept: list[list[str]] = turn.state.get("rows", ORDERS)
+    return kept
+
+
+def table(turn: Turn) -> Component:
+    """Return the table of the orders, in which one row can be chosen."""
+    headers = ["Order", "Customer", "Amount", "Status"]
+    return ui.table(headers, rows(turn), title="Orders", selectable="one", id="orders")

@@ -1,0 +1,338 @@
+"""Surfaces of one session: created, described, closed, transferred; and two sessions side by side.
+
+Source: protocol.md 2.1 (`surface`), architecture.md, "What must always hold", 10.
+"""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Any
+
+import pytest
+
+from arp.protocol.catalog import VERSIONS
+from arp.protocol.components import Component
+from arp.protocol.errors import (
+    ArpError,
+    ResourceLimit,
+    RoleConflict,
+    SurfaceDestroyed,
+    TransferDenied,
+    UnknownObject,
+)
+from arp.protocol.limits import Limits
+from arp.protocol.messages import Input, RendererCapabilities, SurfaceInfo
+from arp.protocol.patch import Remove, Update
+from arp.session.effects import ResolveQuestion, SurfaceClosed
+from arp.session.inputs import receive
+from arp.session.session import Head, Session
+from arp.session.surfaces import (
+    close_surface,
+    describe_surface,
+    open_surface,
+    transfer_surface,
+)
+from arp.surface.change import PatchChange, RenderChange
+from arp.view.profile import profile_of
+from tests.restoring import restore
+from tests.session.conversation import confirm, facts, text, user
+from tests.session.programs import FEATURES, WINDOWS, Watcher
+
+POPUP = SurfaceInfo(role="popup", parent="main", component="a")
+
+
+def shown(*components: Component) -> list[Any]:
+    return [RenderChange(list(components))]
+
+
+def started(session_id: str = "s", limits: Limits | None = None) -> Session:
+    """A session whose turn t1 runs."""
+    session = Session(Head(session_id, "e"), limits or Limits())
+    user(session, "go")
+    return session
+
+
+def ids(session: Session, surface: str) -> list[str]:
+    return [one.id for one in session.screen.surfaces[surface].output()]
+
+
+def test_a_surface_is_one_fact_with_what_it_is_and_what_it_shows() -> None:
+    session = started()
+    open_surface(session, "t1", "side", SurfaceInfo(title="Details"), shown(text("a", "one")))
+    *_, fact = facts(session)
+    assert (fact.type, fact.artifact_id, fact.turn_id) == ("artifact.changed", "side", "t1")
+    assert fact.payload["info"] == {"title": "Details"}
+    assert len(fact.payload["changes"]) == 1
+    describe_surface(session, "t1", "side", title="More")
+    describe_surface(session, "t1", "side", title="More")
+    close_surface(session, "side", "agent")
+    described, closed = facts(session)
+    assert described.payload == {"surface": "side", "info": {"title": "More"}}
+    assert closed.payload == {"surface": "side", "info": {"title": "More"}, "closed": "agent"}
+    assert set(session.screen.surfaces) == {"main"}
+
+
+def test_a_title_holds_no_secret_and_is_cut() -> None:
+    session = started()
+    title = "ghp_abcdefghijklmnopqrstuvwxyz0123456789 " + 300 * "x"
+    open_surface(session, "t1", "side", SurfaceInfo(title=title))
+    told = session.screen.info("side").title
+    assert told.startswith("ghp_[redacted]")
+    assert len(told) <= 220
+    assert "output.redacted" in [fact.type for fact in facts(session)]
+
+
+def test_a_popup_has_its_place_in_the_output_of_its_turn_until_it_is_closed() -> None:
+    session = started()
+    session.say("t1", "before ")
+    open_surface(session, "t1", "t1-popup-1", POPUP, shown(text("a", "one")))
+    session.say("t1", "after")
+    output = session.screen.output("t1")
+    assert [one.type for one in output] == ["text", "group", "text"]
+    assert output[1].props == {"children": []}
+    close_surface(session, "t1-popup-1", "user")
+    assert [one.props["content"] for one in session.screen.output("t1")] == ["before ", "after"]
+
+
+def test_a_popup_holds_its_turn_in_memory() -> None:
+    session = started()
+    open_surface(session, "t1", "t1-popup-1", POPUP, shown(text("a", "one")))
+    session.end_turn("t1", "completed")
+    for number in range(60):
+        turn = f"t{number + 2}"
+        user(session, "more")
+        session.end_turn(turn, "completed")
+    assert "t1" in session.screen.turns
+    close_surface(session, "t1-popup-1", "timeout")
+    user(session, "more")
+    session.end_turn("t62", "completed")
+    assert "t1" not in session.screen.turns
+
+
+def test_refused_surfaces_leave_everything_as_it_was() -> None:
+    session = started(limits=Limits(max_surfaces=3))
+    open_surface(session, "t1", "t1-popup-1", POPUP, shown(text("a", "one")))
+    facts(session)
+    before = session.screen.canonical()
+    with pytest.raises(RoleConflict):
+        open_surface(session, "t1", "t1-popup-1", SurfaceInfo(title="side"))
+    with pytest.raises(SurfaceDestroyed, match="no surface 'nothing'"):
+        open_surface(session, "t1", "x", SurfaceInfo(role="overlay", parent="nothing"))
+    deep = Component("g", "group", {"children": [{"id": "h", "type": "group", "props": {
+        "children": [{"id": "i", "type": "text", "props": {"content": "x"}}]}}]})  # fmt: skip
+    with pytest.raises(ResourceLimit, match="its fallback counted; at most 2"):
+        open_surface(session, "t1", "t1-popup-2", POPUP, shown(deep))
+    for name in ("main", "nothing"):
+        with pytest.raises(SurfaceDestroyed):
+            close_surface(session, name, "agent")
+        with pytest.raises(SurfaceDestroyed):
+            describe_surface(session, "t1", name, title="x")
+    open_surface(session, "t1", "side", SurfaceInfo())
+    with pytest.raises(ResourceLimit, match="one more than 3"):
+        open_surface(session, "t1", "left", SurfaceInfo())
+    close_surface(session, "side", "agent")
+    assert session.screen.canonical() == before
+
+
+def test_closing_a_surface_closes_what_is_placed_on_it_and_its_questions() -> None:
+    session = started()
+    open_surface(session, "t1", "side", SurfaceInfo(), shown(text("a", "one")))
+    session.ask("t1", confirm("q"), "side")
+    over = SurfaceInfo(role="popup", parent="side")
+    open_surface(session, "t1", "t1-popup-1", over, shown(text("b", "two")))
+    nested = SurfaceInfo(role="overlay", parent="t1-popup-1")
+    open_surface(session, "t1", "t1-overlay-1", nested, shown(text("c", "three")))
+    *closed, resolved, last = close_surface(session, "side", "user")
+    assert closed == [
+        SurfaceClosed("t1-overlay-1", "parent"),
+        SurfaceClosed("t1-popup-1", "parent"),
+    ]
+    assert isinstance(resolved, ResolveQuestion)
+    assert (resolved.is_withdrawn, last) == (True, SurfaceClosed("side", "user"))
+    assert session.questions == {}
+    assert session.screen.output("t1") == []
+
+
+def test_an_input_to_a_closed_surface_is_refused_and_closing_again_is_not() -> None:
+    session = started()
+    open_surface(session, "t1", "side", SurfaceInfo(), shown(confirm("q")))
+    close_surface(session, "side", "agent")
+    answer = Input(
+        input_type="action", data={"action": "confirm"}, source_component="q", surface="side"
+    )
+    with pytest.raises(UnknownObject):
+        receive(session, answer, lambda *_: None)
+    closing = Input(input_type="action", data={"action": "arp.close"}, surface="side", id="c")
+    before = session.sequence
+    receive(session, closing, lambda *_: None)
+    assert session.sequence == before
+
+
+def test_a_user_who_closes_a_surface_twice_by_one_input_closes_it_once() -> None:
+    session = started()
+    closing = Input(input_type="action", data={"action": "arp.close"}, surface="side", id="c")
+    open_surface(session, "t1", "side", SurfaceInfo())
+    receive(session, closing, lambda *_: None)
+    open_surface(session, "t1", "side", SurfaceInfo())
+    receive(session, closing, lambda *_: None)
+    assert "side" in session.screen.surfaces
+    again = restore(session.head, facts(session), Limits())
+    receive(again, closing, lambda *_: None)
+    assert "side" in again.screen.surfaces
+
+
+@pytest.mark.parametrize("retain_content", [True, False])
+def test_a_surface_goes_to_another_session_whole(retain_content: bool) -> None:
+    one, two = started("one"), started("two")
+    components = [text(f"a{number}", "x") for number in range(90)]
+    open_surface(one, "t1", "side", SurfaceInfo(title="Report"), shown(*components))
+    one.commit("t1", "side", shown(*[text(f"b{number}", "x") for number in range(60)]))
+    open_surface(two, "t1", "side", SurfaceInfo(title="Mine"), shown(text("own", "y")))
+    effects = transfer_surface(one, "side", two, retain_content=retain_content)
+    assert effects == [SurfaceClosed("side", "transferred")]
+    assert set(one.screen.surfaces) == {"main"}
+    wanted = [f"a{n}" for n in range(90)] + [f"b{n}" for n in range(60)]
+    assert ids(two, "side-2") == (wanted if retain_content else [])
+    assert (two.screen.info("side-2").title, ids(two, "side")) == ("Report", ["own"])
+    two.commit("t1", "side-2", [PatchChange([Remove("a1")])] if retain_content else [])
+    for session in (one, two):
+        again = restore(session.head, facts(session), Limits())
+        assert again.screen.canonical() == session.screen.canonical()
+
+
+def test_a_surface_that_cannot_go_stays() -> None:
+    one, two = started("one"), started("two", Limits(max_surfaces=1))
+    open_surface(one, "t1", "side", SurfaceInfo(), shown(text("a", "x")))
+    open_surface(one, "t1", "t1-popup-1", POPUP, shown(text("a", "x")))
+    with pytest.raises(TransferDenied, match="no more surfaces"):
+        transfer_surface(one, "side", two, retain_content=True)
+    with pytest.raises(TransferDenied, match="only a toplevel"):
+        transfer_surface(one, "t1-popup-1", started("three"), retain_content=True)
+    assert (ids(one, "side"), set(two.screen.surfaces)) == (["a"], {"main"})
+
+
+def test_shared_state_is_a_fact_of_its_turn_if_it_changed() -> None:
+    session = started()
+    facts(session)
+    session.update_shared_state("t1", {"n": 1})
+    session.update_shared_state("t1", {"n": 1})
+    (fact,) = facts(session)
+    assert (fact.type, fact.turn_id, fact.payload) == (
+        "session.updated",
+        "t1",
+        {"sharedState": {"n": 1}},
+    )
+    with pytest.raises(ResourceLimit):
+        session.update_shared_state("t1", {"n": "x" * 100_000})
+    with pytest.raises(ValueError, match="holds a secret"):
+        session.update_shared_state("t1", {"n": "ghp_abcdefghijklmnopqrstuvwxyz0123456789"})
+    assert session.screen.shared_state == {"n": 1}
+
+
+# -- two sessions, which are two agents' and two users' --------------------------------------------
+
+RICH = profile_of(RendererCapabilities(dict(VERSIONS), WINDOWS))
+PLAIN = profile_of(RendererCapabilities(dict(VERSIONS), FEATURES))
+
+
+class Side:
+    """One session with its renderers; everything in it carries its word, and nothing else does."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.session = Session(Head(f"{word}-session", "epoch"), Limits(max_surfaces=6))
+        self.watchers = [Watcher("rich", RICH), Watcher("plain", PLAIN)]
+        self.log: list[bytes] = []
+        for watcher in self.watchers:
+            watcher.attach(self.session)
+            watcher.join(self.session)
+        self.number = 0
+
+    def drain(self) -> None:
+        drained = self.session.drain("2026-11-21T08:00:00.000000Z")
+        self.log += drained.facts
+        for watcher in self.watchers:
+            watcher.deliver(self.session, drained.recorded, drained.cursor)
+
+    def everything(self) -> bytes:
+        """All that has left this session: facts, and frames to its renderers."""
+        frames = b"".join(frame for one in self.watchers for frame in one.frames)
+        return b"".join(self.log) + frames
+
+    def text(self) -> Component:
+        self.number += 1
+        return text(f"{self.word}-{self.number}", f"{self.word} {self.number}")
+
+    def step(self, chance: Random, other: Side) -> None:
+        """Do something to a surface: of its own, or by a name of the other's."""
+        session, turn = self.session, self.session.running
+        if turn is None:
+            user(session, f"{self.word} says")
+            return
+        own = [name for name in session.screen.surfaces if name != "main"]
+        foreign = [name for name in other.session.screen.surfaces if name != "main"]
+        # Now and then it guesses a name that the other has.
+        name = chance.choice([*own, *foreign, f"{self.word}-w{chance.randrange(3)}"])
+        target = chance.choice([f"{self.word}-{self.number}", f"{other.word}-{other.number}"])
+        match chance.randrange(10):
+            case 0 | 1:
+                title = SurfaceInfo(title=f"{self.word} title")
+                open_surface(session, turn, f"{self.word}-w{chance.randrange(3)}", title)
+            case 2:
+                info = SurfaceInfo(role="popup", parent=chance.choice(["main", *own]))
+                open_surface(
+                    session, turn, f"{turn}-{self.word}-p{self.number}", info, shown(self.text())
+                )
+            case 3 | 4:
+                if name in own:
+                    session.commit(turn, name, shown(self.text()))
+            case 5:
+                patch = PatchChange([Update(target, "props.content", f"{self.word} patched")])
+                session.commit(turn, name, [patch])
+            case 6:
+                close_surface(session, name, "agent")
+            case 7:
+                data = {"action": "arp.close"}
+                receive(
+                    session, Input(input_type="action", data=data, surface=name), lambda *_: None
+                )
+            case 8:
+                data = {"text": f"{self.word} types"}
+                receive(session, Input(input_type="text", data=data, surface=name), lambda *_: None)
+            case _:
+                session.end_turn(turn, "completed")
+
+
+def test_ten_thousand_operations_of_two_sessions_leak_nothing(
+    request: pytest.FixtureRequest,
+) -> None:
+    """Neither sees, patches, closes or enumerates what the other has, nor reads its input.
+
+    Each session uses names of the other too: that either makes something of its own under that
+    name, or is refused with the words for what does not exist.
+    """
+    chance = Random(17)
+    one, two = Side("alpha"), Side("beta")
+    refused: list[ArpError] = []
+    for _ in range(10_000):
+        acting, other = (one, two) if chance.random() < 0.5 else (two, one)
+        untouched = other.session.sequence, set(other.session.screen.surfaces)
+        try:
+            acting.step(chance, other)
+        except ArpError as error:
+            refused.append(error)
+        assert (other.session.sequence, set(other.session.screen.surfaces)) == untouched
+        acting.drain()
+    assert len(one.log) > 3000
+    assert len(two.log) > 3000
+    # A name that one only guessed may stand in its own log: as the one that it asked for itself.
+    own_words = re.compile(rb"beta (says|title|patched|types|\d)")
+    assert own_words.findall(one.everything()) == []
+    assert re.findall(rb"alpha (says|title|patched|types|\d)", two.everything()) == []
+    assert len({error.code for error in refused}) > 1
+    for side in (one, two):
+        late = Watcher("late", RICH)
+        late.snapshot(side.session, side.session.cursor)
+        seen, live = late.state(), side.watchers[0].state()
+        assert (seen["surfaces"], seen["windows"]) == (live["surfaces"], live["windows"])

@@ -1,0 +1,463 @@
+"""What the hub sends one renderer as requests, and its events as what the hub understands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from arp.protocol.agent_connection import AgentEvent, Failed
+from arp.protocol.capabilities import agent_hello
+from arp.protocol.codec import encode_json
+from arp.protocol.components import Component
+from arp.protocol.errors import ErrorPayload
+from arp.protocol.limits import Limits, RendererLimits
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    Delta,
+    DeltaPayload,
+    ErrorMessage,
+    Input,
+    InputAck,
+    InputEcho,
+    Patch,
+    Ping,
+    Render,
+    RendererHello,
+    Resume,
+    SessionReady,
+    StateMessage,
+    SurfaceInfo,
+    SurfaceMessage,
+    TurnMessage,
+)
+from arp.protocol.object_messages import (
+    ConversationTurnRequest,
+    DisplayErrorRequest,
+    InputAckRequest,
+    OverlaySetAnchorRequest,
+    OverlaySetTimeoutRequest,
+    SessionStateUpdateRequest,
+    SurfaceCommitRequest,
+    SurfaceSetTitleRequest,
+)
+from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
+from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Update
+from arp.view.object_dialect import MAX_KNOWN_SERIALS, MAX_WAITING_COMMITS, ObjectDialect
+
+LIMITS = Limits(max_components_per_commit=4, max_patch_ops=4)
+
+
+def text(component_id: str, content: str = "x") -> Component:
+    return Component(component_id, "text", {"content": content})
+
+
+class Talk:
+    """A dialect, and a renderer at the other end."""
+
+    def __init__(
+        self,
+        *,
+        has_conversation: bool = True,
+        features: tuple[str, ...] = ("patch-append", "multi-surface", "overlays"),
+        limits: dict[str, Any] | None = None,
+        resumed: tuple[str, int, Any] | None = None,
+        keeps_content: bool | None = None,
+    ) -> None:
+        about = agent_hello(Limits())
+        self.dialect = ObjectDialect("json", Limits(), "proposed", about, "key")
+        made = offers({"text": 1, "group": 1}, features, limits, has_conversation=has_conversation)
+        keeps = not has_conversation if keeps_content is None else keeps_content
+        self.renderer = ObjectRendererConnection("json", LIMITS, made, keeps_content=keeps)
+        self.displays = True
+        self.got: list[Any] = []
+        """Payloads of requests, in order."""
+        self.events: list[AgentEvent] = []
+        self.now_s = 0.0
+        self.names: dict[str, int] = {}
+        self._resumed = resumed
+        self.dialect.start()
+        self.exchange()
+
+    def exchange(self) -> list[Any]:
+        """Deliver everything; return the payloads of the requests that came."""
+        before = len(self.got)
+        for _ in range(6):
+            for frame in self.dialect.data_to_send():
+                for event in self.renderer.each(frame, self.now_s):
+                    assert isinstance(event, ObjectMessage), event
+                    self.got.append(event.payload)
+                    self._answer(event)
+            for frame in self.renderer.data_to_send():
+                self.events += self.dialect.receive(frame, self.now_s)
+        return self.got[before:]
+
+    def _answer(self, event: ObjectMessage) -> None:
+        payload: Any = event.payload
+        if event.op == "create" and self._resumed is not None:
+            self.renderer.resume(*self._resumed)
+        elif event.op == "create_surface":
+            self.names[payload.name] = payload.new_id
+        elif event.op.startswith("get_") and event.op != "get_registry":
+            self.renderer.configure(payload.surface_id, 80, 24)
+        elif event.op == "commit" and self.displays:
+            self.renderer.displayed(event.object_id)
+
+    def show(self, *messages: AgentMessage) -> list[Any]:
+        self.dialect.show([encode_json(one) for one in messages], self.now_s)
+        return self.exchange()
+
+    def open(self, resume: Any = "new", **more: Any) -> list[Any]:
+        return self.show(ready(resume, **more))
+
+    def content(self, surface: str = "main") -> list[str]:
+        return [one.id for one in self.renderer.content(self.names[surface])]
+
+    def texts(self, surface: str = "main") -> dict[str, str]:
+        shown = self.renderer.content(self.names[surface])
+        return {one.id: one.props.get("content", "") for one in shown}
+
+    def use(self, name: str = "main", **more: Any) -> int:
+        serial = self.renderer.input(self.names[name], "text", {"text": "x"}, self.now_s, **more)
+        self.exchange()
+        return serial
+
+
+def ready(resume: Any = "new", **more: Any) -> SessionReady:
+    return SessionReady(session_id="s", epoch="e", seq=2, resume=resume, **more)
+
+
+def render(*components: Component, surface: str = "main", **more: Any) -> Render:
+    turn_id = "t1" if surface == "main" else None
+    return Render(
+        session_id="s", turn_id=turn_id, surface=surface, components=list(components), **more
+    )
+
+
+def patch(*ops: PatchOp, surface: str = "main") -> Patch:
+    turn_id = "t1" if surface == "main" else None
+    return Patch(session_id="s", turn_id=turn_id, surface=surface, ops=list(ops))
+
+
+def commit(seq: int | None = None, surface: str = "main", **more: Any) -> Commit:
+    return Commit(session_id="s", seq=seq, turn_id="t1", surface=surface, **more)
+
+
+def delta(content: str, **more: Any) -> Delta:
+    payload = DeltaPayload(content, more.pop("target", None), more.pop("kind", None))
+    return Delta(session_id="s", turn_id=more.pop("turn_id", "t1"), payload=payload, **more)
+
+
+# -- the handshake ---------------------------------------------------------------------------------
+
+
+def test_hello_says_what_the_globals_say() -> None:
+    limits = {"max_table_rows": 7, "max_message_bytes": 4096, "max_commits_per_s": "no"}
+    state = {"epoch": "e", "workflow": "w", "locale": "de", "time_zone": 7, "theme": "x" * 65}
+    talk = Talk(features=("batch", "ping", "thinking"), limits=limits, resumed=("mine", 5, state))
+    (hello,) = talk.events
+    assert isinstance(hello, RendererHello)
+    assert hello.capabilities.components == {"text": 1, "group": 1}
+    assert set(hello.capabilities.features) == {"thinking", "input", "streaming", "resume"}
+    assert hello.capabilities.limits == RendererLimits(None, 3584, 7)
+    assert (hello.session_id, hello.resume) == ("mine", Resume("e", 5))
+    assert (hello.workflow, hello.locale, hello.time_zone, hello.theme) == ("w", "de", None, None)
+
+
+@pytest.mark.parametrize("resumed", [None, ("mine", 5, {"epoch": "e"}), ("mine", 5, None)])
+def test_renderer_without_a_conversation_never_resumes(resumed: Any) -> None:
+    talk = Talk(has_conversation=False, resumed=resumed)
+    (hello,) = talk.events
+    assert isinstance(hello, RendererHello)
+    assert hello.resume is None
+    assert hello.session_id == ("mine" if resumed else "proposed")
+
+
+def test_requests_come_in_arrays_where_the_renderer_takes_them() -> None:
+    talk = Talk(features=("batch",))
+    talk.dialect.show([encode_json(ready())], 0.0)
+    (frame,) = talk.dialect.data_to_send()
+    assert len(json.loads(frame)) == 3
+
+
+def test_renderer_that_offers_too_little_is_told_and_left() -> None:
+    dialect = ObjectDialect("json", Limits(), "p", agent_hello(Limits()), "key")
+    renderer = ObjectRendererConnection("json", LIMITS, [Offer("ArpShell")])
+    dialect.start()
+    events: list[AgentEvent] = []
+    for _ in range(2):
+        for frame in dialect.data_to_send():
+            renderer.receive(frame)
+        for frame in renderer.data_to_send():
+            events += dialect.receive(frame, 0.0)
+    assert [type(one) for one in events] == [Failed]
+
+
+def test_error_before_the_session_is_told_on_the_display() -> None:
+    talk = Talk()
+    (told,) = talk.show(ErrorMessage(payload=ErrorPayload("no", 14)))
+    assert isinstance(told, DisplayErrorRequest)
+    assert (told.code, told.message) == (14, "no")
+
+
+# -- a conversation --------------------------------------------------------------------------------
+
+
+def test_commits_go_to_their_surfaces_with_what_they_apply() -> None:
+    """Spec: O12."""
+    talk = Talk()
+    talk.open(state={"a": 1})
+    out = talk.show(
+        render(text("a")),
+        render(text("b"), surface="side"),
+        commit(3, final=True),
+        TurnMessage(session_id="s", turn_id="t1", status="completed"),
+        StateMessage(session_id="s", seq=4, state={"b": 2}),
+        delta("x", surface="side"),
+        Ping(id="p"),
+    )
+    commits = [one for one in out if isinstance(one, SurfaceCommitRequest)]
+    assert SurfaceCommitRequest(True, 3, "t1") in commits
+    assert ConversationTurnRequest("completed", "t1") in out
+    assert SessionStateUpdateRequest({"b": 2}, 4) in out
+    assert talk.names.keys() == {"main", "side"}
+
+
+def test_what_must_wait_waits_in_order_and_is_told_as_behind() -> None:
+    """Spec: O13."""
+    talk = Talk()
+    talk.open()
+    talk.displays = False
+    for number in range(MAX_WAITING_COMMITS + 4):
+        talk.show(render(text("a", str(number))), commit(number + 3))
+    surface = talk.renderer.objects.surface(talk.names["main"])
+    assert len(surface.pending) == 2
+    assert talk.dialect.is_behind
+    assert talk.dialect.waiting_bytes > 1000
+    talk.displays = True
+    talk.renderer.displayed(talk.names["main"])
+    for _ in range(10):
+        talk.exchange()
+    assert not talk.dialect.is_behind
+    assert talk.dialect.waiting_bytes == 0
+    places = [one.session_seq for one in talk.got if isinstance(one, SurfaceCommitRequest)]
+    assert [one for one in places if one] == list(range(3, MAX_WAITING_COMMITS + 7))
+
+
+def test_large_commit_comes_in_several() -> None:
+    """Spec: P3."""
+    limits = {"max_components_per_commit": 4, "max_patch_ops": 4}
+    talk = Talk(limits=limits, keeps_content=True)
+    talk.open()
+    many = [text(str(number)) for number in range(9)]
+    ops: list[PatchOp] = [Update(str(n), "props.content", "new") for n in range(9)]
+    out = talk.show(render(*many, replace=True), render(text("z")), patch(*ops), commit(3))
+    for _ in range(6):
+        out += talk.exchange()
+    commits = [one for one in out if isinstance(one, SurfaceCommitRequest)]
+    assert [one.session_seq for one in commits][-1] == 3
+    assert len(commits) > 4
+    assert talk.content() == [*(str(number) for number in range(9)), "z"]
+    assert set(talk.texts().values()) == {"new", "x"}
+
+
+def test_inputs_are_acknowledged_by_their_serials() -> None:
+    talk = Talk()
+    talk.open()
+    serial = talk.use(input_id="mine", source="a")
+    said = talk.events[-1]
+    assert isinstance(said, Input)
+    assert (said.id, said.surface, said.source_component) == ("mine", "main", "a")
+    out = talk.show(InputAck(id="mine", turn_id="t1", serial=9), InputAck(id="other"))
+    assert out == [InputAckRequest(serial, "t1")]
+    serial = talk.use()
+    said = talk.events[-1]
+    assert isinstance(said, Input)
+    assert said.id == f"key.{serial}"
+    out = talk.show(
+        ErrorMessage(payload=ErrorPayload("no", 11, None, said.id)),
+        ErrorMessage(payload=ErrorPayload("no", 11, None, "other")),
+        ErrorMessage(payload=ErrorPayload("no", 19)),
+    )
+    assert len(out) == 2
+    assert out[0].serial == serial
+
+
+def test_what_the_user_does_with_surfaces_are_inputs() -> None:
+    talk = Talk()
+    talk.open()
+    talk.show(render(text("b"), surface="side"), commit(3, surface="side"))
+    side = talk.names["side"]
+    talk.events.clear()
+    talk.renderer.focus(side)
+    talk.renderer.focus(None)
+    talk.renderer.configure(side, 200_000, 10, ["activated"])
+    talk.exchange()
+    talk.renderer.close(side)
+    talk.exchange()
+    kinds = [(one.input_type, one.data, one.surface) for one in talk.events]  # type: ignore[union-attr]
+    assert kinds == [
+        ("focus", {}, "side"),
+        ("unfocus", {}, "side"),
+        ("resize", {"width": 100_000, "height": 10, "states": ["activated"]}, "side"),
+        ("action", {"action": "arp.close"}, "side"),
+    ]
+    closed = SurfaceMessage(session_id="s", surface="side", seq=5, closed="user")
+    talk.show(closed, closed)
+    assert side not in talk.renderer.objects.entries
+    talk.events.clear()
+    talk.renderer.close(talk.names["main"])
+    talk.exchange()
+    assert [type(one) for one in talk.events] == [Failed]
+
+
+@pytest.mark.parametrize(("age_s", "role"), [(1.0, "popup"), (4.5, "toplevel")])
+def test_popup_needs_an_input_of_this_renderer_just_now(age_s: float, role: str) -> None:
+    """Spec: O20."""
+    talk = Talk()
+    talk.open()
+    talk.use(input_id="a")
+    talk.show(InputAck(id="a", serial=7))
+    talk.now_s += age_s
+    info = SurfaceInfo(role="popup", title="T", parent="main", component="row", serial=7)
+    talk.show(SurfaceMessage(session_id="s", surface="p", payload=info))
+    assert talk.renderer.objects.surface(talk.names["p"]).role == role
+    again = SurfaceInfo(role="popup", title="New", parent="main", serial=7)
+    out = talk.show(SurfaceMessage(session_id="s", surface="p", payload=again))
+    assert SurfaceSetTitleRequest("New") in out
+
+
+def test_overlay_has_its_anchor_and_its_time() -> None:
+    talk = Talk()
+    talk.open()
+    for number in range(MAX_KNOWN_SERIALS + 2):
+        talk.use(input_id=f"a{number}")
+        talk.show(InputAck(id=f"a{number}", serial=number))
+    newest = MAX_KNOWN_SERIALS + 1
+    info = SurfaceInfo(role="overlay", parent="main", timeout_ms=900, serial=newest)
+    out = talk.show(SurfaceMessage(session_id="s", surface="o", payload=info))
+    assert OverlaySetAnchorRequest(talk.names["main"], "center") in out
+    assert OverlaySetTimeoutRequest(900) in out
+    gone = SurfaceInfo(role="overlay", parent="gone", serial=newest)
+    talk.show(SurfaceMessage(session_id="s", surface="q", payload=gone))
+    assert talk.renderer.objects.surface(talk.names["q"]).role == "overlay"
+    old = SurfaceInfo(role="overlay", serial=0)
+    talk.show(SurfaceMessage(session_id="s", surface="r", payload=old))
+    assert talk.renderer.objects.surface(talk.names["r"]).role == "toplevel"
+
+
+def test_what_this_renderer_cannot_have_is_told_and_the_rest_goes_on() -> None:
+    talk = Talk(limits={"max_surfaces": 1})
+    talk.open()
+    out = talk.show(delta("x", surface="side"), delta("y"))
+    told = [one for one in out if isinstance(one, DisplayErrorRequest)]
+    assert [one.code for one in told] == [4]
+    assert out[-1].delta == "y"
+
+
+# -- components alone ------------------------------------------------------------------------------
+
+
+def flat(**more: Any) -> Talk:
+    talk = Talk(
+        has_conversation=False, limits={"max_components_per_commit": 4, "max_patch_ops": 4}, **more
+    )
+    talk.open()
+    return talk
+
+
+def echo(said: str, turn_id: str = "t1") -> InputEcho:
+    return InputEcho(session_id="s", turn_id=turn_id, input_type="text", data={"text": said}, seq=3)
+
+
+def test_text_grows_by_appending_and_inputs_and_errors_are_texts() -> None:
+    talk = flat()
+    talk.show(echo("Hi"), delta("One "), delta("thought", kind="thinking"))
+    talk.show(delta("two."), delta(""), delta("!", target="t1/1"), delta("x", target="no"))
+    failed = ErrorMessage(payload=ErrorPayload("broken", 18), session_id="s", turn_id="t1", seq=6)
+    talk.show(failed, commit(7, final=True))
+    assert talk.texts() == {"t1/input": "> Hi", "t1/1": "One two.!", "t1/error/1": "Error: broken"}
+    finals = [one for one in talk.got if isinstance(one, SurfaceCommitRequest) and one.final]
+    assert [one.session_seq for one in finals] == [7]
+
+
+def test_components_are_put_where_the_session_has_them() -> None:
+    talk = flat()
+    talk.show(render(text("a"), text("b")), commit(3))
+    talk.show(delta("second", turn_id="t2"), echo("late", "t2"))
+    talk.show(patch(Insert(text("first"), None), Insert(text("mid"), "a")), commit(4))
+    assert talk.content() == ["first", "a", "mid", "b", "t2/input", "t2/1"]
+    talk.show(patch(Reorder("b", "first"), Remove("mid")), commit(5))
+    assert talk.content() == ["first", "b", "a", "t2/input", "t2/1"]
+    group = Component("g", "group", {"children": []})
+    talk.show(render(group), commit(6))
+    talk.show(patch(Insert(text("in"), None, "g"), Append("a", "props.content", "y")), commit(7))
+    assert talk.content() == ["first", "b", "a", "g", "t2/input", "t2/1"]
+    assert talk.texts()["a"] == "xy"
+    talk.show(patch(Remove("in")), render(text("a", "z"), replace=True), commit(8))
+    assert talk.content()[0] == "a"
+
+
+def test_surface_beside_main_is_written_too() -> None:
+    talk = flat()
+    talk.show(render(text("a"), text("b"), surface="side"), commit(3, surface="side"))
+    talk.show(patch(Insert(text("c"), "a"), Reorder("b", None), surface="side"), commit(4))
+    assert talk.content("side") == ["b", "a", "c"]
+    talk.show(SurfaceMessage(session_id="s", surface="side", seq=5, closed="agent"))
+    assert talk.renderer.objects.surfaces.keys() == {talk.names["main"]}
+
+
+def test_snapshot_shows_at_its_end_and_replaces_what_was_there() -> None:
+    """Spec: S1."""
+    talk = flat()
+    talk.show(render(text("old")), commit(3))
+    talk.show(ready("snapshot"), render(text("new")), commit())
+    assert talk.content() == ["old"]
+    talk.show(commit(9))
+    assert talk.content() == ["new"]
+
+
+def test_much_at_once_comes_in_several_commits_and_what_never_fits_is_left_out() -> None:
+    talk = flat()
+    many = [text(str(number)) for number in range(11)]
+    child = {"id": "c", "type": "text", "props": {"content": ""}}
+    large = Component("large", "group", {"children": [{**child, "id": f"c{n}"} for n in range(9)]})
+    talk.show(render(*many, large), commit(3, final=True))
+    for _ in range(5):
+        talk.exchange()
+    assert talk.content() == [str(number) for number in range(11)]
+    finals = [one for one in talk.got if isinstance(one, SurfaceCommitRequest) and one.final]
+    assert len(finals) == 1
+
+
+def test_renderer_without_appending_gets_the_whole_text() -> None:
+    talk = flat(features=())
+    talk.show(delta("One "))
+    talk.show(delta("two."))
+    assert talk.texts() == {"t1/1": "One two."}
+
+
+def test_commits_that_wait_are_merged_into_one() -> None:
+    """Spec: O13."""
+    talk = flat()
+    talk.displays = False
+    for number in range(20):
+        talk.show(delta(f"{number} "), render(text("n", str(number))), commit(number + 3))
+    assert len(talk.renderer.objects.surface(talk.names["main"]).pending) == 2
+    before = len(talk.got)
+    talk.displays = True
+    talk.renderer.displayed(talk.names["main"])
+    talk.exchange()
+    assert talk.texts()["n"] == "19"
+    merged = [one for one in talk.got[before:] if isinstance(one, SurfaceCommitRequest)]
+    assert len(merged) < 4
+
+
+def test_refused_patch_of_the_session_changes_nothing_here() -> None:
+    talk = flat()
+    talk.show(render(text("a")), commit(3))
+    talk.show(patch(Remove("nothing")), commit(4))
+    assert talk.content() == ["a"]
