@@ -102,7 +102,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tool-seed", type=int, help="the seed that such a test printed, to repeat its calls"
     )
 
-
     parser.addoption(
         "--fuzz", type=int, default=20_000, help="how many inputs each fuzz test tries (20,000)"
     )

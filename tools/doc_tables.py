@@ -194,6 +194,7 @@ def summary(thing: Any) -> str:
 
 # -- errors ----------------------------------------------------------------------------------------
 
+
 def error_codes() -> str:
     """Return a line for each code: its meaning, what HTTP answers, whether to try again."""
     classes = [kind for kind in vars(errors).values() if _is_error(kind)]

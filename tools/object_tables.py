@@ -57,7 +57,7 @@ TYPES: Mapping[str, TypeWords] = {
     "permission": TypeWords("Permission", "Permission"),
     "error_payload": TypeWords("ErrorPayload", "ErrorPayload"),
     "surface_info": TypeWords("SurfaceInfo", "SurfaceInfo"),
-    "close_reason": TypeWords("CloseReason", "SurfaceMessage[\"closed\"]"),
+    "close_reason": TypeWords("CloseReason", 'SurfaceMessage["closed"]'),
     "commands": TypeWords("tuple[Command, ...]", "Command[]"),
 }
 
