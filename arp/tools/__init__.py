@@ -5,6 +5,6 @@ Read `models` (the objects of the interface) and `states` (what may happen to a 
 tool), one runtime (`local`, `docker`, `api` or `browser`), and `scheduler`, which calls tools.
 `service` puts them together; `settings`, `resources` and `budget` limit them.
 
-Then the tasks: `bus`, `task_specs`, `task_book`, `router`, `toolbox`, `coding_agent`, `backend`; and the faces: `routes`,
-`mcp_face`, `catalog`.
+Then the tasks: `bus`, `task_specs`, `task_book`, `router`, `toolbox`, `coding_agent`, `backend`;
+and the faces: `routes`, `mcp_face`, `catalog`.
 """
