@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpcore
 import httpx
 import pytest
 
-from arp.tools import addresses
 from arp.tools.addresses import AddressRules, check_url, checked_client, is_public
 from arp.tools.errors import InvalidToolMeta, ToolRefused
 
@@ -209,7 +209,7 @@ async def test_a_name_that_resolves_to_something_else_the_second_time_is_not_rea
 
     async def connect(self: Any, host: str, port: int, *rest: Any) -> Any:
         connected.append(host)
-        raise addresses.httpcore.ConnectError("nobody is there")
+        raise httpcore.ConnectError("nobody is there")
 
     monkeypatch.setattr("asyncio.base_events.BaseEventLoop.getaddrinfo", resolve)
     monkeypatch.setattr("httpcore.AnyIOBackend.connect_tcp", connect)
@@ -231,7 +231,7 @@ async def test_of_several_addresses_the_private_ones_are_left_out(
 
     async def connect(self: Any, host: str, port: int, *rest: Any) -> Any:
         connected.append(host)
-        raise addresses.httpcore.ConnectError("nobody is there")
+        raise httpcore.ConnectError("nobody is there")
 
     monkeypatch.setattr("asyncio.base_events.BaseEventLoop.getaddrinfo", resolve)
     monkeypatch.setattr("httpcore.AnyIOBackend.connect_tcp", connect)
