@@ -43,7 +43,7 @@ from arp.tools.errors import (
 from arp.tools.json_file import JsonFile
 from arp.tools.models import ContainerInfo, ContainerStatus
 from arp.tools.ports import Ports
-from arp.tools.program import KEPT_OUTPUT, MAX_WRITTEN, TIMED_OUT, CommandResult, BoundedOutput
+from arp.tools.program import KEPT_OUTPUT, MAX_WRITTEN, TIMED_OUT, BoundedOutput, CommandResult
 from arp.tools.projects import MAX_COMMAND, MAX_TIMEOUT_S
 from arp.tools.settings import LiveSettings, docker_environment
 
