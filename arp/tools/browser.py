@@ -155,7 +155,8 @@ class BrowserRuntime:
                     await asyncio.shield(self._close())
                     if isinstance(error, ToolAgentError) or not isinstance(error, Exception):
                         raise
-                    raise ToolCallFailed(f"Chromium did not start: {str(error)[:300]}") from error
+                    why = str(error)[:300] or f"it took longer than {START_S:g} s"
+                    raise ToolCallFailed(f"Chromium did not start: {why}") from error
             self._tools.add(tool.tool_id)
         return tool.runtime
 

@@ -125,10 +125,14 @@ class ProjectFiles:
             os.close(handle)
 
     def _make(self, directory: int, name: str) -> None:
-        with suppress(FileExistsError):
+        try:
             os.mkdir(name, 0o700, dir_fd=directory)
             if self._uid is not None:
                 os.chown(name, self._uid, self._uid, dir_fd=directory, follow_symlinks=False)
+        except FileExistsError:
+            return
+        except OSError as error:  # the directory above was removed meanwhile
+            raise _refusal(name, error) from error
 
     def _replace(self, directory: int, last: str, data: bytes, name: str) -> None:
         with suppress(FileNotFoundError):
@@ -139,7 +143,10 @@ class ProjectFiles:
                 raise InvalidToolMeta(f"{name:.200} is there, and no file")
         beside = f".{secrets.token_hex(8)}.part"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(beside, flags, 0o600, dir_fd=directory)
+        try:
+            handle = os.open(beside, flags, 0o600, dir_fd=directory)
+        except OSError as error:  # the directory was removed meanwhile
+            raise _refusal(name, error) from error
         try:
             with os.fdopen(handle, "wb") as file:
                 if self._uid is not None:

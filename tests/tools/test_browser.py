@@ -150,6 +150,23 @@ async def test_a_page_reaches_no_private_address(tmp_path: Path, server: HttpSer
     await becomes(lambda: chromiums() == 0)
 
 
+@pytest.mark.browser
+async def test_what_an_operator_allows_is_reached_by_all_these_ways(
+    tmp_path: Path, server: HttpServer
+) -> None:
+    """Else the test above could not fail."""
+    lure = f'<img src="{server.url}/image"><iframe src="{server.url}/frame"></iframe>'
+    async with answering(lambda asked: ok(lure.encode(), "text/html")) as outer:
+        runtime = BrowserRuntime(settings_in(tmp_path, api_private_hosts=["127.0.0.1"]))
+        tool = page(outer.url)
+        try:
+            await runtime.start(tool)
+            await runtime.call(tool, {"steps": [{"action": "screenshot"}]}, None)
+        finally:
+            await runtime.aclose()
+    assert {asked.target for asked in server.asked} >= {"/image", "/frame"}
+
+
 async def test_a_tool_with_a_private_page_does_not_start(tmp_path: Path) -> None:
     runtime = BrowserRuntime(settings_in(tmp_path))
     with pytest.raises(ToolRefused):

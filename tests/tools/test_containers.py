@@ -10,7 +10,7 @@ import pytest
 
 from arp.tools.clock import Clock
 from arp.tools.container_rules import EnvRequest, container_options, memory_of, target_of, volume_of
-from arp.tools.containers import KEPT_DESTROYED, ContainerTable
+from arp.tools.containers import ContainerTable
 from arp.tools.errors import (
     CapacityExceeded,
     InvalidToolMeta,
@@ -65,17 +65,19 @@ def test_containers_are_unused_after_their_time(tmp_path: Path) -> None:
     assert table.unused_since(10) == []
 
 
-def test_the_newest_destroyed_containers_are_kept(tmp_path: Path) -> None:
+def test_the_newest_destroyed_containers_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.tools.containers.KEPT_DESTROYED", 3)
     hands = Hands()
     table = ContainerTable(tmp_path, Clock(now=hands.now))
     table.add(ContainerInfo("runs"))
-    for number in range(KEPT_DESTROYED + 2):
+    for number in range(5):
         hands.at += timedelta(seconds=1)
         table.add(ContainerInfo(f"c{number}"))
         table.destroyed(f"c{number}")
     kept = [one.container_id for one in table.containers()]
-    assert len(kept) == KEPT_DESTROYED + 1
-    assert kept[:2] == ["runs", "c2"]
+    assert kept == ["runs", "c2", "c3", "c4"]
 
 
 def free_port() -> int:

@@ -97,6 +97,16 @@ def test_a_damaged_file_is_put_aside_and_named(tmp_path: Path, text: bytes) -> N
     assert add(file, "on") == 1
 
 
+def test_a_file_that_is_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.tools.json_file.MAX_BYTES", 100)
+    path = tmp_path / "x.json"
+    path.write_text('{"count": 1}' + " " * 100)
+    with pytest.raises(DataFileDamaged, match="more than 100 bytes"):
+        JsonFile(path, Counted).read()
+
+
 def test_a_change_of_a_damaged_file_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text("{")
