@@ -85,7 +85,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--trial-seed", type=int, help="the seed that such a test printed, to repeat its trials"
     )
 
-
     parser.addoption(
         "--fuzz", type=int, default=20_000, help="how many inputs each fuzz test tries (20,000)"
     )

@@ -274,7 +274,9 @@ async def test_metadata_that_means_nothing_here_is_refused(
 
 
 async def test_another_method_is_not_there(channel: grpc.aio.Channel) -> None:
-    unknown: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/arp.v1.ArpService/Other")
+    unknown: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+        "/arp.v1.ArpService/Other"
+    )
     with pytest.raises(grpc.aio.AioRpcError) as refused:
         await unknown(b"", timeout=10)
     assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
