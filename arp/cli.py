@@ -249,7 +249,9 @@ def connect(url: str, **flags: Any) -> None:
     except ModuleNotFoundError as error:
         _missing_terminal(error)
     more = _socket_options(url, flags.pop("listen"), flags.pop("encoding"))
-    more["dialect"] = flags.pop("dialect")
+    dialect = flags.pop("dialect")
+    if dialect != "session":
+        more["dialect"] = dialect
     if url == "unix:":
         from arp.unix.socket_path import default_path
 

@@ -152,6 +152,7 @@ def test_connect_finds_the_socket_and_its_options(monkeypatch: pytest.MonkeyPatc
         ["unix:", "--session", "s1"],
         ["--listen", "unix:/x", "--encoding", "msgpack"],
         ["http://h:1"],
+        ["http://h:1", "--dialect", "object"],
     ):
         CliRunner().invoke(main, ["connect", *arguments], prog_name="arp")
     assert calls == [
@@ -159,6 +160,7 @@ def test_connect_finds_the_socket_and_its_options(monkeypatch: pytest.MonkeyPatc
         ("unix:/run/user/7/arp-s1", {"encoding": "json"}),
         ("unix:/x", {"listen": True, "encoding": "msgpack"}),
         ("http://h:1", {}),
+        ("http://h:1", {"dialect": "object"}),
     ]
 
 
@@ -577,7 +579,7 @@ def test_server_that_could_not_begin_ends_with_an_error(
 ) -> None:
     """The exit code says so."""
 
-    def failing(_: Application, listener: socket.socket, __: Any) -> bool:
+    def failing(_: Application, listener: socket.socket, *__: Any) -> bool:
         listener.close()
         return False
 

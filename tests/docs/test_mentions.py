@@ -20,6 +20,7 @@ from arp.protocol.patch import OP_NAMES
 from arp.record.recorder import Recorder
 from arp.runtime.named import OF_REMOTE
 from arp.transport.websocket import SUBPROTOCOLS
+from arp.unix.socket_path import SOCKET_VARIABLE
 from arp_terminal.commands import COMMANDS
 from tests.docs import commands
 from tests.docs.pages import PAGES, ROOT, section, text_of, without_code
@@ -248,9 +249,11 @@ def _metrics(app: App) -> list[str]:
 
 
 def test_every_variable_of_the_environment_is_read_somewhere() -> None:
-    told = {word for page in PAGES for word in in_code(page.read_text()) if word.startswith("ARP_")}
+    words = {word.lstrip("$") for page in PAGES for word in in_code(page.read_text())}
+    told = {word.partition("=")[0] for word in words if word.startswith("ARP_")}
     settings = {"ARP_HOST", "ARP_PORT", "ARP_LEDGER", "ARP_TOKEN", "ARP_RUNTIME_ID"}
-    assert told == settings | set(OF_REMOTE)
+    of_sockets = {SOCKET_VARIABLE, "ARP_ENCODING"}
+    assert told == settings | of_sockets | set(OF_REMOTE)
 
 
 def test_every_command_of_the_terminal_is_told_and_no_other() -> None:
@@ -283,6 +286,6 @@ def test_every_file_that_the_architecture_page_names_exists() -> None:
     named = set(
         re.findall(r"`((?:arp|tests|tools|web|renderers)/[\w./-]*)`", text_of("architecture.md"))
     )
-    new = {"arp/transport/unix_socket.py"}
+    new = {"arp/transport/named_pipe.py"}
     assert named > new
     assert [name for name in sorted(named - new) if not (ROOT / name).exists()] == []

@@ -77,7 +77,7 @@ def test_a_reason_is_cut_and_what_follows_a_farewell_is_not_kept() -> None:
 
 @pytest.mark.parametrize("length", [101, 2**31, 2**32 - 1])
 def test_a_length_bomb_is_refused_without_allocation(length: int) -> None:
-    """The length is refused when it has come, and the bytes after it are not kept."""
+    """Spec: T1. The bytes after the length are not kept either."""
     splitter = FrameSplitter(100)
     tracemalloc.start()
     try:

@@ -201,7 +201,7 @@ async def test_every_encoding_is_spoken(open_server: Serving, encoding: Encoding
 async def test_the_end_of_a_deadline_ends_the_call_and_nothing_else(
     open_server: Serving, channel: grpc.aio.Channel
 ) -> None:
-    """The turn goes on, and who comes back finds it."""
+    """Spec: T6. The turn goes on, and who comes back finds it."""
     begun = call(channel, timeout=1.0)
     await message(begun)
     await begun.write(seal(encode_json(HELLO)))
@@ -251,6 +251,7 @@ async def test_the_clients_end_of_the_call_ends_it_well(channel: grpc.aio.Channe
 async def test_what_is_no_envelope_of_the_call_ends_it_with_the_reason(
     channel: grpc.aio.Channel, data: bytes, why: str
 ) -> None:
+    """Spec: T5. And bytes that are no envelope at all."""
     begun = call(channel)
     await message(begun)
     await begun.write(data)

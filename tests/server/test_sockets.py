@@ -261,7 +261,7 @@ async def test_no_subprotocol_means_json(server: Serving) -> None:
     ("path", "offered"),
     [
         ("/_arp/v1", ["arp.session.v2.json"]),
-        ("/_arp/v1", ["arp.v1.json"]),
+        ("/_arp/v1", ["arp.v2.json"]),
         ("/_arp/v1", ["ARP.SESSION.V1.JSON"]),
         ("/_arp/v2", None),
         ("/", None),

@@ -71,7 +71,7 @@ def test_a_listener_removes_its_own_file_and_never_another_one(tmp_path: Path) -
 
 
 def test_a_symbolic_link_is_refused_and_its_target_stays(tmp_path: Path) -> None:
-    """To a file, to a stale socket, to nothing; on both sides."""
+    """Spec: T3. To a file, to a stale socket, to nothing; on both sides."""
     target = tmp_path / "target"
     for kind in ("file", "socket", "nothing"):
         target.unlink(missing_ok=True)
