@@ -19,7 +19,7 @@ from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings
 
 sys.path.insert(0, str(Path(__file__).parent))
-from smith import ScriptedSmith
+from smith import ScriptedSmith  # type: ignore[import-not-found]  # the file beside this one
 
 settings = ToolSettings()
 if "TOOL_AGENT_DATA_DIR" not in os.environ:
