@@ -89,6 +89,10 @@ class Uploads:
             raise UploadUnavailable("files cannot be sent over gRPC; connect over HTTP")
         if not address.input_url and not address.socket_path:
             raise UploadUnavailable("files cannot be sent to a child process; connect over HTTP")
+        if address.socket_path and self._dialer.access.dialect == "object":
+            raise UploadUnavailable(
+                "over a Unix socket this client sends files in the session dialect alone"
+            )
         if address.socket_path and count > MAX_DESCRIPTORS:
             raise ResourceLimit(
                 f"{count} files; a Unix socket carries at most {MAX_DESCRIPTORS} with one message"

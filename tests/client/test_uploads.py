@@ -168,6 +168,13 @@ def test_child_process_and_grpc_take_no_files() -> None:
     Rig("ws://h").uploads.check()
 
 
+def test_over_a_unix_socket_files_go_in_the_session_dialect() -> None:
+    session, object_ = dialer("unix:/s", {}), dialer("unix:/s", {"dialect": "object"})
+    Uploads(session, Backoff(), lambda frame: None, never).check()
+    with pytest.raises(UploadUnavailable, match="session dialect alone"):
+        Uploads(object_, Backoff(), lambda frame: None, never).check()
+
+
 async def test_files_are_read_at_once_and_keep_their_last_name_only(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"1")
