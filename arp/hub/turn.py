@@ -14,7 +14,17 @@ import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, get_args, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    overload,
+)
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -27,7 +37,7 @@ from arp.hub.past_messages import PastMessages, past_of
 from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
-from arp.hub.turn_surfaces import checked_timeout
+from arp.hub.turn_surfaces import checked_timeout, whole_number
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Asks, Component
 from arp.protocol.errors import RoleConflict
@@ -469,14 +479,15 @@ class Turn:
             ResourceLimit: There are too many surfaces already.
             SurfaceDestroyed: The turn is over.
         """
-        if row is not None and (over is None or isinstance(row, bool) or row < 0):
+        number = whole_number(row, "row") if row is not None else None
+        if number is not None and (over is None or number < 0):
             raise ValueError("row: expected the number of a row, from 0, of the table `over`")
         info = SurfaceInfo(
             role="popup",
             title=well_formed(title),
             parent=name_of(surface, "surface"),
-            component=over,
-            row=row,
+            component=None if over is None else well_formed(over),
+            row=number,
         )
         return self._transient(components, info, "turn.popup")
 
@@ -502,13 +513,14 @@ class Turn:
             InvalidSerial, InvalidComponent, ResourceLimit, SurfaceDestroyed: As `popup`.
             TypeError, ValueError: No such anchor, or no such time.
         """
-        if anchor not in get_args(Anchor):
+        place = well_formed(anchor)
+        if place not in get_args(Anchor):
             raise ValueError(f"anchor: expected one of {', '.join(get_args(Anchor))}")
         info = SurfaceInfo(
             role="overlay",
             title=well_formed(title),
             parent=name_of(surface, "surface"),
-            anchor=anchor,
+            anchor=cast("Anchor", place),
             timeout_ms=checked_timeout(timeout_ms),
         )
         return self._transient(components, info, "turn.overlay")

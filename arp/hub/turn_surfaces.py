@@ -23,6 +23,7 @@ from arp.hub.turn_services import TurnServices
 from arp.protocol.errors import InvalidComponent, SurfaceDestroyed
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import CloseReason, SurfaceInfo, Viewport
+from arp.record.wording import plain
 from arp.session.effects import SurfaceClosed
 from arp.session.surfaces import close_surface, describe_surface, open_surface
 from arp.surface.change import Change
@@ -30,6 +31,9 @@ from arp.surface.change import Change
 SurfaceEvent: TypeAlias = Literal["focus", "configure", "close"]
 
 Callback: TypeAlias = Callable[..., Awaitable[object]]
+
+MIN_TIMEOUT_MS = 100
+"""What goes sooner, nobody has seen."""
 
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
 """A day: an overlay that stays longer is no overlay."""
@@ -212,11 +216,22 @@ def checked_timeout(timeout_ms: int | None) -> int | None:
     """
     if timeout_ms is None:
         return None
-    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int):
-        raise TypeError(f"timeout_ms: expected milliseconds, got {type(timeout_ms).__name__}")
-    if not 0 < timeout_ms <= MAX_TIMEOUT_MS:
-        raise ValueError(f"timeout_ms: expected more than 0 and at most {MAX_TIMEOUT_MS}")
-    return timeout_ms
+    whole = whole_number(timeout_ms, "timeout_ms")
+    if not MIN_TIMEOUT_MS <= whole <= MAX_TIMEOUT_MS:
+        raise ValueError(f"timeout_ms: expected {MIN_TIMEOUT_MS} to {MAX_TIMEOUT_MS}")
+    return whole
+
+
+def whole_number(value: object, name: str) -> int:
+    """Return a whole number of an author as a plain one.
+
+    Raises:
+        TypeError, ValueError: It is none.
+    """
+    whole = plain(value)
+    if type(whole) is not int:
+        raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
+    return whole
 
 
 async def _one_by_one(

@@ -171,7 +171,7 @@ async def test_overlay_closes_when_its_time_is_over_also_when_its_turn_is() -> N
     done: list[str] = []
 
     async def agent(turn: Turn) -> None:
-        toast = turn.overlay(ui.text("sent"), anchor="bottom-right", timeout_ms=20)
+        toast = turn.overlay(ui.text("sent"), anchor="bottom-right", timeout_ms=100)
         if turn.text == "wait":
             done.append(await toast.done)
 
@@ -182,7 +182,7 @@ async def test_overlay_closes_when_its_time_is_over_also_when_its_turn_is() -> N
         await renderer.say("go")
         await renderer.ended("t2")
         gone = await renderer.box.has("surface", surface="t2-overlay-1", closed="timeout")
-        assert (gone["payload"]["anchor"], gone["payload"]["timeout_ms"]) == ("bottom-right", 20)
+        assert (gone["payload"]["anchor"], gone["payload"]["timeout_ms"]) == ("bottom-right", 100)
         assert set(renderer.screen.surfaces) == {"main"}
     assert done == ["timeout"]
 
