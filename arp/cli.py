@@ -20,6 +20,7 @@ from arp.commands.output import CONTEXT, fail
 from arp.commands.reader import ReaderError
 from arp.commands.replay import replay
 from arp.commands.sessions import sessions
+from arp.commands.token import token
 from arp.protocol.errors import LocalError
 
 if TYPE_CHECKING:
@@ -272,6 +273,7 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
 
 main.add_command(ari)
 main.add_command(sessions)
+main.add_command(token)
 main.add_command(events)
 main.add_command(evidence)
 main.add_command(replay)

@@ -84,7 +84,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
     sending = _send(control, wanted, outbox, room, head.epoch)
     task = asyncio.get_running_loop().create_task(sending, name="arp-events")
     try:
-        with asker.state.streaming(outbox):
+        with asker.streaming(outbox):
             await stream(receive, send, outbox, ReadyEvents())
     finally:
         task.cancel()

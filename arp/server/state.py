@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -23,8 +24,10 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route
 
 from arp.access.guard import Guard
+from arp.access.leases import ENDED, Lease, Leases
 from arp.access.principal import Principal
 from arp.access.settings import check_names
+from arp.access.tokens import Tokens
 from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.control.connection import Connection
 from arp.control.context import Plane
@@ -43,7 +46,7 @@ from arp.server.settings import Served
 from arp.server.uploads import Intake
 from arp.server.workers import SeveralWorkers, check_alone
 from arp.store.errors import StoreError
-from arp.store.location import open_blobs, open_store
+from arp.store.location import open_blobs, open_store, tokens_of
 from arp.telemetry.settings import begin
 from arp.transport.event_stream import Pulse
 from arp.transport.queue_outbox import QueueOutbox
@@ -68,9 +71,12 @@ class ServerState:
     """
 
     def __init__(self, served: Served) -> None:
-        check_names(served.access)
+        tokens = Tokens(_tokens_beside(served.ledger))
+        check_names(served.access, has_tokens=tokens.are_used())
         self.served = served
-        self.guard = Guard(served.access, LINKED)
+        self.guard = Guard(served.access, LINKED, tokens)
+        self.leases = Leases(self.guard.is_valid)
+        """Requests and connections of those who may lose their right to them."""
         bounds = served.access.bounds
         self.intake = Intake(bounds, served.settings.limits)
         limits = UsageLimits(
@@ -198,6 +204,7 @@ class ServerState:
     async def aclose(self) -> None:
         """Let turns finish or park them, and close the ledger."""
         self.close_streams()
+        self.guard.tokens.close()
         if self.running is not None:
             hub, self.running = self.running, None
             self.served.hub_changed(None)
@@ -226,21 +233,13 @@ class ServerState:
         Raises:
             RateLimited: They have too many.
         """
+        asker: Requester = scope["arp"]
         principal = await self.guard.check_token(token, scope)
-        if principal is None:
+        if principal is None or asker.lease.is_over:
             return None
-        slot: Slot = scope["arp"].slot
-        slot.assign(principal.name)
-        return msgspec.structs.replace(principal, address=slot.address)
-
-    @contextmanager
-    def streaming(self, outbox: QueueOutbox) -> Iterator[None]:
-        """Register an event stream for a block, so that it ends when the server stops."""
-        self.streams.add(outbox)
-        try:
-            yield
-        finally:
-            self.streams.discard(outbox)
+        asker.slot.assign(principal.name)
+        asker.lease.begin(principal)
+        return msgspec.structs.replace(principal, address=asker.slot.address)
 
     def close_streams(self) -> None:
         """End every event stream; their renderers come back."""
@@ -248,11 +247,19 @@ class ServerState:
             outbox.close(1012, "restarting")
 
 
+def _tokens_beside(ledger: str) -> Path | None:
+    try:
+        return tokens_of(ledger)
+    except StoreError:
+        return None  # that there is no such ledger is said when it is opened
+
+
 class Requester(Struct, frozen=True):
     """Who a request comes from, and the server that it asks; routes find it in `scope["arp"]`."""
 
     state: ServerState
     slot: Slot
+    lease: Lease
     known: Principal | None
     """`None`: somebody without a token, who may use the open paths, or show one in a `hello`."""
 
@@ -261,6 +268,20 @@ class Requester(Struct, frozen=True):
         """Who asks, on every path that is not open."""
         assert self.known is not None
         return self.known
+
+    @contextmanager
+    def streaming(self, outbox: QueueOutbox) -> Iterator[None]:
+        """Register an event stream for a block.
+
+        It ends when the server stops, and when who asked for it is not let in any more.
+        """
+        streams = self.state.streams
+        streams.add(outbox)
+        self.lease.when_ended(lambda: outbox.cut(1008, ENDED))
+        try:
+            yield
+        finally:
+            streams.discard(outbox)
 
     async def hub(self) -> Hub:
         """As `ServerState.hub`."""
