@@ -35,6 +35,7 @@ from arp.record.wording import PREVIEW_CHARACTERS, check_kind, encoded, well_for
 from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
 from arp.surface.change import RenderChange
+from arp.values.shown import components_of
 
 if TYPE_CHECKING:
     from arp.record.work import RecordedPermission
@@ -309,10 +310,14 @@ class ToolCall:
             text = _repr(value)
         self._whole = well_formed(text)
 
-    def show(self, *components: Component) -> None:
-        """Show components that the tool has made; as `Turn.show`."""
+    def show(self, *components: Any) -> None:
+        """Show components, texts, data or figures that the tool has made; as `Turn.show`."""
         self._check_open()
-        named = [self._host.named(one, "tool.show") for one in components]
+        named = [
+            self._host.named(one, "tool.show")
+            for given in components
+            for one in components_of(given, "tool.show")
+        ]
         self._host.gather("main", RenderChange(named, self.name))
 
     async def show_image(self, content: bytes, mime: str, *, alt: str) -> None:

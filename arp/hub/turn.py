@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
@@ -27,7 +27,9 @@ from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
 from arp.protocol.blob_path import blob_path
+from arp.protocol.catalog import take_children
 from arp.protocol.components import Asks, Component
+from arp.protocol.errors import InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
@@ -38,6 +40,7 @@ from arp.session.recorded import SAYING, THINKING
 from arp.surface.answer_type import AnswerType
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.degrade import how_shown
+from arp.values.shown import as_component, components_of
 from arp.view.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
@@ -46,8 +49,8 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 T = TypeVar("T")
 
-Shown: TypeAlias = Component | str
-"""What `Turn.show` takes; a text stands for a component that shows it."""
+Shown: TypeAlias = Any
+"""What `Turn.show` takes: components, texts, data, figures; lists of them. See `Turn.show`."""
 
 
 class Confirming(TypedDict, total=False):
@@ -298,14 +301,14 @@ class Turn:
         if text:
             self._host.add_text(text, THINKING)
 
-    def show(
-        self, *components: Shown | Iterable[Shown], surface: str = "main", tool: str | None = None
-    ) -> str:
+    def show(self, *components: Shown, surface: str = "main", tool: str | None = None) -> str:
         """Show components at the end of the output, or in the place of those with their ids.
 
         Args:
-            components: In order, also in lists; a text is shown as it is. Without an id they get
-                one.
+            components: In order, also in lists. A text is shown as it is, a data frame or a list of
+                objects as a table (as by `ui.table`), one object as names with values, a figure of
+                matplotlib or plotly and a picture of PIL as it looks; so is what has a method
+                `__arp__` or an `@ui.converter`. Without an id they get one.
             surface: Where; a new name makes a new surface.
             tool: The tool that made them, for renderers that tell. `None` = the one that ran last,
                 if nothing was said since.
@@ -319,7 +322,12 @@ class Turn:
         """
         self._session.check_running(self.id)
         host = self._host
-        named = [host.named(one, "turn.show") for one in _each(components)]
+        named = [
+            host.named(one, "turn.show")
+            for given in components
+            for one in components_of(given, "turn.show")
+        ]
+        _refuse_same_ids(named)
         tool = self._tool if tool is None else well_formed(tool) or self._tool
         host.gather(surface, RenderChange(named, tool))
         return named[-1].id if named else ""
@@ -334,14 +342,18 @@ class Turn:
 
     def insert(
         self,
-        component: Component,
+        component: Shown,
         *,
         after: str | UnsetType | None = UNSET,
         parent: str | None = None,
         surface: str = "main",
     ) -> str:
-        """Put a component behind another (`None`: first), or last; into the group `parent`."""
-        named = self._host.named(component, "turn.insert")
+        """Put a component behind another (`None`: first), or last; into the group `parent`.
+
+        A value that is no component is shown as by `show`.
+        """
+        where = "turn.insert"
+        named = self._host.named(as_component(component, where), where)
         self._change(surface, Insert(named, after, parent))
         return named.id
 
@@ -349,9 +361,10 @@ class Turn:
         """Take a component away, with its children."""
         self._change(surface, Remove(target))
 
-    def replace(self, target: str, component: Component, *, surface: str = "main") -> str:
-        """Put another component in the place of one."""
-        named = self._host.named(component, "turn.replace")
+    def replace(self, target: str, component: Shown, *, surface: str = "main") -> str:
+        """Put another component, or what `show` makes of a value, in the place of one."""
+        where = "turn.replace"
+        named = self._host.named(as_component(component, where), where)
         self._change(surface, Replace(target, named))
         return named.id
 
@@ -745,10 +758,17 @@ def _as_it_is(answer: Json) -> Json:
     return answer
 
 
-def _each(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:
-    """Return components one by one, those in lists too; what is neither is left to be refused."""
-    for given in shown:
-        is_one = isinstance(given, Component | str | bytes | Mapping)
-        several: Iterable[Any] = [given] if is_one or not isinstance(given, Iterable) else given
-        for one in several:
-            yield Component("", "text", {"content": one}) if isinstance(one, str) else one
+def _refuse_same_ids(components: Iterable[Component]) -> None:
+    """Refuse two components with one id in one call: the first would never be seen."""
+    seen: set[str] = set()
+    waiting = list(components)
+    while waiting:
+        one = waiting.pop()
+        if one.id in seen:
+            raise InvalidComponent(
+                f"turn.show: two components have the id {one.id!r:.80}, so the second would take "
+                "the place of the first; give each its own, or none"
+            )
+        seen.add(one.id)
+        _, children = take_children(one.type, one.props)
+        waiting += [msgspec.convert(child, Component) for child in children]

@@ -58,7 +58,6 @@ from arp.runtime.services import (
     RuntimeService,
     SessionUtilityManager,
 )
-from arp.runtime.structured import cell_of
 from arp.runtime.user_questions import (
     DECLINE,
     OTHER,
@@ -69,6 +68,7 @@ from arp.runtime.user_questions import (
     question_mark,
 )
 from arp.surface.answers import answer_value, check_answer
+from arp.values.cell import cell_of
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
