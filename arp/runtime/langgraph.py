@@ -268,13 +268,13 @@ async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
             for number, action in enumerate(value["action_requests"])
         ]
         return {"decisions": await asyncio.gather(*decisions)}
-    return await turn.answered(interrupt.id, as_json(value), interrupt.response_schema)
+    schema = getattr(interrupt, "response_schema", None)  # newer than the oldest that works
+    return await turn.answered(interrupt.id, as_json(value), schema)
 
 
 async def _decision(turn: TaskTurn, interrupt_id: str, number: int, action: JsonObject) -> Json:
     """Ask for a tool call that LangChain's `HumanInTheLoopMiddleware` holds back."""
-    name, args = str(action["name"]), action["args"]
-    assert isinstance(args, dict)
+    name, args = str(action["name"]), dict(action["args"])
     called = [key for key, call in turn.open_calls.items() if call == (name, args)]
     call_id = called[0] if called else f"{interrupt_id}-{number}"
     message = str(action.get("description") or "")

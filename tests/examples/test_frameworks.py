@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 
 from arp import App, Component
 from arp.client.client import ArpClient, connect
+from arp.server.serve import bind
 from tests.examples.conversation import WAIT_S, question, shown
 from tests.serving import serving
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("langgraph_approval", "openai_agents", "pydantic_ai", "model_agent")
+NAMES = ("langgraph_approval", "openai_agents", "pydantic_ai", "ag_ui", "model_agent")
 GLUE = re.compile(r"\b(?:from arp\b|import arp\b|App\(|app\.)")
 """What is there for ARP alone; `ui`, `Component` and `tool` say what is shown and asked."""
 
@@ -78,3 +85,56 @@ async def test_a_typed_output_is_a_chart() -> None:
             assert turn.status == "completed"
             assert "chart" in shown(client, turn.id)
             assert [run.tool for run in turn.tools] == ["orders"]
+
+
+async def approved(app: App) -> str:
+    """Let the agent of orders cancel one, and return what it says; the table was shown before."""
+    with serving(app, ledger="memory:") as server:
+        async with connect(server.http) as client:
+            turn_id = await client.turn_of(await client.send_text("Cancel the jam"))
+            confirm = await question(client, turn_id)
+            await client.send_permission(client.screen.turns[turn_id].permissions[confirm.id], True)
+            turn = await client.turn_done(turn_id)
+            assert turn.status == "completed"
+            assert [(run.tool, run.ok) for run in turn.tools] == [
+                ("orders", True),
+                ("cancel", True),
+            ]
+            table = client.screen.output(turn_id)[0]
+            assert table.props["rows"] == [["tea", 3], ["jam", 1]]
+            return client.screen.text(turn_id)
+
+
+async def test_an_interrupt_of_ag_ui_is_an_approval_and_an_event_shows_a_table() -> None:
+    assert await approved(app_of("ag_ui")) == "That is all."
+
+
+@asynccontextmanager
+async def served_by_ag_ui() -> AsyncIterator[str]:
+    """Serve the agent of the example as any other program would, and yield its address."""
+    from pydantic_ai.ui.ag_ui import AGUIAdapter
+
+    agent = importlib.import_module("examples.ag_ui.app").agent
+
+    async def run(request: Request) -> Response:
+        answer: Response = await AGUIAdapter.dispatch_request(request, agent=agent)
+        return answer
+
+    there = Starlette()
+    there.add_route("/agent", run, methods=["POST"])
+    listener = bind("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(there, log_level="warning", lifespan="off"))
+    running = asyncio.create_task(server.serve([listener]))
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/agent"
+    finally:
+        server.should_exit = server.force_exit = True
+        await running
+        listener.close()
+
+
+async def test_an_agent_at_an_address_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    app_of("ag_ui")  # loads the agent, with its orders
+    async with served_by_ag_ui() as address:
+        monkeypatch.setenv("AGENT_URL", address)
+        assert await approved(app_of("ag_ui")) == "That is all."
