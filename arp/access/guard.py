@@ -52,7 +52,7 @@ TOKEN: Final = "token:"
 class Logins(Protocol):
     """People who have signed in with a browser."""
 
-    def principal(self, scope: Scope) -> Principal | None:
+    async def principal(self, scope: Scope) -> Principal | None:
         """Return who asks, by their cookie; `None`: nobody who has signed in."""
 
     def is_valid(self, credential: str) -> bool:
@@ -153,8 +153,10 @@ class Guard:
         token = IncomingConnection(scope).token
         if (found := self._issued(token)) is not None:
             return found
-        if self._logins is not None and (found := self._logins.principal(scope)) is not None:
-            return found
+        if self._logins is not None:
+            found = await self._logins.principal(scope)
+            if found is not None:
+                return found
         if self._authenticate is not None:
             return await self._ask(scope)
         return self._check(token)

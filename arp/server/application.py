@@ -26,6 +26,8 @@ from arp.protocol.messages import ErrorMessage
 from arp.server.answers import json_response, refusal, sealed
 from arp.server.blobs import BLOB_ROUTES
 from arp.server.chats import CHAT_ROUTES
+from arp.server.login_routes import LOGIN_ROUTES
+from arp.server.logins import CALLBACK, LOGIN
 from arp.server.monitoring import MONITORING_ROUTES
 from arp.server.page import INSPECT, PICTURE, page_routes
 from arp.server.schemas import FOLDER as SCHEMAS
@@ -38,7 +40,10 @@ from arp.server.streams import TRANSPORT_ROUTES
 from arp.server.workflows import WORKFLOW_ROUTES
 from arp.transport.websocket import Event, Receive, Scope, Send
 
-OPEN_PATHS = ("/", "/health", "/ready", "/schemas", INSPECT, PICTURE)
+OPEN_PATHS = (
+    *("/", "/health", "/ready", "/schemas", INSPECT, PICTURE),
+    *(LOGIN, CALLBACK, "/_api/user"),
+)
 OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
 """Served without a token: a page holds no secret and must load to ask for one, and a browser sends
 none for a frame."""
@@ -54,6 +59,7 @@ ROUTES = [
     *SESSION_ROUTES,
     *page_routes(),
     *schema_routes(),
+    *LOGIN_ROUTES,
     *MONITORING_ROUTES,
     *WORKFLOW_ROUTES,
 ]

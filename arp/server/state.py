@@ -40,6 +40,7 @@ from arp.hub.runner import HubApp
 from arp.protocol.blob_path import PREFIX
 from arp.redact.settings import Redaction
 from arp.server.file_cookie import FileCookie
+from arp.server.logins import CALLBACK, LOGIN, LoginBook
 from arp.server.own_secrets import with_own_secrets
 from arp.server.page import INSPECT
 from arp.server.settings import Served
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     from arp.telemetry.follower import Follower
 
-LINKED = ("/", INSPECT, PREFIX)
+LINKED = ("/", INSPECT, PREFIX, LOGIN, CALLBACK)
 """Pages and files of ours that links on other sites may open."""
 
 logger = logging.getLogger(__name__)
@@ -67,14 +68,18 @@ class ServerState:
     """One app that is served, and what its requests share.
 
     Raises:
-        ValueError: Others can reach it by a name, and nothing keeps them out.
+        ValueError: Others can reach it by a name, and nothing keeps them out; or what a login at a
+            provider needs is not installed.
     """
 
     def __init__(self, served: Served) -> None:
         tokens = Tokens(_tokens_beside(served.ledger))
         check_names(served.access, has_tokens=tokens.are_used())
         self.served = served
-        self.guard = Guard(served.access, LINKED, tokens)
+        oidc = served.access.oidc
+        self.logins = LoginBook(oidc) if oidc is not None else None
+        """Who has signed in with a browser, where this server does that itself."""
+        self.guard = Guard(served.access, LINKED, tokens, self.logins)
         self.leases = Leases(self.guard.is_valid)
         """Requests and connections of those who may lose their right to them."""
         bounds = served.access.bounds
@@ -116,8 +121,10 @@ class ServerState:
 
     def redaction(self) -> Redaction:
         """Return what is taken out of facts: as it was set, and the secrets of this process."""
-        served = self.served
-        return with_own_secrets(served.settings.redaction, os.environ, served.access.token)
+        access = self.served.access
+        secret = access.oidc.client_secret if access.oidc is not None else None
+        own = [one for one in (access.token, secret) if one is not None]
+        return with_own_secrets(self.served.settings.redaction, os.environ, own)
 
     # -- the hub ---------------------------------------------------------------------------------
 
@@ -205,6 +212,8 @@ class ServerState:
         """Let turns finish or park them, and close the ledger."""
         self.close_streams()
         self.guard.tokens.close()
+        if self.logins is not None:
+            await self.logins.aclose()
         if self.running is not None:
             hub, self.running = self.running, None
             self.served.hub_changed(None)
