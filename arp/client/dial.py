@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from arp.client.errors import InvalidAddress, LinkLost
 from arp.client.link import Link
 from arp.client.options import Address, Kind, LinkSettings, Options, access, parse_address
 
 
 class Dialer:
-    """Opens connections to one address."""
+    """Opens connections to one address.
 
-    def __init__(self, address: Address, access: LinkSettings) -> None:
+    Args:
+        address: Of the server.
+        access: What the transports need.
+        open_link: Opens them in the place of the transports.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        access: LinkSettings,
+        open_link: Callable[[bytes], Awaitable[Link]] | None = None,
+    ) -> None:
         self.address = address
         self.access = access
+        self._open_link = open_link
         self._kinds: list[Kind] = list(address.kinds)
 
     async def open(self, hello: bytes) -> Link:
@@ -22,6 +36,8 @@ class Dialer:
             LinkLost: No transport came about. Of several failures it tells one that is worth
                 coming back for, else the last.
         """
+        if self._open_link is not None:
+            return await self._open_link(hello)
         told: LinkLost | None = None
         for kind in list(self._kinds):
             try:
@@ -66,4 +82,4 @@ def dialer(url: str, options: Options) -> Dialer:
                 f"{url}: only WebSocket carries {entry.encoding}; leave encoding=… out"
             )
         address = parse_address(url, transport="websocket")
-    return Dialer(address, entry)
+    return Dialer(address, entry, options.get("open_link"))
