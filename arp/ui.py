@@ -151,7 +151,9 @@ def table(
         "selectable": selectable,
         "can_decline": can_decline,
     }
-    return _built("table", props, id, fallback)
+    made = _built("table", props, id, fallback)
+    _check_highlight("ui.table", made.props)
+    return made
 
 
 def table_tab(
@@ -166,7 +168,9 @@ def table_tab(
     """Return one of several tables in the same place; data as for `ui.table`."""
     named, cells, mark = _table_of("ui.table_tab", headers, rows, limit, index)
     values = {"name": marked(name, mark), "headers": named, "rows": cells}
-    return _part(of.TableTab, "table_tab", {**values, "highlight": highlight})
+    made = _part(of.TableTab, "table_tab", {**values, "highlight": highlight})
+    _check_highlight("ui.table_tab", made)
+    return made
 
 
 def code_block(
@@ -343,9 +347,7 @@ def image(
     if not isinstance(src, str) and picture_kind(src):
         src, alt = source_of(src), alt or description_of(src)
     elif not alt:
-        raise InvalidComponent(
-            "ui.image: alt: say in words what it shows, for those who cannot see"
-        )
+        raise InvalidComponent("ui.image: alt: say in words what the image shows")
     props = {"src": src, "alt": alt, "width": width, "height": height, "caption": caption}
     return _built("image", props, id, fallback)
 
@@ -407,7 +409,10 @@ def form(
         "submit_action": submit_action,
         "can_decline": can_decline,
     }
-    return cast("Asks[JsonObject]", _built("form", props, id, fallback))
+    made = _built("form", props, id, fallback)
+    if not made.props["fields"]:
+        raise InvalidComponent("ui.form: fields: none; ui.field(…) makes one")
+    return cast("Asks[JsonObject]", made)
 
 
 def field(
@@ -444,7 +449,11 @@ def field(
         "placeholder": placeholder,
         "validation": validation,
     }
-    return _part(of.Field, "field", values)
+    made = _part(of.Field, "field", values)
+    known = [_value_of(one) for one in made.get("options", ())]
+    if known and made.get("value") not in (None, "", *known):
+        raise InvalidComponent(f"ui.field: value: {made['value']!r:.60} is none of the options")
+    return made
 
 
 def confirm(
@@ -527,7 +536,13 @@ def choices(
         "multi_select": multi_select,
         "can_decline": can_decline,
     }
-    return _built("choices", props, id, fallback)
+    made = _built("choices", props, id, fallback)
+    values = [_value_of(one) for one in made.props["options"]]
+    if not values:
+        raise InvalidComponent("ui.choices: options: none; give strings, or ui.option(…)")
+    if (twice := next((one for one in values if values.count(one) > 1), None)) is not None:
+        raise InvalidComponent(f"ui.choices: options: two have the value {twice!r:.60}")
+    return made
 
 
 def option(
@@ -596,7 +611,11 @@ def tabs(
     fallback: Component | None = None,
 ) -> Component:
     """Return components of which one is visible, made by `ui.tab`; `active_tab` counts from 0."""
-    return _built("tabs", {"tabs": tabs, "active_tab": active_tab}, id, fallback)
+    made = _built("tabs", {"tabs": tabs, "active_tab": active_tab}, id, fallback)
+    count, active = len(made.props["tabs"]), made.props.get("active_tab", 0)
+    if count and active >= count:
+        raise InvalidComponent(f"ui.tabs: active_tab: {active}, but there are {count}, from 0")
+    return made
 
 
 def tab(label: str, component: Component, *, icon: str | None = None) -> JsonObject:
@@ -645,6 +664,25 @@ def source(title: str, url: str | None = None, excerpt: str | None = None) -> Js
     return _part(of.Source, "source", {"title": title, "url": url, "excerpt": excerpt})
 
 
+_PART = re.compile(r"(\w+)\[\d+\](?:: expected object|\.\w+: unknown)")
+"""A part of a component that is something else."""
+
+_MAKERS = {
+    ("status-card", "sections"): "ui.section(…)",
+    ("table", "tabs"): "ui.table_tab(…)",
+    ("code-block", "tabs"): "ui.code_tab(…)",
+    ("progress", "steps"): "ui.step(…)",
+    ("chart", "datasets"): "ui.dataset(…)",
+    ("product-cards", "cards"): "ui.card(…)",
+    ("form", "fields"): "ui.field(…)",
+    ("choices", "options"): "ui.option(…)",
+    ("group", "children"): "ui.text(…)",
+    ("tabs", "tabs"): "ui.tab(…)",
+    ("key-value", "items"): "ui.item(…)",
+}
+"""What makes the parts of components."""
+
+
 # -- how they are built ----------------------------------------------------------------------------
 
 
@@ -665,8 +703,11 @@ def _built(
     try:
         return check_component(component, where, empty_ids=True, plain=True)
     except LocalError as error:
-        path = error.message.removeprefix(f"{where}.props").removeprefix(where)
-        raise type(error)(f"{where}: {path.lstrip('.: ')}", detail=error.detail) from None
+        path = error.message.removeprefix(f"{where}.props").removeprefix(where).lstrip(".: ")
+        part = _PART.match(path)
+        maker = _MAKERS.get((type_name, part[1])) if part else None
+        hint = f"; {maker} makes one" if maker else ""
+        raise type(error)(f"{where}: {path}{hint}", detail=error.detail) from None
 
 
 def _part(
@@ -768,6 +809,22 @@ def _selected(where: str, data: Columns, wanted: list[Any]) -> list[list[Any]]:
     """Return the columns of data that headers name, in their order."""
     places = [data.names.index(known_column(data, name, f"{where}: headers")) for name in wanted]
     return [[row[place] for place in places] for row in data.rows]
+
+
+def _check_highlight(where: str, props: JsonObject) -> None:
+    """Refuse a highlight of a row that is not there."""
+    count = len(props["rows"])
+    beyond = next((one for one in props.get("highlight", ()) if one >= count), None)
+    if beyond is not None:
+        raise InvalidComponent(f"{where}: highlight: row {beyond}, but there are {count}, from 0")
+
+
+def _value_of(option: Any) -> Any:
+    """Return what an option of a field or of choices answers."""
+    if not isinstance(option, Mapping):
+        return option
+    value = option.get("value")
+    return option.get("label") if value is None else value
 
 
 def _check_lengths(labels: Any, datasets: Any) -> None:

@@ -401,6 +401,12 @@ class Hub:
             owner=principal.name, workflow=workflow, before=before, limit=limit
         )
 
+    async def all_metas(
+        self, *, workflow: str | None, before: str | None, limit: int
+    ) -> list[SessionMeta]:
+        """List the sessions of all users, newest first. Only for who may read all."""
+        return await self.store.sessions(workflow=workflow, before=before, limit=limit)
+
     # -- renderers -------------------------------------------------------------------------------
 
     async def hello(

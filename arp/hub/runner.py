@@ -25,7 +25,7 @@ from arp.hub.turn import Turn
 from arp.hub.turn_host import TurnHost, TurnServices
 from arp.hub.writer import Writer
 from arp.protocol.capabilities import AppInfo
-from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload
+from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload, InvalidComponent
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage
 from arp.session.effects import Effect, ResolveQuestion
@@ -36,8 +36,8 @@ from arp.surface.answer_type import AnswerType
 
 logger = logging.getLogger(__name__)
 
-Handler: TypeAlias = Callable[[Turn], Coroutine[Any, Any, None]]
-"""An agent: `async def agent(turn: Turn) -> None`."""
+Handler: TypeAlias = Callable[[Turn], Coroutine[Any, Any, object]]
+"""An agent: `async def agent(turn: Turn) -> None`. What it returns is said or shown."""
 
 CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
 
@@ -55,11 +55,11 @@ MAX_DETAILS = 16_000
 class AnswerHandler(Struct, frozen=True):
     """What takes the answer to a question of a turn that is gone: `@app.on_answer`."""
 
-    handler: Callable[[Turn, Any], Coroutine[Any, Any, None]]
+    handler: Callable[[Turn, Any], Coroutine[Any, Any, object]]
     kind: AnswerType[Any] | None = None
     """What the answer is made into; `None`: it is given as `Turn.ask` returns it."""
 
-    def begin(self, turn: Turn, answer: GivenAnswer) -> Coroutine[Any, Any, None]:
+    def begin(self, turn: Turn, answer: GivenAnswer) -> Coroutine[Any, Any, object]:
         """Begin to take an answer.
 
         Raises:
@@ -246,7 +246,7 @@ class Runner:
             working = handler(turn)
         if not inspect.isawaitable(working):
             raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
-        await working
+        await _show_returned(turn, workflow, await working)
         host.finish()
 
     def _stopped(self, host: TurnHost) -> None:
@@ -313,6 +313,27 @@ class Runner:
         host = self._turns.get(live)
         if host is not None:
             host.stop()
+
+
+async def _show_returned(turn: Turn, agent: str, returned: object) -> None:
+    """Say or show what an agent returned.
+
+    Raises:
+        TypeError: It can be neither said nor shown.
+    """
+    if returned is None:
+        return
+    if isinstance(returned, str):
+        await turn.say(returned)
+        return
+    try:
+        turn.show(returned)
+    except InvalidComponent as error:
+        what = type(returned).__name__
+        raise TypeError(
+            f"agent {agent!r} returned {what}; return nothing, a text, or what turn.show takes: "
+            f"{error.message}"
+        ) from None
 
 
 def _running_task() -> asyncio.Task[Any] | None:

@@ -27,6 +27,7 @@ from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
 from arp.hub.question_outcome import expiry, rfc3339
 from arp.hub.turn_host import Asking, TurnHost
+from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
@@ -197,6 +198,9 @@ class ToolProvider(Protocol):
     async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
         """Carry out a call, and return its result.
 
+        A provider whose `call` is no `async def` is called in a thread; it calls the methods of
+        `tool` without `await`.
+
         Args:
             tool: The call, which is shown already: `tool.name` says which tool it is. It takes
                 progress, asks for permission, and records what the tool does.
@@ -222,6 +226,9 @@ class ToolProviders:
         """Carry out a call by the first that has the tool."""
         for provider in self._providers:
             if any(one.name == tool.name for one in provider.tools()):
+                if is_plain(provider.call):
+                    thread = f"arp-tool-{tool.call_id}"
+                    return await call_in_thread(thread, provider.call, tool, args)
                 return await provider.call(tool, args)
         raise ToolFailed(f"there is no tool {tool.name!r:.60}")
 

@@ -20,14 +20,15 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
-from arp.hub.author_call import must_await
+from arp.hub.author_call import must_await, must_enter
 from arp.hub.open_question import OpenQuestion
 from arp.hub.past_messages import PastMessages, past_of
 from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
+from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.protocol.blob_path import blob_path
-from arp.protocol.catalog import take_children
+from arp.protocol.catalog import asks, take_children
 from arp.protocol.components import Asks, Component
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
@@ -104,6 +105,9 @@ class Turn:
     `question`, `confirm`. Files: `read_file`, `save_file`, `file_url`. State: `state`, `cache`,
     `set_commands`.
     """
+
+    # An attribute that nobody reads, as `turn.txt = …`, is refused.
+    __slots__ = ("__weakref__", "_host", "_provider", "_session", "_tool", "id")
 
     def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
         self.id = host.turn_id
@@ -249,6 +253,7 @@ class Turn:
         Args:
             limit: At most this many entries, the newest.
         """
+        check_kind(limit, int, "limit")
         entries: list[tuple[str, str]] = []
         screen = self._session.screen
         for turn_id in self._earlier():
@@ -274,7 +279,7 @@ class Turn:
         host = self._host
         if host.pending or host.refused is not None or host.frames:
             if host.frames:
-                spoken = {"content": well_formed(text), "format": "markdown"}
+                spoken = {"content": _text(text, "turn.say"), "format": "markdown"}
                 self.show(Component("", "text", spoken))
                 return
             host.settle()
@@ -282,7 +287,7 @@ class Turn:
             await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
             self._session.check_running(self.id)
         if type(text) is not str or not text.isascii():
-            text = well_formed(text)
+            text = _text(text, "turn.say")
         size = len(text)
         if size > MAX_UNWRITTEN:
             for start in range(0, size, MAX_UNWRITTEN):
@@ -297,7 +302,7 @@ class Turn:
     def think(self, text: str) -> None:
         """Add to the turn's thinking, which only renderers that ask for it show."""
         self._session.check_running(self.id)
-        text = well_formed(text)
+        text = _text(text, "turn.think")
         if text:
             self._host.add_text(text, THINKING)
 
@@ -372,6 +377,7 @@ class Turn:
         """Move a component behind another of the same list; `None`: first."""
         self._change(surface, Reorder(target, after))
 
+    @must_enter("turn.frame")
     @asynccontextmanager
     async def frame(self) -> AsyncIterator[None]:
         """Make one commit of everything inside; if the inside raises, none of it is shown."""
@@ -411,10 +417,15 @@ class Turn:
 
     def _change(self, surface: str, op: PatchOp) -> None:
         self._session.check_running(self.id)
+        target = getattr(op, "target", "")
+        if not isinstance(target, str):
+            what = type(target).__name__
+            raise TypeError(f"target: expected the id of a component, got {what}")
         self._host.gather(surface, PatchChange([copied_json(op)]))
 
     # -- tools -------------------------------------------------------------------------------------
 
+    @must_enter("turn.tool")
     @asynccontextmanager
     async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
         """Show that a tool runs, and how it ended.
@@ -485,7 +496,11 @@ class Turn:
             provider, known = self._provider, [one.name for one in self.tools]
             if provider is None or call.name not in known:
                 call.fail(f"no tool {call.name!r:.60}. Available: {', '.join(known) or 'none'}.")
-            result = await provider.call(call, given)
+            if is_plain(provider.call):
+                thread = f"arp-tool-{call.call_id}"
+                result = await call_in_thread(thread, provider.call, call, given)
+            else:
+                result = await provider.call(call, given)
             call.result(result)
         return result
 
@@ -632,7 +647,12 @@ class Turn:
             expiry(options.get("timeout_s")),
             check=check,
         )
-        return OpenQuestion(host, host.ask(asked, asking), read)
+        try:
+            return OpenQuestion(host, host.ask(asked, asking), read)
+        except InvalidComponent as error:
+            raise InvalidComponent(
+                _asked_wrong(asked, error.message), detail=error.detail
+            ) from None
 
     @must_await("turn.confirm")
     async def confirm(
@@ -719,6 +739,12 @@ class Turn:
         """
         return self._host.state
 
+    @state.setter
+    def state(self, state: Mapping[str, Any]) -> None:
+        kept = dict(state)
+        self._host.state.clear()
+        self._host.state.update(kept)
+
     def set_commands(self, commands: Iterable[Command]) -> None:
         """Offer slash commands in this session, in the place of those that it set before.
 
@@ -745,6 +771,17 @@ class Turn:
         return self._host.live.cache
 
 
+def _asked_wrong(asked: Any, message: str) -> str:
+    """Return why a component cannot be asked, as its author reads it."""
+    if isinstance(asked, Component) and not asks(asked.type, asked.props):
+        return (
+            f"turn.ask: a {asked.type} asks nothing; ask a form, confirm, choices or text-input, a "
+            'table with selectable="one" or "many", or a type'
+        )
+    told = message.removeprefix("components[0].props").removeprefix("components[0]").lstrip(".: ")
+    return told if told.startswith("turn.ask") else f"turn.ask: {told}"
+
+
 def _form_of(wanted: AnswerType[Any], options: TypeOptions) -> Component:
     return wanted.form.component(
         title=options.get("title"),
@@ -752,6 +789,13 @@ def _form_of(wanted: AnswerType[Any], options: TypeOptions) -> Component:
         submit_label=options.get("submit_label"),
         id=options.get("id", ""),
     )
+
+
+def _text(text: str, where: str) -> str:
+    try:
+        return well_formed(text)
+    except TypeError as error:
+        raise TypeError(f"{where}: {error}; turn.show(…) shows everything else") from None
 
 
 def _as_it_is(answer: Json) -> Json:
