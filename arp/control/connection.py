@@ -286,6 +286,7 @@ class Subscriptions:
         """
         if len(self._tasks) >= MOST_SUBSCRIPTIONS:
             raise ResourceLimit(f"a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
+        context = await context.reader(request.session_id)
         live = await context.live(request.session_id)
         epoch, after, snapshot = live.session.head.epoch, request.after, None
         if request.epoch not in (None, epoch) or after is None or after > live.stored:

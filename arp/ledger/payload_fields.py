@@ -302,6 +302,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "usage": (JsonObject, "What a model used, in the provider's words."),
     "value": (Json, "The new value."),
     "verification": (Verification, "Result of a check."),
+    "viewer": (Name, "An admin who read a session of another user."),
     "waitingFor": (Need, "What a task is waiting for."),
     "workflow": (str, "Name of the agent."),
     "writable": (list[str], "Paths that a sandbox may write."),

@@ -52,7 +52,7 @@ OWN_FIELDS: Final = {
     "artifact.changed": frozenset(("changes", "inputId")),
     "run.status": frozenset(("inputId",)),
     "output.spilled": frozenset(("file",)),
-    "session.updated": frozenset(("pinned", "branch", "state", "commands")),
+    "session.updated": frozenset(("pinned", "branch", "state", "commands", "viewer")),
 }
 """Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
 

@@ -270,6 +270,8 @@ class LoginBook:
             renewed = await self.provider.renew(known, subject_of(known))
             if renewed.user.name != known.user.name:
                 raise ProviderFailed("the renewed ID token is of somebody else")
+            if (renewed.is_admin, renewed.user.roles) != (known.is_admin, known.user.roles):
+                self._rename(login)
             login.identity, login.unreached_at = renewed, None
         except ProviderFailed as failed:
             if failed.is_final:
@@ -280,6 +282,15 @@ class LoginBook:
                 login.unreached_at = time.time()
         finally:
             login.renewing = None
+
+    def _rename(self, login: Login) -> None:
+        """Close what is open with a login, whose user may do more or less than before.
+
+        The browser connects again by its cookie, which stays.
+        """
+        del self._by_id[login.id]
+        login.id = secrets.token_hex(8)
+        self._by_id[login.id] = login
 
     # -- addresses and cookies ---------------------------------------------------------------------
 
