@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
+    from arp.server.lifespan import Lifespan
 
 AgentFunction = TypeVar(
     "AgentFunction",
@@ -56,6 +58,10 @@ class App:
         tools: Where the tools come from that agents call by `turn.use`.
         mcp: MCP servers, whose tools come to them: addresses, commands such as `npx some-server`,
             or `McpServer`s. They are connected as long as the app is served.
+        lifespan: What is open as long as the app is served: an `@asynccontextmanager` that takes
+            the app. Agents find what it yields as `turn.app_state`, other code as `app.state`. It
+            is entered before the first session, also where a parent application does not run the
+            lifespan of a mounted one.
 
     Raises:
         TypeError: Something of it is of another type.
@@ -72,6 +78,7 @@ class App:
         settings: HubSettings | None = None,
         tools: ToolProvider | None = None,
         mcp: Sequence[str | McpServer] = (),
+        lifespan: Callable[[App], AbstractAsyncContextManager[Any]] | None = None,
     ) -> None:
         if isinstance(suggestions, str):
             raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
@@ -92,6 +99,7 @@ class App:
         """They end what the agents have started, when the server stops."""
         self._openers: list[Callable[[], Awaitable[object]]] = []
         """They begin what the agents need, when the server starts."""
+        self._lifespan = self._with_lifespan(lifespan) if lifespan is not None else None
         self.tools = self._with_mcp(tools, mcp) if mcp else tools
         self.handlers: dict[str, Handler] = {}
         self._described: dict[str, Workflow] = {}
@@ -377,7 +385,27 @@ class App:
             tuple(self._closers),
             tuple(self._openers),
             self._answer_handlers,
+            lambda: self.state,
         )
+
+    def _with_lifespan(
+        self, lifespan: Callable[[App], AbstractAsyncContextManager[Any]]
+    ) -> Lifespan:
+        """Return what enters a context manager with the server, and leaves it after all else."""
+        from arp.server.lifespan import Lifespan
+
+        if not callable(lifespan) or inspect.isasyncgenfunction(lifespan):
+            write = "@asynccontextmanager above async def lifespan(app)"
+            raise TypeError(f"lifespan: expected a context manager of an app; write {write}")
+        made = Lifespan(lambda: lifespan(self))
+        self._openers.append(made.open)
+        self._closers.append(made.aclose)
+        return made
+
+    @property
+    def state(self) -> Any:
+        """What the lifespan yielded; `None` while the app is not served, or without a lifespan."""
+        return self._lifespan.value if self._lifespan is not None else None
 
     def _with_mcp(
         self, tools: ToolProvider | None, servers: Sequence[str | McpServer]
@@ -524,11 +552,11 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
     from arp.server.serve import bind, is_private
     from arp.server.serve import serve as run
 
-    if not app.handlers:
-        raise ValueError("the app has no agent; write @app.agent above an async function")
     if not is_private(host) and app.access.is_open:
         raise ValueError(f"{host} can be reached by others: give App an Access with a token")
     application = Application(app.served())
+    if not app.handlers:
+        raise ValueError("the app has no agent; write @app.agent above an async function")
     run(application, bind(host, port), lambda: None)
 
 

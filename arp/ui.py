@@ -28,6 +28,7 @@ from arp.protocol.components import Asks, Component, Direction, Tab
 from arp.protocol.errors import InvalidComponent, LocalError
 from arp.protocol.json_value import JsonObject, kind_of
 from arp.protocol.plain_values import component_to_plain, to_plain
+from arp.protocol.safe_text import well_formed
 from arp.protocol.validate import check_component, explain, fits
 from arp.values.columns import MAX_ROWS, Columns, columns_of, is_tabular, kind_name, marked
 from arp.values.pictures import description_of, picture_kind, source_of
@@ -657,6 +658,15 @@ def sources(
     lines = "\n".join(f"{number}. {_cited(one)}" for number, one in enumerate(listed, 1))
     instead = fallback if fallback is not None else markdown(lines)
     return custom(of.SOURCES, {"sources": listed}, fallback=instead, id=id)
+
+
+def author(name: str, *, id: str = "") -> Component:
+    """Return what says that somebody speaks from here on; `turn.say(text, author=…)` shows it."""
+    named = to_plain(name, "ui.author: name")
+    if not isinstance(named, str) or not named.strip():
+        raise InvalidComponent("ui.author: name: expected the name of who speaks")
+    made = of.author_of(well_formed(named))
+    return custom(of.AUTHOR, made.props, fallback=cast("Component", made.fallback), id=id)
 
 
 def source(title: str, url: str | None = None, excerpt: str | None = None) -> JsonObject:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from msgspec import Struct, convert
 
-from arp.protocol.components import Component
+from arp.protocol.components import AUTHOR, Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho
 from arp.protocol.screen import Screen, ToolRun, TurnScreen
@@ -55,6 +55,8 @@ class PastMessage(Struct, frozen=True):
     """Components of the agent; a question has its answer."""
     answers: str | None = None
     """Of a user: the id of the component that it answers."""
+    author: str = ""
+    """Who said it, where `turn.say` was given one; empty: the agent itself, or the user."""
 
 
 class PastMessages(Sequence[PastMessage]):
@@ -208,6 +210,10 @@ def past_of(screen: Screen, turn: TurnScreen) -> Iterator[PastMessage]:
             case "component":
                 yield from agent.ended_by_call()
                 component = output[piece.number]
+                if component.type == AUTHOR:
+                    yield from agent.ended()
+                    agent.author = str(component.props.get("name", ""))
+                    continue
                 agent.shown.append(component)
                 agent.texts.append(f"\n{_text_of(component)}\n")
             case _:
@@ -223,6 +229,7 @@ class _AgentMessage:
         self.texts: list[str] = []
         self.shown: list[Component] = []
         self.calls: list[CalledTool] = []
+        self.author = ""
 
     def ended_by_call(self) -> Iterator[PastMessage]:
         """Return the message if it has calls: what comes now was said after their results."""
@@ -238,6 +245,7 @@ class _AgentMessage:
                 text,
                 calls=tuple(self.calls),
                 shown=tuple(self.shown),
+                author=self.author,
             )
         self.texts, self.shown, self.calls = [], [], []
 

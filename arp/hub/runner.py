@@ -88,6 +88,8 @@ class HubApp(Struct, frozen=True):
     """What runs in the place of an agent, by the command that the turn's text begins with."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
     """What takes the answers to questions of turns that are gone, by the names of the questions."""
+    app_state: Callable[[], object] = lambda: None
+    """Returns what the app's lifespan yielded."""
 
 
 class Runner:
@@ -114,7 +116,7 @@ class Runner:
         """
         self._calmed = asyncio.Event()
         """Set when an agent has ended or waits for an answer, or when nobody is waited for."""
-        self.services = TurnServices(Spans(), writer.room, self._calmed.set)
+        self.services = TurnServices(Spans(), writer.room, self._calmed.set, app.app_state)
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Agents that work, also those that clean up behind the end of their turn."""
         self._files_of = files_of

@@ -36,9 +36,9 @@ class SyncTurn(InLoop[Turn]):
         """As `Turn.text`."""
         return str(self.__getattr__("text"))
 
-    def say(self, text: str, **more: Any) -> None:
+    def say(self, text: str, *, author: str | None = None) -> None:
         """As `Turn.say`."""
-        self.__getattr__("say")(text, **more)
+        self.__getattr__("say")(text, author=author)
 
     def show(self, *components: Any, **more: Any) -> str:
         """As `Turn.show`."""

@@ -29,7 +29,7 @@ from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name
 from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.protocol.blob_path import blob_path
 from arp.protocol.catalog import asks, take_children
-from arp.protocol.components import Asks, Component
+from arp.protocol.components import Asks, Component, author_of
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, FileRef, InputEcho, RendererInfo
@@ -103,17 +103,19 @@ class Turn:
     `think`, `show`, `patch`, `append`, `insert`, `remove`, `replace`, `reorder`, `frame`,
     `shown_as`. Tools: `tool`, `start_tool`, `tools`, `use`, `usage`, `record`. Questions: `ask`,
     `question`, `confirm`. Files: `read_file`, `save_file`, `file_url`. State: `state`, `cache`,
-    `set_commands`.
+    `app_state`, `set_commands`.
     """
 
     # An attribute that nobody reads, as `turn.txt = …`, is refused.
-    __slots__ = ("__weakref__", "_host", "_provider", "_session", "_tool", "id")
+    __slots__ = ("__weakref__", "_author", "_host", "_provider", "_session", "_tool", "id")
 
     def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
         self.id = host.turn_id
         self._provider = provider
         self._host = host
         self._session = host.session
+        self._author = ""
+        """Who speaks; empty: the agent itself."""
         self._tool: str | None = None
         """The last tool that ran: what is shown before the agent speaks again came of it."""
 
@@ -271,11 +273,18 @@ class Turn:
 
     # -- output ------------------------------------------------------------------------------------
 
-    async def say(self, text: str) -> None:
+    async def say(self, text: str, *, author: str | None = None) -> None:
         """Add text to the turn's output; everyone sees it as soon as the ledger has it.
+
+        Args:
+            text: Markdown.
+            author: Who says it, where the turn was handed to another agent: the name stands above
+                what follows. It stays until another one is given; empty: the agent itself again.
 
         Cancel: Safe; a text of up to `MAX_UNWRITTEN` characters is said, of a longer one a part.
         """
+        if author is not None:
+            self._speak_as(author)
         host = self._host
         if host.pending or host.refused is not None or host.frames:
             if host.frames:
@@ -298,6 +307,12 @@ class Turn:
         self._tool = None
         if host.add_text(text, SAYING):
             await host.services.room()
+
+    def _speak_as(self, author: str) -> None:
+        name = " ".join(_text(author, "turn.say: author").split())
+        if name != self._author:
+            self._author = name
+            self.show(author_of(name or self._session.head.workflow))
 
     def think(self, text: str) -> None:
         """Add to the turn's thinking, which only renderers that ask for it show."""
@@ -764,6 +779,11 @@ class Turn:
                 type, or two have the same; nothing changes.
         """
         self._host.set_commands(commands)
+
+    @property
+    def app_state(self) -> Any:
+        """What the app's lifespan yielded, such as a pool of connections; see `App(lifespan=…)`."""
+        return self._host.services.app_state()
 
     @property
     def cache(self) -> dict[str, Any]:

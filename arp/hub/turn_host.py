@@ -67,6 +67,8 @@ class TurnServices(Struct):
     """Waits until what is recorded now is on its way to the disk."""
     on_question: Callable[[], None]
     """Is called when a turn begins to wait for an answer."""
+    app_state: Callable[[], object] = lambda: None
+    """Returns what the app's lifespan yielded."""
 
 
 class Asking(Struct, frozen=True):

@@ -23,7 +23,7 @@ import msgspec
 
 from arp.hub.past_messages import told
 from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, ToolFailed, digest_of
-from arp.protocol.components import Component
+from arp.protocol.components import Component, author_of
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
@@ -1092,7 +1092,7 @@ class RuntimeTurn:
 
     def _show_speaker(self, name: str) -> None:
         """Say who speaks from now on."""
-        self.turn.show(Component("", "text", {"content": f"**{name}**", "format": "markdown"}))
+        self.turn.show(author_of(name))
 
     def _show_component(self, given: Json) -> None:
         """Show a component of the agent; one that is wrong is recorded."""

@@ -40,10 +40,14 @@ class Served(Struct, frozen=True):
     command_handlers: Mapping[str, Handler] = MappingProxyType({})
     """What runs in the place of an agent, by slash command."""
     closers: Sequence[Callable[[], Awaitable[object]]] = ()
+    """Called, the last one first, when no turn runs any more: they end what the app's agents have
+    started."""
     openers: Sequence[Callable[[], Awaitable[object]]] = ()
-    """Called when no turn runs any more: they end what the app's agents have started."""
+    """Called before anything else: they begin what the app's agents need."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
     """What takes the answers to questions of turns that are gone, by name of the question."""
+    app_state: Callable[[], object] = lambda: None
+    """Returns what the app's lifespan yielded, for `turn.app_state`."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

@@ -168,6 +168,15 @@ class ServerState:
         if not self.served.handlers:
             raise RuntimeError("the app has no agent; write @app.agent above an async function")
         check_alone()
+        try:
+            for opener in self.served.openers:
+                await opener()
+            return await self._start_hub()
+        except BaseException:
+            await self._close_app()
+            raise
+
+    async def _start_hub(self) -> Hub:
         served, began_ns = self.served, time.time_ns()
         store = open_store(served.ledger)
         await store.open()
@@ -180,9 +189,8 @@ class ServerState:
             served.debug,
             served.command_handlers,
             served.answer_handlers,
+            served.app_state,
         )
-        for opener in served.openers:
-            await opener()
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()
         served.hub_changed(hub)
@@ -219,7 +227,11 @@ class ServerState:
             self.served.hub_changed(None)
             follower, self._follower = self._follower, None
             await hub.aclose(follower.aclose if follower is not None else None)
-        for closer in self.served.closers:
+        await self._close_app()
+
+    async def _close_app(self) -> None:
+        """End what the app's agents have started, the last first."""
+        for closer in reversed(self.served.closers):
             try:
                 await closer()
             except Exception:
