@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from arp import ui
     from arp.access.incoming import IncomingConnection
+    from arp.access.oidc import Oidc
     from arp.access.principal import User
     from arp.access.settings import Access, Bounds
     from arp.app import App, serve
@@ -47,6 +48,7 @@ __all__ = [
     "HubSettings",
     "IncomingConnection",
     "Limits",
+    "Oidc",
     "QuestionExpired",
     "SyncTurn",
     "ToolFailed",
@@ -74,6 +76,7 @@ _LATER: Final = {
     "HubSettings": "arp.hub.settings",
     "IncomingConnection": "arp.access.incoming",
     "Limits": "arp.protocol.limits",
+    "Oidc": "arp.access.oidc",
     "User": "arp.access.principal",
     "serve": "arp.app",
     "ArpClient": "arp.client.client",

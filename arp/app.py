@@ -17,6 +17,8 @@ from arp.protocol.safe_text import well_formed
 from arp.server.settings import Served
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from arp.access.principal import User
     from arp.hub.hub import Hub
     from arp.hub.pushed import PushedTurn
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
     from arp.server.lifespan import Lifespan
+    from arp.server.mounting import Mounted
 
 AgentFunction = TypeVar(
     "AgentFunction",
@@ -504,6 +507,23 @@ class App:
         from arp.server.application import Application
 
         return Application(self.served())
+
+    def mounted(self, path: str, *, inside: ASGIApp) -> Mounted:
+        """Return an ASGI application that serves this app below a path of another one.
+
+        For Django, and everything else that cannot mount an ASGI application itself. The lifespans
+        of both run.
+
+        Args:
+            path: As `/agent`.
+            inside: The other application, such as `get_asgi_application()`.
+
+        Raises:
+            ValueError: The path is none, or the other is no application.
+        """
+        from arp.server.mounting import Mounted
+
+        return Mounted(self.asgi, path, inside)
 
 
 def _refuse_function(decorator: str, name: object) -> None:

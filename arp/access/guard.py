@@ -174,6 +174,10 @@ class Guard:
             return await self._ask(scope, token)
         return self._check(token)
 
+    def asks_hook(self, principal: Principal) -> bool:
+        """Return whether the hook has let somebody in, and may be asked again."""
+        return self._authenticate is not None and not principal.credential
+
     def is_valid(self, principal: Principal) -> bool:
         """Return whether somebody who was let in still would be."""
         now, credential = time.time(), principal.credential

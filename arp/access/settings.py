@@ -135,6 +135,8 @@ class Access(Struct, frozen=True):
     """Where a user signs out there; the page shows a link."""
     sign_in_text: str | None = None
     """What the page says to somebody who is not signed in; `None`: a text of its own."""
+    recheck_s: Seconds | None = None
+    """How often the hook is asked again about an open connection, which is closed if it refuses."""
     admin_role: str | None = None
     """The role of the hook's users who may read the sessions of all users; `None`: none may."""
 
@@ -147,6 +149,7 @@ class Access(Struct, frozen=True):
             text = getattr(self, name)
             if text is not None and (not isinstance(text, str) or not text):
                 raise ValueError(f"Access.{name}: expected a text, got {text!r:.60}")
+        _check("recheck_s", self.recheck_s, Seconds | None)
         if self.oidc is not None and not isinstance(self.oidc, Oidc):
             raise ValueError(f"Access.oidc: expected Oidc(…), got {self.oidc!r:.60}")
         if self.oidc is not None and (self.login_url or self.authenticate):

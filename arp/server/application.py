@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -16,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Router
 
 from arp.access.guard import Denial
-from arp.access.leases import ENDED, Lease, can_end
+from arp.access.leases import ENDED, Lease
 from arp.access.principal import Principal
 from arp.access.usage import Slot
 from arp.control.control import Control
@@ -140,7 +141,7 @@ class Application:
             return None
         lease = Lease(state.leases)
         requester = scope["arp"] = Requester(state, slot, lease, principal)
-        lease.begin(principal)
+        state.begin_lease(lease, principal, partial(state.guard.principal, scope))
         return requester
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -154,7 +155,7 @@ class Application:
                 await _refuse(scope, receive, send, Denial(401, reason))
             elif not _is_open(scope) and (fault := await self.state.unopened()) is not None:
                 await _refuse(scope, receive, send, Denial(503, fault))
-            elif requester.known is not None and can_end(requester.known):
+            elif requester.lease.may_end:
                 await self._route_while_valid(requester.lease, scope, receive, send)
             else:
                 await self._route(scope, receive, send)

@@ -1,11 +1,11 @@
 """People who have signed in at a provider, each by a cookie of their browser.
 
 Theory of operation. Between leaving for the provider and coming back, all that is known stands in a
-signed cookie of the browser (`Attempt`), so that nobody can fill the memory with attempts. It binds
-the answer to that browser: state against forged answers, nonce against another's ID token, PKCE
-against a stolen code. It counts once. After that the browser has a cookie with 256 random bits, and
-the server keeps its hash with who it is. It always makes a new one, so a cookie that somebody else
-has put there never becomes valid.
+signed cookie of the browser (`LoginAttempt`), so that nobody can fill the memory with attempts. It
+binds the answer to that browser: state against forged answers, nonce against another's ID token,
+PKCE against a stolen code. It counts once. After that the browser has a cookie with 256 random
+bits, and the server keeps its hash with who it is. It always makes a new one, so a cookie that
+somebody else has put there never becomes valid.
 
 Logins live in memory: after a restart people sign in again, mostly without a question, since the
 provider still knows them. So no refresh token is ever stored.
@@ -53,7 +53,7 @@ MOST_LOGINS: Final = 100_000
 """Beyond it, the oldest login ends."""
 
 
-class Attempt(Struct, frozen=True):
+class LoginAttempt(Struct, frozen=True):
     """An attempt to sign in, as it stands in the cookie."""
 
     state: str
@@ -127,7 +127,7 @@ class LoginBook:
         Raises:
             ProviderFailed: The provider cannot be asked.
         """
-        attempt = Attempt(
+        attempt = LoginAttempt(
             secrets.token_urlsafe(32),
             secrets.token_urlsafe(32),
             secrets.token_urlsafe(48),
@@ -172,19 +172,19 @@ class LoginBook:
             self._cookie(scope, _attempt_cookie(attempt.state), "", 0),
         ]
 
-    def _attempt(self, connection: IncomingConnection, state: str) -> Attempt:
+    def _attempt(self, connection: IncomingConnection, state: str) -> LoginAttempt:
         cookie = connection.cookies.get(self._name(connection.scope, _attempt_cookie(state)), "")
         content, _, signature = cookie.rpartition(".")
         failed = ProviderFailed("this browser did not begin to sign in here, or too long ago")
         if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
             raise failed
-        attempt = msgspec.json.decode(urlsafe_b64decode(content), type=Attempt)
+        attempt = msgspec.json.decode(urlsafe_b64decode(content), type=LoginAttempt)
         is_its_own = hmac.compare_digest(attempt.state.encode(), state.encode())
         if not is_its_own or attempt.until < time.time() or attempt.state in self._used:
             raise failed
         return attempt
 
-    def _use(self, attempt: Attempt) -> None:
+    def _use(self, attempt: LoginAttempt) -> None:
         now = time.time()
         self._used = {state: until for state, until in self._used.items() if until > now}
         self._used[attempt.state] = attempt.until

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -24,7 +25,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route
 
 from arp.access.guard import Guard
-from arp.access.leases import ENDED, Lease, Leases
+from arp.access.leases import ENDED, Ask, Lease, Leases
 from arp.access.principal import Principal
 from arp.access.settings import check_names
 from arp.access.tokens import Tokens
@@ -80,7 +81,7 @@ class ServerState:
         self.logins = LoginBook(oidc) if oidc is not None else None
         """Who has signed in with a browser, where this server does that itself."""
         self.guard = Guard(served.access, LINKED, tokens, self.logins)
-        self.leases = Leases(self.guard.is_valid)
+        self.leases = Leases(self.guard.is_valid, served.access.recheck_s)
         """Requests and connections of those who may lose their right to them."""
         bounds = served.access.bounds
         self.intake = Intake(bounds, served.settings.limits)
@@ -259,8 +260,19 @@ class ServerState:
         if principal is None or asker.lease.is_over:
             return None
         asker.slot.assign(principal.name)
-        asker.lease.begin(principal)
+        self.begin_lease(asker.lease, principal, partial(self.guard.check_token, token, scope))
         return msgspec.structs.replace(principal, address=asker.slot.address)
+
+    def begin_lease(self, lease: Lease, principal: Principal | None, ask: Ask) -> None:
+        """Let a lease last as long as a principal may come in.
+
+        Args:
+            lease: Of the request or the connection.
+            principal: Who was let in; `None`: nobody yet.
+            ask: Asks again who that is.
+        """
+        is_asked = principal is not None and self.guard.asks_hook(principal)
+        lease.begin(principal, ask if is_asked else None)
 
     def close_streams(self) -> None:
         """End every event stream; their renderers come back."""

@@ -6,6 +6,8 @@ import asyncio
 import time
 from functools import partial
 
+import pytest
+
 from arp.access.leases import CHECK_S, Lease, Leases
 from arp.access.principal import Principal
 
@@ -88,3 +90,48 @@ async def test_lease_that_is_over_says_so_to_who_comes_late() -> None:
     lease.end()
     lease.when_ended(lambda: ended.append("x"))
     assert ended == ["x"]
+
+
+async def test_hook_is_asked_again_and_its_new_answer_counts() -> None:
+    answers: list[Principal | None] = [Principal("ann"), Principal("ann"), None]
+    ended = asyncio.Event()
+    lease = Lease(Leases(Door().is_valid, recheck_s=0.01))
+    lease.when_ended(ended.set)
+
+    async def ask() -> Principal | None:
+        return answers.pop(0)
+
+    lease.begin(Principal("ann"), ask)
+    assert lease.may_end
+    await ended.wait()
+    assert answers == []
+
+
+@pytest.mark.parametrize("other", [Principal("bob"), Principal("ann", is_admin=True)])
+async def test_hook_that_knows_somebody_else_now_ends_it(other: Principal) -> None:
+    ended = asyncio.Event()
+    lease = Lease(Leases(Door().is_valid, recheck_s=0.01))
+    lease.when_ended(ended.set)
+
+    async def ask() -> Principal | None:
+        return other
+
+    lease.begin(Principal("ann"), ask)
+    await ended.wait()
+
+
+async def test_released_lease_asks_no_hook() -> None:
+    asked = list[str]()
+    lease = Lease(Leases(Door().is_valid, recheck_s=0.001))
+
+    async def ask() -> Principal | None:
+        asked.append("ann")
+        return Principal("ann")
+
+    lease.begin(Principal("ann"), ask)
+    lease.release()
+    other, ended = Lease(Leases(Door().is_valid)), asyncio.Event()
+    other.when_ended(ended.set)
+    other.begin(Principal("bob", expires_at=time.time() + 0.02))  # later than it would have asked
+    await ended.wait()
+    assert (asked, lease.may_end) == ([], False)
