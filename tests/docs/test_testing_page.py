@@ -13,7 +13,7 @@ import pytest
 
 from tests.docs.pages import ROOT, Block, blocks
 
-EXAMPLES = ("echo", "fastapi_embed")
+EXAMPLES = ("echo", "fastapi_embed", "fastapi_login", "django_login")
 WHOLE = {(ROOT / "examples" / name / "test_app.py").read_text() for name in EXAMPLES}
 OWN = [block for block in blocks("python", page="testing.md") if block.code not in WHOLE]
 
