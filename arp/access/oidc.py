@@ -46,8 +46,8 @@ class Oidc(Struct, frozen=True):
     """What the provider is asked for."""
     user_claim: Named = "sub"
     """The claim that is `User.name`; `email` counts only if the provider has verified it."""
-    roles_claim: str = ""
-    """The claim that is `User.roles`, a text or a list of texts; empty: no roles."""
+    roles_claim: Named | None = None
+    """The claim that is `User.roles`, a text or a list of texts; `None`: no roles."""
     admin: AdminClaim | None = None
     """Who is an admin: `groups=arp-admins`, a claim and the value that it has or contains."""
     login_s: Seconds = 8 * 3600.0

@@ -56,7 +56,7 @@ class Mounted:
 
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
-        parent, own = _Lifespan(self._parent, scope), _Lifespan(self._app, scope)
+        parent, own = _PartLifespan(self._parent, scope), _PartLifespan(self._app, scope)
         for one in (parent, own):
             failed = await one.start()
             if failed is not None:
@@ -71,7 +71,7 @@ class Mounted:
         await send(failed or {"type": "lifespan.shutdown.complete"})
 
 
-class _Lifespan:
+class _PartLifespan:
     """The lifespan of one application, as a server runs it; of one without, nothing."""
 
     def __init__(self, app: ASGIApp, scope: Scope) -> None:

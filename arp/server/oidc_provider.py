@@ -243,7 +243,9 @@ class Provider:
             # Else anybody could take another one's name by an address that is not theirs.
             raise ProviderFailed("the provider has not verified the address of the e-mail")
         is_admin = _is_admin(oidc, claims)
-        roles = [role for role in _texts(claims.get(oidc.roles_claim)) if role != ADMIN or is_admin]
+        roles = [
+            role for role in _texts(claims.get(oidc.roles_claim or "")) if role != ADMIN or is_admin
+        ]
         if is_admin and ADMIN not in roles:
             roles.append(ADMIN)
         shown = next(filter(None, (claims.get(key) for key in _NAMES)), name)

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from arp import App, ArpClient, ErrorCode, Turn, ui
+from arp.commands.serving import ENVIRONMENT
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.protocol.capabilities import AGENT_FEATURES
 from arp.protocol.catalog import CATALOG
@@ -206,7 +207,7 @@ def _flags(text: str) -> set[str]:
 
 
 def test_every_flag_is_told_beside_its_command() -> None:
-    pages = ("server.md", "terminal.md", "control-plane.md", "evidence.md", "ari.md")
+    pages = ("server.md", "terminal.md", "control-plane.md", "evidence.md", "ari.md", "login.md")
     told = set[str]().union(*(_flags(text_of(page)) for page in pages))
     assert commands.flags() - {"-v", "-f", "-o", "--help"} <= told | {"--verbose"}
 
@@ -247,7 +248,7 @@ def _metrics(app: App) -> list[str]:
 
 def test_every_variable_of_the_environment_is_read_somewhere() -> None:
     told = {word for page in PAGES for word in in_code(page.read_text()) if word.startswith("ARP_")}
-    settings = {"ARP_HOST", "ARP_PORT", "ARP_LEDGER", "ARP_TOKEN", "ARP_RUNTIME_ID"}
+    settings = {f"ARP_{name.upper()}" for name in ENVIRONMENT}
     assert told == settings | set(OF_REMOTE)
 
 
