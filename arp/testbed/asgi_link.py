@@ -26,9 +26,10 @@ Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 def headers_of(given: Mapping[str, str], cookies: Mapping[str, str]) -> Headers:
-    """Return headers as ASGI has them."""
+    """Return headers as ASGI has them; with cookies, as a browser sends them from the page."""
     pairs = {"host": HOST, **{name.lower(): value for name, value in given.items()}}
     if cookies:
+        pairs.setdefault("origin", f"http://{HOST}")
         told = "; ".join(f"{name}={value}" for name, value in cookies.items())
         pairs["cookie"] = "; ".join(filter(None, (pairs.get("cookie"), told)))
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs.items()]

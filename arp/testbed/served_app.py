@@ -177,7 +177,7 @@ class ServedApp:
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self._asgi),
             base_url=f"http://{HOST}{self._at}",
-            headers=dict(headers or {}),
+            headers={"origin": f"http://{HOST}", **(headers or {})},
             cookies=dict(cookies or {}),
         )
 
