@@ -20,18 +20,20 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from arp.access.principal import User
+    from arp.hub.feedback import Feedback
     from arp.hub.hub import Hub
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.sync_turn import SyncTurn
     from arp.hub.tool import ToolProvider
     from arp.hub.turn import Turn
+    from arp.hub.user_settings import UserSettings
     from arp.record.recorder import Recorder
     from arp.runtime.agent import RuntimeAgent, RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
-    from arp.server.lifespan import Lifespan
+    from arp.server.lifespan import AppLifespan
     from arp.server.mounting import Mounted
 
 AgentFunction = TypeVar(
@@ -44,6 +46,8 @@ What it returns, a text or what `turn.show` takes, is said or shown."""
 AnswerFunction = TypeVar("AnswerFunction", bound="Callable[..., object]")
 """What takes an answer: `async def booked(turn: Turn, trip: Trip) -> None`; or a plain function,
 which runs in a thread with a `SyncTurn`."""
+
+FeedbackFunction = TypeVar("FeedbackFunction", bound="Callable[[Feedback], object]")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
@@ -65,6 +69,9 @@ class App:
             the app. Agents find what it yields as `turn.app_state`, other code as `app.state`. It
             is entered before the first session, also where a parent application does not run the
             lifespan of a mounted one.
+        session_settings: What users may set for a session, such as a model: a dataclass, Struct or
+            pydantic model whose fields have defaults. The page has a panel for it, other renderers
+            the command `/settings`; agents have a value of it as `turn.settings`.
 
     Raises:
         TypeError: Something of it is of another type.
@@ -82,6 +89,7 @@ class App:
         tools: ToolProvider | None = None,
         mcp: Sequence[str | McpServer] = (),
         lifespan: Callable[[App], AbstractAsyncContextManager[Any]] | None = None,
+        session_settings: type[Any] | None = None,
     ) -> None:
         if isinstance(suggestions, str):
             raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
@@ -110,6 +118,9 @@ class App:
         self._commands: dict[str, Command] = {}
         self._command_handlers: dict[str, Handler] = {}
         self._answer_handlers: dict[str, AnswerHandler] = {}
+        self._session_start: Handler | None = None
+        self._feedback_handlers: list[Callable[[Feedback], Any]] = []
+        self._user_settings = self._with_settings(session_settings)
         self._hub: Hub | None = None
         """The hub that serves this app now."""
         self._runtimes: list[RuntimeService] = []
@@ -338,6 +349,62 @@ class App:
 
         return add
 
+    def on_session_start(self, handler: AgentFunction, /) -> AgentFunction:
+        """Register what runs when a user begins a session: a greeting, first questions.
+
+            @app.on_session_start
+            async def greet(turn: Turn) -> None:
+                await turn.say(f"Hello {turn.user.display_name}!")
+
+        It runs as the first turn of the session, in the place of its agent, when a renderer opens a
+        new one; not for sessions that programs begin. A session in which nothing else happens goes
+        when the user leaves it for another one.
+
+        Raises:
+            TypeError: It is no function that takes a turn; nothing is registered.
+            ValueError: There is one already.
+        """
+        if self._session_start is not None:
+            raise ValueError("on_session_start: there is a function already")
+        self._session_start = _checked_handler("on_session_start", handler, what="function")
+        return handler
+
+    def on_feedback(self, handler: FeedbackFunction, /) -> FeedbackFunction:
+        """Register what is called when a user rates an answer, with a `Feedback`.
+
+            @app.on_feedback
+            async def rated(feedback: Feedback) -> None:
+                await send(feedback.rating, feedback.comment, feedback.question, feedback.answer)
+
+        It is called when the rating is in the ledger; a plain function in a thread. What it raises
+        is in the log. `arp feedback` exports all of them.
+
+        Raises:
+            TypeError: It is no function that takes one argument; nothing is registered.
+        """
+        if not callable(handler):
+            what = type(handler).__name__
+            raise TypeError(f"on_feedback: expected a function of a feedback, got {what}")
+        try:
+            inspect.signature(handler).bind(None)
+        except TypeError:
+            takes = inspect.signature(handler)
+            write = "async def rated(feedback)"
+            raise TypeError(f"on_feedback: it takes {takes}; write: {write}") from None
+        self._feedback_handlers.append(handler)
+        return handler
+
+    def _with_settings(self, kind: type[Any] | None) -> UserSettings | None:
+        """Return the type of the settings, and register the command that changes them."""
+        if kind is None:
+            return None
+        from arp.hub.settings_command import change_settings
+        from arp.hub.user_settings import UserSettings
+
+        made = UserSettings(kind)
+        self.command("settings", description="Change the settings of this chat")(change_settings)
+        return made
+
     def commands(self) -> tuple[Command, ...]:
         """List the commands."""
         return tuple(self._commands.values())
@@ -389,18 +456,21 @@ class App:
             tuple(self._openers),
             self._answer_handlers,
             lambda: self.state,
+            self._session_start,
+            self._user_settings,
+            tuple(self._feedback_handlers),
         )
 
     def _with_lifespan(
         self, lifespan: Callable[[App], AbstractAsyncContextManager[Any]]
-    ) -> Lifespan:
+    ) -> AppLifespan:
         """Return what enters a context manager with the server, and leaves it after all else."""
-        from arp.server.lifespan import Lifespan
+        from arp.server.lifespan import AppLifespan
 
         if not callable(lifespan) or inspect.isasyncgenfunction(lifespan):
             write = "@asynccontextmanager above async def lifespan(app)"
             raise TypeError(f"lifespan: expected a context manager of an app; write {write}")
-        made = Lifespan(lambda: lifespan(self))
+        made = AppLifespan(lambda: lifespan(self))
         self._openers.append(made.open)
         self._closers.append(made.aclose)
         return made

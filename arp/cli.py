@@ -15,6 +15,7 @@ from arp import __version__
 from arp.commands.ari import ari
 from arp.commands.conformance import conformance
 from arp.commands.events import events
+from arp.commands.feedback import feedback
 from arp.commands.evidence import evidence
 from arp.commands.output import CONTEXT, fail
 from arp.commands.reader import ReaderError
@@ -288,6 +289,7 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
 
 main.add_command(ari)
 main.add_command(sessions)
+main.add_command(feedback)
 main.add_command(token)
 main.add_command(events)
 main.add_command(evidence)

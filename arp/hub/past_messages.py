@@ -19,6 +19,7 @@ from arp.protocol.components import AUTHOR, Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho
 from arp.protocol.screen import Screen, ToolRun, TurnScreen
+from arp.session.inputs import SESSION_START
 from arp.surface.degrade import as_one_text
 
 if TYPE_CHECKING:
@@ -199,6 +200,8 @@ def past_of(screen: Screen, turn: TurnScreen) -> Iterator[PastMessage]:
     agent = _AgentMessage(turn.id)
     for piece in screen.story(turn.id):
         match piece.kind:
+            case "input" if turn.inputs[piece.number].origin == SESSION_START:
+                pass  # nobody has said anything
             case "input":
                 yield from agent.ended()
                 yield _user_message(turn.id, turn.inputs[piece.number])

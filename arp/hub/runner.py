@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from arp.hub.feedback import Feedback
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch, is_authors
@@ -23,6 +24,7 @@ from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
 from arp.hub.turn_host import TurnHost, TurnServices
+from arp.hub.user_settings import UserSettings
 from arp.hub.writer import Writer
 from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload, InvalidComponent
@@ -30,6 +32,7 @@ from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage
 from arp.session.effects import Effect, ResolveQuestion
 from arp.session.input_log import GivenAnswer
+from arp.session.inputs import SESSION_START
 from arp.session.recovery import Interrupted
 from arp.session.session import Question
 from arp.surface.answer_type import AnswerType
@@ -90,6 +93,12 @@ class HubApp(Struct, frozen=True):
     """What takes the answers to questions of turns that are gone, by the names of the questions."""
     app_state: Callable[[], object] = lambda: None
     """Returns what the app's lifespan yielded."""
+    session_start: Handler | None = None
+    """What runs when a renderer has begun a session."""
+    user_settings: UserSettings | None = None
+    """What users set for a session."""
+    feedback_handlers: Sequence[Callable[[Feedback], Any]] = ()
+    """Called with what users think of a turn."""
 
 
 class Runner:
@@ -235,7 +244,9 @@ class Runner:
         handler = self._app.handlers.get(workflow)
         if handler is None:
             raise LookupError(f"the app has no agent {workflow!r} (any more)")
-        turn = Turn(host, self._app.tools)
+        turn = Turn(host, self._app.tools, self._app.user_settings)
+        if self._app.session_start is not None and turn.origin == SESSION_START:
+            handler = self._app.session_start
         if self._app.command_handlers:
             handler = self._app.command_handlers.get(turn.command or "", handler)
         answer = named = None

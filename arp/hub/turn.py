@@ -27,6 +27,7 @@ from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
 from arp.hub.turn_thread import call_in_thread, is_plain
+from arp.hub.user_settings import UserSettings
 from arp.protocol.blob_path import blob_path
 from arp.protocol.catalog import asks, take_children
 from arp.protocol.components import Asks, Component, author_of
@@ -103,14 +104,29 @@ class Turn:
     `think`, `show`, `patch`, `append`, `insert`, `remove`, `replace`, `reorder`, `frame`,
     `shown_as`. Tools: `tool`, `start_tool`, `tools`, `use`, `usage`, `record`. Questions: `ask`,
     `question`, `confirm`. Files: `read_file`, `save_file`, `file_url`. State: `state`, `cache`,
-    `app_state`, `set_commands`.
+    `app_state`, `settings`, `update_settings`, `set_commands`.
     """
 
     # An attribute that nobody reads, as `turn.txt = …`, is refused.
-    __slots__ = ("__weakref__", "_author", "_host", "_provider", "_session", "_tool", "id")
+    __slots__ = (
+        "__weakref__",
+        "_author",
+        "_host",
+        "_provider",
+        "_session",
+        "_settings",
+        "_tool",
+        "id",
+    )
 
-    def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
+    def __init__(
+        self,
+        host: TurnHost,
+        provider: ToolProvider | None = None,
+        settings: UserSettings | None = None,
+    ) -> None:
         self.id = host.turn_id
+        self._settings = settings
         self._provider = provider
         self._host = host
         self._session = host.session
@@ -450,8 +466,9 @@ class Turn:
             args: What it is called with; anything that can be written as JSON.
 
         Raises:
-            Whatever the inside raises, after the tool is shown as failed: with the message of a
-            `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its class alone.
+            Exception: Whatever the inside raises, after the tool is shown as failed: with the
+                message of a `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its
+                class alone.
         """
         named = name_of(name, "name")
         async with running_tool(self._host, named, {} if args is None else args) as call:
@@ -504,7 +521,7 @@ class Turn:
 
         Raises:
             ToolFailed: There is no such tool, or it could not do what it was asked.
-            Whatever else the tool raises, after it is shown as failed.
+            Exception: Whatever else the tool raises, after it is shown as failed.
         """
         given: JsonObject = plain({} if args is None else args)
         async with self.tool(name, given) as call:
@@ -779,6 +796,34 @@ class Turn:
                 type, or two have the same; nothing changes.
         """
         self._host.set_commands(commands)
+
+    @property
+    def settings(self) -> Any:
+        """What the user set for this session: a value of the type in `App(session_settings=…)`.
+
+        Raises:
+            RuntimeError: The app has no such type.
+        """
+        return self._known_settings().value(self._session.settings.chosen)
+
+    def update_settings(self, **changes: Json) -> None:
+        """Change what is set for this session: `turn.update_settings(model="large")`.
+
+        Raises:
+            RuntimeError: The app has no `session_settings`.
+            TypeError: There is no such field; nothing changes.
+            InvalidAnswer: A value that the field cannot have; nothing changes.
+        """
+        self._session.check_running(self.id)
+        chosen = self._known_settings().changed(self._session.settings.chosen, changes)
+        self._host.flush_text()
+        self._session.choose_settings(chosen)
+        self._host.changed()
+
+    def _known_settings(self) -> UserSettings:
+        if self._settings is None:
+            raise RuntimeError("turn.settings: the app has none; write App(session_settings=…)")
+        return self._settings
 
     @property
     def app_state(self) -> Any:

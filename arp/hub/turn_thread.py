@@ -21,7 +21,6 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-
 T = TypeVar("T")
 
 _IN_LOOP = ("arp.hub.turn", "arp.hub.tool", "arp.hub.open_question", "arp.record.")

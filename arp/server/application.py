@@ -38,6 +38,7 @@ from arp.server.settings import Served
 from arp.server.sockets import accept_socket, refuse_socket
 from arp.server.state import Requester, ServerState
 from arp.server.streams import TRANSPORT_ROUTES
+from arp.server.user_routes import USER_ROUTES
 from arp.server.workflows import WORKFLOW_ROUTES
 from arp.transport.websocket import Event, Receive, Scope, Send
 
@@ -62,6 +63,7 @@ ROUTES = [
     *schema_routes(),
     *LOGIN_ROUTES,
     *MONITORING_ROUTES,
+    *USER_ROUTES,
     *WORKFLOW_ROUTES,
 ]
 

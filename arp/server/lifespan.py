@@ -17,7 +17,7 @@ from typing import Any
 from arp.hub.tasks import ServerTask, start_task
 
 
-class Lifespan:
+class AppLifespan:
     """A context manager that is open while an app is served."""
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:

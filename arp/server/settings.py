@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -14,9 +14,11 @@ from arp.protocol.capabilities import AppInfo
 from arp.protocol.messages import Command, Workflow
 
 if TYPE_CHECKING:
+    from arp.hub.feedback import Feedback
     from arp.hub.hub import Hub
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
+    from arp.hub.user_settings import UserSettings
 
 
 class Served(Struct, frozen=True):
@@ -48,6 +50,12 @@ class Served(Struct, frozen=True):
     """What takes the answers to questions of turns that are gone, by name of the question."""
     app_state: Callable[[], object] = lambda: None
     """Returns what the app's lifespan yielded, for `turn.app_state`."""
+    session_start: Handler | None = None
+    """What runs when a renderer has begun a session."""
+    user_settings: UserSettings | None = None
+    """What users set for a session."""
+    feedback_handlers: Sequence[Callable[[Feedback], Any]] = ()
+    """Called with what users think of a turn."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

@@ -191,6 +191,9 @@ class ServerState:
             served.command_handlers,
             served.answer_handlers,
             served.app_state,
+            served.session_start,
+            served.user_settings,
+            served.feedback_handlers,
         )
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()
