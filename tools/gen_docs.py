@@ -16,7 +16,7 @@ from pathlib import Path
 from arp import ui
 from arp.protocol.components import Component
 from arp.surface.degrade import Supported, degrade
-from tools import doc_tables, fact_tables, method_tables, runtime_tables
+from tools import doc_tables, fact_tables, method_tables, openapi, runtime_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -106,6 +106,7 @@ PARTS: dict[str, Callable[[str, str], str]] = {
     "runtime-capabilities": lambda _, __: runtime_tables.capabilities(),
     "runtime-matrix": lambda _, __: runtime_tables.matrix(),
     "runtime-reasons": lambda _, __: runtime_tables.reasons(),
+    "openapi": lambda _, __: openapi.table(),
     "include": include,
     "degraded": degraded,
 }

@@ -5,6 +5,7 @@
 
 `schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
 messages of both directions, `web/core/src/generated/` the same as TypeScript.
+`schemas/openapi.json` has the HTTP routes; the server serves its own copy.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from arp.protocol.catalog import CATALOG, ComponentSpec
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, RendererMessage
-from tools import typescript
+from tools import openapi, typescript
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,6 +55,8 @@ def files() -> dict[str, str]:
     written["web/core/src/generated/wire.ts"] = typescript.wire_types()
     written["web/core/src/generated/tables.ts"] = typescript.tables()
     written["web/core/src/generated/codes.ts"] = typescript.codes()
+    for place in ("schemas", "arp/server"):  # for readers of the repository, and to be served
+        written[f"{place}/openapi.json"] = _text(openapi.document())
     return written
 
 
