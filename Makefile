@@ -78,6 +78,9 @@ bench: install  ## run the benchmarks against a bare server (BENCH=stream select
 	@for bench in $(BENCH); do \
 	  echo "== $$bench" && $(VENV)/python -m tests.bench.$$bench $(ARGS) || exit 1; done
 
+release: install  ## build wheel, sdist and npm tarballs from a clean clone, and try them (ARGS=--tag)
+	$(VENV)/python -m tools.release $(ARGS)
+
 docs: install  ## build the documentation as a site, into site/
 	@test -x .venv-docs/bin/mkdocs || $(VENV)/uv venv --quiet --clear .venv-docs
 	@$(VENV)/uv pip install --quiet --python .venv-docs -r pyproject.toml --extra docs
