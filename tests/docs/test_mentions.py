@@ -223,7 +223,7 @@ def test_every_route_is_told_and_no_other() -> None:
         for route in app.asgi._router.routes
         if hasattr(route, "path")
     }
-    told = re.findall(r"(?:GET|POST|PATCH|DELETE) (/[^`\s?]*)", section("server.md", "HTTP"))
+    told = re.findall(r"(?:GET|POST|PUT|PATCH|DELETE) (/[^`\s?]*)", section("server.md", "HTTP"))
     named = {re.sub(r"\{\w+\}", "{}", path) for path in told}
     assert named == (paths | {"/_arp/v1"}) - {"/_static"}
 
