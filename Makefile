@@ -15,7 +15,7 @@ BENCH = stream paced fanout transports patch idle start ledger terminal framewor
 # Tests and benchmarks start hundreds of Python processes: each would compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test install opencode fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
+.PHONY: help demo test install opencode fix check lint types gen fixtures bench docs release web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -77,6 +77,15 @@ fixtures: install  ## write the examples of facts and snapshots, from a run of t
 bench: install  ## run the benchmarks against a bare server (BENCH=stream selects one)
 	@for bench in $(BENCH); do \
 	  echo "== $$bench" && $(VENV)/python -m tests.bench.$$bench $(ARGS) || exit 1; done
+
+release: install  ## build wheel, sdist and npm tarballs from a clean clone, and try them (ARGS=--tag)
+	$(VENV)/python -m tools.release $(ARGS)
+
+docs: install  ## build the documentation as a site, into site/
+	@test -x .venv-docs/bin/mkdocs || $(VENV)/uv venv --quiet --clear .venv-docs
+	@$(VENV)/uv pip install --quiet --python .venv-docs -r pyproject.toml --extra docs
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet $(ARGS)
+	@$(VENV)/python -m tools.check_site site
 
 web: web/node_modules/.package-lock.json  ## build the web packages, and the page into arp/server/static
 	$(NPM) --prefix web run build

@@ -16,22 +16,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from arp import ui
-from arp.access.incoming import IncomingConnection
-from arp.access.principal import User
-from arp.access.settings import Access, Bounds
-from arp.app import App, serve
-from arp.hub.settings import HubSettings
-from arp.protocol.components import Component
-from arp.protocol.errors import ArpError, ErrorCode
-from arp.protocol.limits import Limits
-from arp.protocol.messages import Command, CommandChoice
-
 if TYPE_CHECKING:
+    from arp import ui
+    from arp.access.incoming import IncomingConnection
+    from arp.access.oidc import Oidc
+    from arp.access.principal import User
+    from arp.access.settings import Access, Bounds
+    from arp.app import App, serve
     from arp.client.client import ArpClient, connect
     from arp.hub.question_outcome import DECLINED, QuestionExpired
+    from arp.hub.settings import HubSettings
+    from arp.hub.sync_turn import SyncTurn
     from arp.hub.tool import ToolFailed, ToolProvider, ToolSpec, tool
     from arp.hub.turn import Turn
+    from arp.protocol.components import Component
+    from arp.protocol.errors import ArpError, ErrorCode
+    from arp.protocol.limits import Limits
+    from arp.protocol.messages import Command, CommandChoice
 
 __all__ = [
     "DECLINED",
@@ -47,7 +48,9 @@ __all__ = [
     "HubSettings",
     "IncomingConnection",
     "Limits",
+    "Oidc",
     "QuestionExpired",
+    "SyncTurn",
     "ToolFailed",
     "ToolProvider",
     "ToolSpec",
@@ -62,6 +65,20 @@ __version__ = "0.1.0"
 
 
 _LATER: Final = {
+    "Access": "arp.access.settings",
+    "App": "arp.app",
+    "ArpError": "arp.protocol.errors",
+    "Bounds": "arp.access.settings",
+    "Command": "arp.protocol.messages",
+    "CommandChoice": "arp.protocol.messages",
+    "Component": "arp.protocol.components",
+    "ErrorCode": "arp.protocol.errors",
+    "HubSettings": "arp.hub.settings",
+    "IncomingConnection": "arp.access.incoming",
+    "Limits": "arp.protocol.limits",
+    "Oidc": "arp.access.oidc",
+    "User": "arp.access.principal",
+    "serve": "arp.app",
     "ArpClient": "arp.client.client",
     "connect": "arp.client.client",
     "DECLINED": "arp.hub.question_outcome",
@@ -70,12 +87,16 @@ _LATER: Final = {
     "ToolProvider": "arp.hub.tool",
     "ToolSpec": "arp.hub.tool",
     "tool": "arp.hub.tool",
+    "SyncTurn": "arp.hub.sync_turn",
     "Turn": "arp.hub.turn",
 }
-"""Names that are loaded when they are asked for, with all that stands under them."""
+"""Where each name is. They are loaded when they are asked for, with all that stands under them:
+pytest and the command line import this package in every run."""
 
 
 def __getattr__(name: str) -> Any:
+    if name == "ui":
+        return import_module("arp.ui")
     if name not in _LATER:
         raise AttributeError(f"module 'arp' has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)

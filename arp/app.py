@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from arp.access.settings import Access
 from arp.hub.settings import HubSettings
@@ -17,23 +18,38 @@ from arp.server.settings import Served
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
+    from starlette.types import ASGIApp
 
     from arp.access.principal import User
     from arp.hub.extension import AppExtension
+    from arp.hub.feedback import Feedback
     from arp.hub.hub import Hub
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import AnswerHandler, Handler
+    from arp.hub.sync_turn import SyncTurn
     from arp.hub.tool import ModelTools, ToolProvider
+    from arp.hub.turn import Turn
+    from arp.hub.user_settings import UserSettings
     from arp.record.recorder import Recorder
     from arp.runtime.agent import RuntimeAgent, RuntimeLimits, RuntimeOffers
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
+    from arp.server.lifespan import AppLifespan
+    from arp.server.mounting import Mounted
 
-Decorator: TypeAlias = "Callable[[Handler], Handler]"
+AgentFunction = TypeVar(
+    "AgentFunction",
+    bound="Callable[[Turn], Coroutine[Any, Any, object]] | Callable[[SyncTurn], object]",
+)
+"""An agent: `async def agent(turn: Turn)`, or `def agent(turn: SyncTurn)`, which runs in a thread.
+What it returns, a text or what `turn.show` takes, is said or shown."""
 
-AnswerFunction = TypeVar("AnswerFunction", bound="Callable[..., Coroutine[Any, Any, None]]")
-"""What takes an answer: `async def booked(turn: Turn, trip: Trip) -> None`."""
+AnswerFunction = TypeVar("AnswerFunction", bound="Callable[..., object]")
+"""What takes an answer: `async def booked(turn: Turn, trip: Trip) -> None`; or a plain function,
+which runs in a thread with a `SyncTurn`."""
+
+FeedbackFunction = TypeVar("FeedbackFunction", bound="Callable[[Feedback], object]")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
@@ -51,6 +67,13 @@ class App:
         tools: Where the tools come from that agents call by `turn.use`.
         mcp: MCP servers, whose tools come to them: addresses, commands such as `npx some-server`,
             or `McpServer`s. They are connected as long as the app is served.
+        lifespan: What is open as long as the app is served: an `@asynccontextmanager` that takes
+            the app. Agents find what it yields as `turn.app_state`, other code as `app.state`. It
+            is entered before the first session, also where a parent application does not run the
+            lifespan of a mounted one.
+        session_settings: What users may set for a session, such as a model: a dataclass, Struct or
+            pydantic model whose fields have defaults. The page has a panel for it, other renderers
+            the command `/settings`; agents have a value of it as `turn.settings`.
 
     Raises:
         TypeError: Something of it is of another type.
@@ -67,11 +90,18 @@ class App:
         settings: HubSettings | None = None,
         tools: ToolProvider | None = None,
         mcp: Sequence[str | McpServer] = (),
+        lifespan: Callable[[App], AbstractAsyncContextManager[Any]] | None = None,
+        session_settings: type[Any] | None = None,
     ) -> None:
         if isinstance(suggestions, str):
             raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
         if tools is not None and not (hasattr(tools, "tools") and hasattr(tools, "call")):
             raise TypeError(f"tools: expected a ToolProvider, got {type(tools).__name__}")
+        _check_type("access", access, Access)
+        _check_type("settings", settings, HubSettings)
+        _check_ledger(ledger)
+        if not isinstance(title, str):
+            raise TypeError(f"title: expected str, got {type(title).__name__}")
         self.title = well_formed(title)
         self.description = well_formed(description)
         self.suggestions = tuple(map(well_formed, suggestions))
@@ -82,6 +112,7 @@ class App:
         """They end what the agents have started, when the server stops."""
         self._openers: list[Callable[[], Awaitable[object]]] = []
         """They begin what the agents need, when the server starts."""
+        self._lifespan = self._with_lifespan(lifespan) if lifespan is not None else None
         self.tools = self._with_mcp(tools, mcp) if mcp else tools
         self.handlers: dict[str, Handler] = {}
         self._described: dict[str, Workflow] = {}
@@ -89,6 +120,9 @@ class App:
         self._commands: dict[str, Command] = {}
         self._command_handlers: dict[str, Handler] = {}
         self._answer_handlers: dict[str, AnswerHandler] = {}
+        self._session_start: Handler | None = None
+        self._feedback_handlers: list[Callable[[Feedback], Any]] = []
+        self._user_settings = self._with_settings(session_settings)
         self._hub: Hub | None = None
         """The hub that serves this app now."""
         self._runtimes: list[RuntimeService] = []
@@ -100,7 +134,7 @@ class App:
             attach(self)
 
     @overload
-    def agent(self, handler: Handler, /) -> Handler: ...
+    def agent(self, handler: AgentFunction, /) -> AgentFunction: ...
 
     @overload
     def agent(
@@ -111,11 +145,11 @@ class App:
         title: str = "",
         description: str = "",
         suggestions: Sequence[str] = (),
-    ) -> Callable[[Handler], Handler]: ...
+    ) -> Callable[[AgentFunction], AgentFunction]: ...
 
     def agent(
         self,
-        name: str | Handler | None = None,
+        name: Any = None,
         /,
         *,
         title: str = "",
@@ -135,11 +169,11 @@ class App:
             suggestions: What a user may say first; empty = the app's.
 
         Raises:
-            TypeError: It is no `async def` function that takes a turn, or `suggestions` is one
-                text; nothing is registered.
+            TypeError: It is no function that takes a turn, or `suggestions` is one text; nothing is
+                registered.
             ValueError: There is one of that name already.
         """
-        if callable(name):
+        if callable(name) or inspect.iscoroutine(name):
             return self._add(None, Workflow("", ""), name)
         if isinstance(suggestions, str):
             raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
@@ -148,13 +182,13 @@ class App:
         )
         return partial(self._add, None if name is None else well_formed(name), described)
 
-    def _add(self, name: str | None, described: Workflow, handler: Handler) -> Handler:
+    def _add(self, name: str | None, described: Workflow, handler: Any) -> Any:
         if name is None:
             name = str(getattr(handler, "__name__", type(handler).__name__))
-        _check_handler(name, handler)
+        runs = _checked_handler(name, handler)
         if name in self.handlers:
             raise ValueError(f"there is an agent {name!r} already; give this one another name")
-        self.handlers[name] = handler
+        self.handlers[name] = runs
         self._described[name] = described
         return handler
 
@@ -254,7 +288,9 @@ class App:
         )
         return self.runtime(made, name=name or "model", listed=listed)
 
-    def command(self, name: str, *, description: str = "", hint: str = "") -> Decorator:
+    def command(
+        self, name: str, *, description: str = "", hint: str = ""
+    ) -> Callable[[AgentFunction], AgentFunction]:
         """Register what a user gives as `/name …`: `@app.command("export", hint="csv or json")`.
 
         The function runs in the place of the session's agent; `turn.arguments` is what stands
@@ -266,20 +302,21 @@ class App:
             hint: What may stand behind the name.
 
         Raises:
-            TypeError: It is no `async def` function that takes a turn; nothing is registered.
+            TypeError: It is no function that takes a turn; nothing is registered.
             ValueError: A name that nobody could type, or there is one of that name already.
         """
+        _refuse_function("command", name)
         name, description, hint = map(well_formed, (name, description, hint))
         if not _NAME.fullmatch(name):
             raise ValueError(f"command {name!r}: take lower-case letters, digits, - and _")
         if name in self._commands:
             raise ValueError(f"there is a command {name!r} already; give this one another name")
 
-        def add(handler: Handler) -> Handler:
-            _check_handler(name, handler)
+        def add(handler: AgentFunction) -> AgentFunction:
+            runs = _checked_handler(name, handler, what="command")
             described = Command(name, description or _first_line(handler), hint)
             self._commands[name] = described
-            self._command_handlers[name] = handler
+            self._command_handlers[name] = runs
             return handler
 
         return add
@@ -302,13 +339,13 @@ class App:
 
         Raises:
             NoForm: There is no form for the type.
-            TypeError: It is no `async def` function that takes a turn and an answer; nothing is
-                registered.
+            TypeError: It is no function that takes a turn and an answer; nothing is registered.
             ValueError: There is one of that name already, or the name is empty.
         """
         from arp.hub.runner import AnswerHandler
         from arp.surface.answer_type import AnswerType
 
+        _refuse_function("on_answer", name)
         name = well_formed(name)
         if not name or name in self._answer_handlers:
             told = "take a name" if not name else "give this one another name"
@@ -316,11 +353,67 @@ class App:
         wanted = None if kind is None else AnswerType(kind)
 
         def add(handler: AnswerFunction) -> AnswerFunction:
-            _check_handler(name, handler, ("turn", "answer"))
-            self._answer_handlers[name] = AnswerHandler(handler, wanted)
+            runs = _checked_handler(name, handler, ("turn", "answer"), "on_answer")
+            self._answer_handlers[name] = AnswerHandler(runs, wanted)
             return handler
 
         return add
+
+    def on_session_start(self, handler: AgentFunction, /) -> AgentFunction:
+        """Register what runs when a user begins a session: a greeting, first questions.
+
+            @app.on_session_start
+            async def greet(turn: Turn) -> None:
+                await turn.say(f"Hello {turn.user.display_name}!")
+
+        It runs as the first turn of the session, in the place of its agent, when a renderer opens a
+        new one; not for sessions that programs begin. A session in which nothing else happens goes
+        when the user leaves it for another one.
+
+        Raises:
+            TypeError: It is no function that takes a turn; nothing is registered.
+            ValueError: There is one already.
+        """
+        if self._session_start is not None:
+            raise ValueError("on_session_start: there is a function already")
+        self._session_start = _checked_handler("on_session_start", handler, what="function")
+        return handler
+
+    def on_feedback(self, handler: FeedbackFunction, /) -> FeedbackFunction:
+        """Register what is called when a user rates an answer, with a `Feedback`.
+
+            @app.on_feedback
+            async def rated(feedback: Feedback) -> None:
+                await send(feedback.rating, feedback.comment, feedback.question, feedback.answer)
+
+        It is called when the rating is in the ledger; a plain function in a thread. What it raises
+        is in the log. `arp feedback` exports all of them.
+
+        Raises:
+            TypeError: It is no function that takes one argument; nothing is registered.
+        """
+        if not callable(handler):
+            what = type(handler).__name__
+            raise TypeError(f"on_feedback: expected a function of a feedback, got {what}")
+        try:
+            inspect.signature(handler).bind(None)
+        except TypeError:
+            takes = inspect.signature(handler)
+            write = "async def rated(feedback)"
+            raise TypeError(f"on_feedback: it takes {takes}; write: {write}") from None
+        self._feedback_handlers.append(handler)
+        return handler
+
+    def _with_settings(self, kind: type[Any] | None) -> UserSettings | None:
+        """Return the type of the settings, and register the command that changes them."""
+        if kind is None:
+            return None
+        from arp.hub.settings_command import change_settings
+        from arp.hub.user_settings import UserSettings
+
+        made = UserSettings(kind)
+        self.command("settings", description="Change the settings of this chat")(change_settings)
+        return made
 
     def commands(self) -> tuple[Command, ...]:
         """List the commands."""
@@ -376,7 +469,30 @@ class App:
             tuple(self._openers),
             self._answer_handlers,
             tuple(self._routes),
+            lambda: self.state,
+            self._session_start,
+            self._user_settings,
+            tuple(self._feedback_handlers),
         )
+
+    def _with_lifespan(
+        self, lifespan: Callable[[App], AbstractAsyncContextManager[Any]]
+    ) -> AppLifespan:
+        """Return what enters a context manager with the server, and leaves it after all else."""
+        from arp.server.lifespan import AppLifespan
+
+        if not callable(lifespan) or inspect.isasyncgenfunction(lifespan):
+            write = "@asynccontextmanager above async def lifespan(app)"
+            raise TypeError(f"lifespan: expected a context manager of an app; write {write}")
+        made = AppLifespan(lambda: lifespan(self))
+        self._openers.append(made.open)
+        self._closers.append(made.aclose)
+        return made
+
+    @property
+    def state(self) -> Any:
+        """What the lifespan yielded; `None` while the app is not served, or without a lifespan."""
+        return self._lifespan.value if self._lifespan is not None else None
 
     def _with_mcp(
         self, tools: ToolProvider | None, servers: Sequence[str | McpServer]
@@ -490,8 +606,50 @@ class App:
 
         return Application(self.served())
 
+    def mounted(self, path: str, *, inside: ASGIApp) -> Mounted:
+        """Return an ASGI application that serves this app below a path of another one.
 
-def _first_line(handler: Handler) -> str:
+        For Django, and everything else that cannot mount an ASGI application itself. The lifespans
+        of both run.
+
+        Args:
+            path: As `/agent`.
+            inside: The other application, such as `get_asgi_application()`.
+
+        Raises:
+            ValueError: The path is none, or the other is no application.
+        """
+        from arp.server.mounting import Mounted
+
+        return Mounted(self.asgi, path, inside)
+
+
+def _refuse_function(decorator: str, name: object) -> None:
+    """Refuse a decorator that is written without its name."""
+    if callable(name):
+        raise TypeError(f'write the name too: @app.{decorator}("name")')
+
+
+def _check_type(name: str, value: object, kind: type) -> None:
+    if value is not None and not isinstance(value, kind):
+        what = f"{kind.__name__}(…)"
+        raise TypeError(f"{name}: expected {what}, got {type(value).__name__}")
+
+
+def _check_ledger(ledger: str) -> None:
+    """Refuse a ledger that cannot be opened, where it is written.
+
+    Raises:
+        StoreUnavailable: There is no such kind of ledger.
+    """
+    scheme = well_formed(ledger).partition(":")[0].lower()
+    if scheme not in ("memory", "sqlite"):  # whose modules are needed only when it is served
+        from arp.store.location import path_of
+
+        path_of(ledger)
+
+
+def _first_line(handler: object) -> str:
     return well_formed((handler.__doc__ or "").strip().partition("\n")[0])
 
 
@@ -504,7 +662,8 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         port: 0 picks a free one.
 
     Raises:
-        ValueError: Others can reach the address, or a name of the app, and nothing keeps them out.
+        ValueError: Others can reach the address, or a name of the app, and nothing keeps them out;
+            or the app has no agent.
         OSError: The address cannot be had.
     """
     from arp.server.application import Application
@@ -514,43 +673,82 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
     if not is_private(host) and app.access.is_open:
         raise ValueError(f"{host} can be reached by others: give App an Access with a token")
     application = Application(app.served())
+    if not app.handlers:
+        raise ValueError("the app has no agent; write @app.agent above an async function")
     run(application, bind(host, port), lambda: None)
 
 
-def _check_handler(name: str, handler: object, given: Sequence[str] = ("turn",)) -> None:
-    """Refuse what is no agent, as far as that can be seen without calling it.
+def _checked_handler(
+    name: str, handler: Any, given: Sequence[str] = ("turn",), what: str = "agent"
+) -> Any:
+    """Return what runs: the function itself, or for a plain one what runs it in a thread.
 
-    A function that a decorator has wrapped passes if what it wraps is a coroutine function.
+    It is refused if it cannot be called, as far as that can be seen without calling it. A function
+    that a decorator has wrapped passes if what it wraps is a coroutine function.
 
     Raises:
         TypeError: It says what was given, and what to write.
     """
-    _check_kind(name, handler, given)
-    assert callable(handler)
+    runs = _kind(name, handler, given, what)
+    _check_signature(name, handler, given, what)
+    if runs == "loop":
+        return handler
+    from arp.hub.sync_turn import in_thread
+
+    return in_thread(handler)
+
+
+def _check_signature(name: str, handler: Any, given: Sequence[str], what: str) -> None:
     try:
         takes = inspect.signature(handler)
     except ValueError:  # it tells none
         return
+    write = f"async def {name}({', '.join(given)})"
     try:
-        takes.bind(*given)
+        bound = takes.bind(*given)
     except TypeError:
         told = "the turn alone" if len(given) == 1 else f"({', '.join(given)})"
-        what = f"takes {takes}, but is given {told}"
-        write = f"async def {name}({', '.join(given)})"
-        raise TypeError(f"agent {name!r} {what}; write: {write}") from None
+        raise TypeError(
+            f"{what} {name!r} takes {takes}, but is given {told}; write: {write}"
+        ) from None
+    first = next(iter(bound.arguments), "")
+    annotation: Any = takes.parameters[first].annotation if first else None
+    if _is_for_something_else(annotation):
+        declared = getattr(annotation, "__name__", annotation)
+        raise TypeError(
+            f"{what} {name!r} takes {first}: {declared}, but is given a Turn; turn.text is what "
+            f"the user said; write: {write}"
+        )
 
 
-def _check_kind(name: str, handler: object, given: Sequence[str]) -> None:
+def _is_for_something_else(annotation: object) -> bool:
+    """Return whether a parameter is declared as a plain value, which a turn never is."""
+    if isinstance(annotation, str):
+        return annotation in _PLAIN_NAMES
+    return annotation in (str, int, float, bool, bytes, dict, list) or annotation is App
+
+
+_PLAIN_NAMES = frozenset(("str", "int", "float", "bool", "bytes", "dict", "list", "App"))
+
+
+def _kind(name: str, handler: Any, given: Sequence[str], what: str) -> Literal["loop", "thread"]:
+    """Return where a function runs."""
     call: object = handler
     if not inspect.isroutine(handler) and callable(handler):
         call = type(handler).__call__
     wrapped = inspect.unwrap(call) if callable(call) else call
     if any(map(inspect.iscoroutinefunction, (handler, call, wrapped))):
-        return
-    if inspect.isasyncgenfunction(call):
-        what = "an async generator; say what it yields: await turn.say(…)"
+        return "loop"
+    if inspect.isasyncgenfunction(call) or inspect.isgeneratorfunction(call):
+        told = "a generator; say what it yields: await turn.say(…)"
+        told = f"an async {told[2:]}" if inspect.isasyncgenfunction(call) else told
+    elif inspect.iscoroutine(handler):
+        handler.close()
+        told = f"a call of an agent; give the function: @app.agent above async def {name}(turn)"
+    elif inspect.isclass(handler):
+        told = f"a class; give an object of it: app.agent({name}())"
     elif callable(handler):
-        what = f"a plain function; write: async def {name}({', '.join(given)})"
+        return "thread"
     else:
-        what = f"no function, but {type(handler).__name__}"
-    raise TypeError(f"agent {name!r} is {what}")
+        told = f"no function, but {type(handler).__name__}"
+    raise TypeError(f"{what} {name!r} is {told}")

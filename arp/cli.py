@@ -17,10 +17,12 @@ from arp.commands.ari import ari
 from arp.commands.conformance import conformance
 from arp.commands.events import events
 from arp.commands.evidence import evidence
+from arp.commands.feedback import feedback
 from arp.commands.output import CONTEXT, fail
 from arp.commands.reader import ReaderError
 from arp.commands.replay import replay
 from arp.commands.sessions import sessions
+from arp.commands.token import token
 from arp.commands.tools import tools
 from arp.protocol.errors import LocalError
 
@@ -131,6 +133,20 @@ def main() -> None:
     multiple=True,
     help="Address or network of a proxy whose forwarding headers count. Repeatable.",
 )
+@click.option("--oidc-issuer", help="Provider at which people sign in.  [env: ARP_OIDC_ISSUER]")
+@click.option("--oidc-client-id", help="Id of this server there.  [env: ARP_OIDC_CLIENT_ID]")
+@click.option(
+    "--oidc-client-secret",
+    help="Its secret; better in the environment.  [env: ARP_OIDC_CLIENT_SECRET]",
+)
+@click.option("--oidc-user-claim", help="Claim that names the user.  [default: sub]")
+@click.option(
+    "--oidc-admin", metavar="CLAIM=VALUE", help="Who may read all sessions, as groups=arp-admins."
+)
+@click.option("--public-url", help="Address as browsers see it.  [env: ARP_PUBLIC_URL]")
+@click.option("--login-url", help="Where another application signs people in, for the page.")
+@click.option("--logout-url", help="Where it signs them out.")
+@click.option("--sign-in-text", help="What the page says to those who are not signed in.")
 @click.option(
     "--no-redact", "redact", flag_value=False, default=None, help="Keep secrets in facts and logs."
 )
@@ -189,7 +205,8 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
     takes the next free port if 8080 is taken.
 
     Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN,
-    ARP_RUNTIME_ID, ARP_ENCODING (of Unix sockets: msgpack or json), then from flags.
+    ARP_RUNTIME_ID, ARP_ENCODING (of Unix sockets: msgpack or json), ARP_OIDC_ISSUER,
+    ARP_OIDC_CLIENT_ID, ARP_OIDC_CLIENT_SECRET, ARP_PUBLIC_URL, then from flags.
     """
     if reload:
         from arp.commands.reload import run_reloading
@@ -334,6 +351,8 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
 
 main.add_command(ari)
 main.add_command(sessions)
+main.add_command(feedback)
+main.add_command(token)
 main.add_command(events)
 main.add_command(evidence)
 main.add_command(replay)

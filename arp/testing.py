@@ -1,6 +1,15 @@
-"""What tests of your own code import.
+"""What tests of your own agents import: an app is served in this process, and tests talk to it.
 
-`FakeRuntime` is an agent runtime whose turns you write out, for tests of code that drives runtimes.
+    from arp.testing import session
+
+    async def test_the_sales_are_shown() -> None:
+        async with session(app) as user:
+            turn = await user.say("Show the sales")
+            assert turn.components("chart")
+
+No socket is opened, and nothing is a mock: the app, its ledger, the hub and the protocol are those
+of `arp serve`. `FakeRuntime` is an agent runtime whose turns you write out, for tests of code that
+drives runtimes.
 """
 
 from arp.runtime.fake import (
@@ -13,5 +22,26 @@ from arp.runtime.fake import (
     Uses,
     Waits,
 )
+from arp.testbed.rendered_question import RenderedQuestion
+from arp.testbed.rendered_turn import RenderedTurn
+from arp.testbed.served_app import ServedApp, serve, session
+from arp.testbed.snapshot import as_seen
+from arp.testbed.virtual_renderer import VirtualRenderer
 
-__all__ = ["Fails", "FakeRuntime", "Says", "Step", "Tells", "Thinks", "Uses", "Waits"]
+__all__ = [
+    "Fails",
+    "FakeRuntime",
+    "RenderedQuestion",
+    "RenderedTurn",
+    "Says",
+    "ServedApp",
+    "Step",
+    "Tells",
+    "Thinks",
+    "Uses",
+    "VirtualRenderer",
+    "Waits",
+    "as_seen",
+    "serve",
+    "session",
+]

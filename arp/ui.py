@@ -2,8 +2,10 @@
 
 Each raises at once if a value is wrong, and returns a `Component` of plain JSON that shares nothing
 with its arguments. Arrays can be any iterable; rows can be mappings; cells can be dates, decimals
-and enums. All accept `id` (for patches; empty = showing the component gives it one) and `fallback`
-(for renderers that do not know the type).
+and enums. `table` and `chart` take data frames and lists of models as they are.
+
+All accept `id` (for patches; empty = showing the component gives it one) and `fallback` (for
+renderers that do not know the type).
 
 A builder of a part (`section`, `step`, `dataset`, …) returns a plain dict; one that you write
 yourself works too.
@@ -26,12 +28,23 @@ from arp.protocol.components import Asks, Component, Direction, Tab
 from arp.protocol.errors import InvalidComponent, LocalError
 from arp.protocol.json_value import JsonObject, kind_of
 from arp.protocol.plain_values import component_to_plain, to_plain
+from arp.protocol.safe_text import well_formed
 from arp.protocol.validate import check_component, explain, fits
+from arp.values.columns import MAX_ROWS, Columns, columns_of, is_tabular, kind_name, marked
+from arp.values.pictures import description_of, picture_kind, source_of
+from arp.values.records import record_of
+from arp.values.series import known_column, series_of
+from arp.values.shown import converter as converter
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
 
 Cell: TypeAlias = str | int | float | bool | Decimal | date | None
 Rows: TypeAlias = Iterable[Iterable[Any] | Mapping[str, Any]]
+Data: TypeAlias = Any
+"""A data frame or series of pandas or polars, a table of pyarrow, an array of numpy, a list of
+mappings, dataclasses or models, a mapping from names to lists."""
+Picture: TypeAlias = Any
+"""A figure of matplotlib, a picture of PIL, the bytes of an image, or the path of one."""
 Part: TypeAlias = Mapping[str, Any]
 
 Selectable: TypeAlias = Literal["none", "one", "many"]
@@ -83,9 +96,9 @@ def section(label: str, content: str, *, style: SectionStyle | None = None) -> J
 
 
 def table(
-    headers: Iterable[str] = (),
-    rows: Rows = (),
-    *titled: Rows,
+    headers: Iterable[str] | Data = (),
+    rows: Rows | Data = (),
+    *titled: Rows | Data,
     title: str | None = None,
     tabs: Iterable[Part] | None = None,
     highlight: Iterable[int] | None = None,
@@ -93,14 +106,18 @@ def table(
     sortable: bool | None = None,
     selectable: Selectable | None = None,
     can_decline: bool | None = None,
+    limit: int = MAX_ROWS,
+    index: bool | None = None,
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return rows under headers; `ui.table("Title", headers, rows)` works too.
+    """Return data as a table: `ui.table(df)`; or rows under headers: `ui.table(headers, rows)`.
+
+    A title may come first: `ui.table("Sales", df)`, `ui.table("Sales", headers, rows)`.
 
     Args:
-        headers: One for each column.
-        rows: Of cells, or mappings from header to cell.
+        headers: Data, see `Data`; or the names of the columns.
+        rows: Data, of which `headers` selects columns; or lists of cells, one for each header.
         titled: The rows, if the title comes before the headers.
         title: Shown above the table.
         tabs: More tables in the same place, made by `ui.table_tab`.
@@ -110,22 +127,24 @@ def table(
         selectable: Whether the user selects `one` of the rows, or `many`: `turn.ask` returns the
             number of the row, or a list of them, from 0. Rows of `tabs` cannot be selected.
         can_decline: Whether the user can decline to select rows.
+        limit: How many rows of data are shown; where there are more, the title says so.
+        index: Whether the index of a pandas data frame is shown; `None`: if it has a name, or is
+            not of whole numbers.
         id: For patches.
         fallback: For renderers without tables.
     """
-    _refuse_frames(headers, rows, *titled)
-    if titled:
+    if titled or (isinstance(headers, str) and _is_data(rows)):
         if not isinstance(headers, str) or title is not None or len(titled) > 1:
             raise InvalidComponent(
                 "ui.table: expected (headers, rows, title=…) or (title, headers, rows)"
             )
-        title, named, rows = headers, _listed(rows), titled[0]
-    else:
-        named = _listed(headers)
+        title, headers = headers, rows
+        rows = titled[0] if titled else ()
+    named, cells, mark = _table_of("ui.table", headers, rows, limit, index)
     props = {
-        "title": title,
+        "title": marked(title, mark),
         "headers": named,
-        "rows": _cells(named, rows),
+        "rows": cells,
         "tabs": tabs,
         "highlight": highlight,
         "searchable": searchable,
@@ -133,17 +152,26 @@ def table(
         "selectable": selectable,
         "can_decline": can_decline,
     }
-    return _built("table", props, id, fallback)
+    made = _built("table", props, id, fallback)
+    _check_highlight("ui.table", made.props)
+    return made
 
 
 def table_tab(
-    name: str, headers: Iterable[str], rows: Rows, *, highlight: Iterable[int] | None = None
+    name: str,
+    headers: Iterable[str] | Data,
+    rows: Rows | Data = (),
+    *,
+    highlight: Iterable[int] | None = None,
+    limit: int = MAX_ROWS,
+    index: bool | None = None,
 ) -> JsonObject:
-    """Return one of several tables in the same place."""
-    _refuse_frames(headers, rows)
-    headers = _listed(headers)
-    values = {"name": name, "headers": headers, "rows": _cells(headers, rows)}
-    return _part(of.TableTab, "table_tab", {**values, "highlight": highlight})
+    """Return one of several tables in the same place; data as for `ui.table`."""
+    named, cells, mark = _table_of("ui.table_tab", headers, rows, limit, index)
+    values = {"name": marked(name, mark), "headers": named, "rows": cells}
+    made = _part(of.TableTab, "table_tab", {**values, "highlight": highlight})
+    _check_highlight("ui.table_tab", made)
+    return made
 
 
 def code_block(
@@ -227,9 +255,13 @@ def step(name: str, status: StepStatus, detail: str | None = None) -> JsonObject
 
 def chart(
     type: ChartType,
+    data: Data | None = None,
     *,
-    labels: Iterable[Any],
-    datasets: Iterable[Part],
+    x: str | None = None,
+    y: str | Iterable[str] | None = None,
+    by: str | None = None,
+    labels: Iterable[Any] | None = None,
+    datasets: Iterable[Part] | None = None,
     title: str | None = None,
     height: float | None = None,
     x_title: str | None = None,
@@ -238,30 +270,46 @@ def chart(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return series made by `ui.dataset`; a scatter chart has its x values as labels.
+    """Return data as a chart: `ui.chart("bar", df, x="month", y="sales")`.
+
+    Or series made by `ui.dataset`, with `labels`; a scatter chart has its x values as labels.
 
     Args:
         type: line, bar, pie, scatter or area.
-        labels: Strings, numbers or dates.
-        datasets: Each has one value for each label.
+        data: See `Data`; or a list of numbers.
+        x: The column of the labels; by default the index of a data frame, else the first column
+            that is not of numbers (of a scatter chart the first), else the numbers of the rows.
+        y: The column of the values, or several; by default all other columns of numbers.
+        by: A column: the rows of each of its values are a series of their own.
+        labels: Without data: strings, numbers or dates.
+        datasets: Without data: each has one value for each label.
         title: Shown above the chart.
         height: In CSS pixels, up to 10,000.
-        x_title: What the labels are, such as "Month".
-        y_title: What the values are, such as "Sales".
+        x_title: What the labels are, such as "Month"; by default the name of the column.
+        y_title: What the values are, such as "Sales"; by default the name of the column.
         unit: Unit of the values, such as "%", "USD" or "°C"; shown after them.
         id: For patches.
         fallback: For renderers without charts; by default a table.
+
+    Raises:
+        InvalidComponent: A column is not there or has no numbers; a series has more or fewer values
+            than there are labels; or another value is wrong.
     """
-    props = {
-        "type": type,
-        "title": title,
-        "labels": labels,
-        "datasets": datasets,
-        "height": height,
-        "x_title": x_title,
-        "y_title": y_title,
-        "unit": unit,
-    }
+    props: dict[str, Any] = {"labels": _listed(labels), "datasets": _listed(datasets)}
+    if data is not None:
+        if labels is not None or datasets is not None:
+            raise InvalidComponent("ui.chart: give data, or labels and datasets, not both")
+        props = series_of(data, type, x, y if y is None or isinstance(y, str) else list(y), by)
+        title = marked(title, props.pop("mark"))
+    elif x is not None or y is not None or by is not None:
+        raise InvalidComponent("ui.chart: x, y and by are columns of data; give the data too")
+    elif labels is None or datasets is None:
+        raise InvalidComponent("ui.chart: give data, or labels=… and datasets=[ui.dataset(…)]")
+    else:
+        _check_lengths(props["labels"], props["datasets"])
+    said = {"type": type, "title": title, "height": height, "unit": unit}
+    titles = {"x_title": x_title, "y_title": y_title}
+    props |= said | {name: one for name, one in titles.items() if one is not None}
     return _built("chart", props, id, fallback)
 
 
@@ -274,8 +322,8 @@ def dataset(label: str, data: Iterable[Any], *, color: str | None = None) -> Jso
 
 
 def image(
-    src: str,
-    alt: str,
+    src: str | Picture,
+    alt: str = "",
     *,
     width: float | None = None,
     height: float | None = None,
@@ -283,17 +331,24 @@ def image(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Return an image: an address, `data:image/…`, or a file of the server.
+    """Return an image: `ui.image(figure, "Sales by month")`, or by its address.
+
+    A figure of matplotlib that you no longer need stays in memory until you close it.
 
     Args:
-        src: http, https, data:image/(png|jpeg|gif|webp);base64, or a path below /_api/blobs/.
-        alt: What it shows, in words.
+        src: A figure, a picture or its bytes, see `Picture`; or an address: http, https,
+            data:image/(png|jpeg|gif|webp);base64, or a path below /_api/blobs/.
+        alt: What it shows, in words; of a figure by default its title.
         width: In CSS pixels.
         height: In CSS pixels.
         caption: Shown below it.
         id: For patches.
         fallback: For renderers without images.
     """
+    if not isinstance(src, str) and picture_kind(src):
+        src, alt = source_of(src), alt or description_of(src)
+    elif not alt:
+        raise InvalidComponent("ui.image: alt: say in words what the image shows")
     props = {"src": src, "alt": alt, "width": width, "height": height, "caption": caption}
     return _built("image", props, id, fallback)
 
@@ -355,7 +410,10 @@ def form(
         "submit_action": submit_action,
         "can_decline": can_decline,
     }
-    return cast("Asks[JsonObject]", _built("form", props, id, fallback))
+    made = _built("form", props, id, fallback)
+    if not made.props["fields"]:
+        raise InvalidComponent("ui.form: fields: none; ui.field(…) makes one")
+    return cast("Asks[JsonObject]", made)
 
 
 def field(
@@ -392,7 +450,11 @@ def field(
         "placeholder": placeholder,
         "validation": validation,
     }
-    return _part(of.Field, "field", values)
+    made = _part(of.Field, "field", values)
+    known = [_value_of(one) for one in made.get("options", ())]
+    if known and made.get("value") not in (None, "", *known):
+        raise InvalidComponent(f"ui.field: value: {made['value']!r:.60} is none of the options")
+    return made
 
 
 def confirm(
@@ -475,7 +537,13 @@ def choices(
         "multi_select": multi_select,
         "can_decline": can_decline,
     }
-    return _built("choices", props, id, fallback)
+    made = _built("choices", props, id, fallback)
+    values = [_value_of(one) for one in made.props["options"]]
+    if not values:
+        raise InvalidComponent("ui.choices: options: none; give strings, or ui.option(…)")
+    if (twice := next((one for one in values if values.count(one) > 1), None)) is not None:
+        raise InvalidComponent(f"ui.choices: options: two have the value {twice!r:.60}")
+    return made
 
 
 def option(
@@ -544,7 +612,11 @@ def tabs(
     fallback: Component | None = None,
 ) -> Component:
     """Return components of which one is visible, made by `ui.tab`; `active_tab` counts from 0."""
-    return _built("tabs", {"tabs": tabs, "active_tab": active_tab}, id, fallback)
+    made = _built("tabs", {"tabs": tabs, "active_tab": active_tab}, id, fallback)
+    count, active = len(made.props["tabs"]), made.props.get("active_tab", 0)
+    if count and active >= count:
+        raise InvalidComponent(f"ui.tabs: active_tab: {active}, but there are {count}, from 0")
+    return made
 
 
 def tab(label: str, component: Component, *, icon: str | None = None) -> JsonObject:
@@ -588,9 +660,37 @@ def sources(
     return custom(of.SOURCES, {"sources": listed}, fallback=instead, id=id)
 
 
+def author(name: str, *, id: str = "") -> Component:
+    """Return what says that somebody speaks from here on; `turn.say(text, author=…)` shows it."""
+    named = to_plain(name, "ui.author: name")
+    if not isinstance(named, str) or not named.strip():
+        raise InvalidComponent("ui.author: name: expected the name of who speaks")
+    made = of.author_of(well_formed(named))
+    return custom(of.AUTHOR, made.props, fallback=cast("Component", made.fallback), id=id)
+
+
 def source(title: str, url: str | None = None, excerpt: str | None = None) -> JsonObject:
     """Return one source."""
     return _part(of.Source, "source", {"title": title, "url": url, "excerpt": excerpt})
+
+
+_PART = re.compile(r"(\w+)\[\d+\](?:: expected object|\.\w+: unknown)")
+"""A part of a component that is something else."""
+
+_MAKERS = {
+    ("status-card", "sections"): "ui.section(…)",
+    ("table", "tabs"): "ui.table_tab(…)",
+    ("code-block", "tabs"): "ui.code_tab(…)",
+    ("progress", "steps"): "ui.step(…)",
+    ("chart", "datasets"): "ui.dataset(…)",
+    ("product-cards", "cards"): "ui.card(…)",
+    ("form", "fields"): "ui.field(…)",
+    ("choices", "options"): "ui.option(…)",
+    ("group", "children"): "ui.text(…)",
+    ("tabs", "tabs"): "ui.tab(…)",
+    ("key-value", "items"): "ui.item(…)",
+}
+"""What makes the parts of components."""
 
 
 # -- how they are built ----------------------------------------------------------------------------
@@ -613,8 +713,11 @@ def _built(
     try:
         return check_component(component, where, empty_ids=True, plain=True)
     except LocalError as error:
-        path = error.message.removeprefix(f"{where}.props").removeprefix(where)
-        raise type(error)(f"{where}: {path.lstrip('.: ')}", detail=error.detail) from None
+        path = error.message.removeprefix(f"{where}.props").removeprefix(where).lstrip(".: ")
+        part = _PART.match(path)
+        maker = _MAKERS.get((type_name, part[1])) if part else None
+        hint = f"; {maker} makes one" if maker else ""
+        raise type(error)(f"{where}: {path}{hint}", detail=error.detail) from None
 
 
 def _part(
@@ -641,23 +744,110 @@ def _listed(values: Any) -> Any:
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else values
 
 
+def _table_of(
+    where: str, headers: Any, rows: Any, limit: int, index: bool | None
+) -> tuple[Any, Any, str]:
+    """Return headers, rows of cells, and what says that they are not all."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise InvalidComponent(
+            f"{where}: limit: expected a number of rows from 1, got {kind_of(limit)}"
+        )
+    headers, rows = _as_data(headers), _as_data(rows)
+    _refuse_frames(headers, rows)
+    try:
+        if _is_data(headers):
+            data, wanted = columns_of(headers, rows=limit, index=index), None
+            if not isinstance(rows, list) or rows:
+                raise InvalidComponent(f"{where}: the headers are data, so give no rows")
+        elif _is_data(rows):
+            data, wanted = columns_of(rows, rows=limit, index=index), headers
+        else:
+            return headers, _cells(headers, rows), ""
+    except TypeError as error:
+        raise InvalidComponent(f"{where}: {error}") from None
+    if data is None:
+        raise InvalidComponent(f"{where}: a mapping is data if its values are lists of one length")
+    if not isinstance(wanted, list):
+        return data.names, data.rows, data.mark
+    if kind_name(rows) == "numpy.ndarray" and not rows.dtype.names:
+        return wanted, data.rows, data.mark
+    return wanted, _selected(where, data, wanted), data.mark
+
+
+def _as_data(given: Any) -> Any:
+    """Return what may be data as it is, and another iterable as a list."""
+    return given if is_tabular(given) or _is_frame(given) else _listed(given)
+
+
+def _is_frame(given: Any) -> bool:
+    """Return whether something goes through its names, not its rows."""
+    return isinstance(given, Mapping) or (hasattr(given, "columns") and hasattr(given, "to_dict"))
+
+
 def _refuse_frames(*given: Any) -> None:
-    """Refuse a data frame, which gives its column names when it is gone through."""
+    """Refuse a data frame of a library that is not known here."""
     for values in given:
-        if hasattr(values, "columns") and hasattr(values, "to_dict"):
+        if not is_tabular(values) and _is_frame(values) and not isinstance(values, Mapping):
             kind = type(values).__name__
             example = "ui.table(df.columns, df.to_numpy().tolist())"
             raise InvalidComponent(f"ui.table: give headers and rows, not a {kind}; {example}")
 
 
+def _is_data(given: Any) -> bool:
+    return is_tabular(given) or isinstance(given, Mapping) or _is_records(given)
+
+
+def _is_records(rows: Any) -> bool:
+    """Return whether all rows are objects with names, which a tuple of cells is not."""
+    return (
+        isinstance(rows, list)
+        and bool(rows)
+        and all(not isinstance(one, Component) and record_of(one) is not None for one in rows)
+    )
+
+
 def _cells(headers: Any, rows: Any) -> Any:
-    """Return rows whose mappings have become their cells in the order of the headers."""
-    rows = _listed(rows)
+    """Return rows of which some are mappings as their cells, in the order of the headers."""
     if not isinstance(rows, list) or not isinstance(headers, list):
         return rows
     return [
         [row.get(name) for name in headers] if isinstance(row, Mapping) else row for row in rows
     ]
+
+
+def _selected(where: str, data: Columns, wanted: list[Any]) -> list[list[Any]]:
+    """Return the columns of data that headers name, in their order."""
+    places = [data.names.index(known_column(data, name, f"{where}: headers")) for name in wanted]
+    return [[row[place] for place in places] for row in data.rows]
+
+
+def _check_highlight(where: str, props: JsonObject) -> None:
+    """Refuse a highlight of a row that is not there."""
+    count = len(props["rows"])
+    beyond = next((one for one in props.get("highlight", ()) if one >= count), None)
+    if beyond is not None:
+        raise InvalidComponent(f"{where}: highlight: row {beyond}, but there are {count}, from 0")
+
+
+def _value_of(option: Any) -> Any:
+    """Return what an option of a field or of choices answers."""
+    if not isinstance(option, Mapping):
+        return option
+    value = option.get("value")
+    return option.get("label") if value is None else value
+
+
+def _check_lengths(labels: Any, datasets: Any) -> None:
+    """Refuse a series that has not one value for each label: renderers would guess."""
+    if not isinstance(labels, list) or not isinstance(datasets, list):
+        return
+    for number, one in enumerate(datasets):
+        values = one.get("data") if isinstance(one, Mapping) else None
+        if isinstance(values, list) and len(values) != len(labels):
+            raise InvalidComponent(
+                f"ui.chart: datasets[{number}]: labels: {len(labels)}, values: {len(values)}; "
+                "give one value for each label, None where there is none"
+            )
 
 
 def _pair(pair: Any, number: int) -> JsonObject:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from arp import App, Turn
+from arp import App, SyncTurn, Turn
 from arp.protocol.messages import Workflow
 from arp.surface.schema_form import NoForm
 
@@ -56,8 +56,13 @@ def test_coroutine_function_of_any_kind_is_an_agent(handler: Any, name: str) -> 
     assert app.handlers == {name: handler}
 
 
-def plain(turn: Turn) -> None:
-    """Not async."""
+def plain(turn: SyncTurn) -> None:
+    """Runs in a thread."""
+
+
+def yields(turn: Turn) -> Iterator[str]:
+    """Yields what it should say."""
+    yield "hi"
 
 
 async def generator(turn: Turn) -> AsyncIterator[str]:
@@ -68,10 +73,9 @@ async def generator(turn: Turn) -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     ("handler", "says"),
     [
-        (plain, "agent 'plain' is a plain function; write: async def plain(turn)"),
-        (traced(plain), "agent 'plain' is a plain function; write: async def plain(turn)"),
+        (yields, "agent 'yields' is a generator; say what it yields: await turn.say"),
         (generator, "agent 'generator' is an async generator; say what it yields: await turn.say"),
-        (Worker, "agent 'Worker' is a plain function"),
+        (Worker, "agent 'Worker' is a class; give an object of it: app.agent(Worker())"),
     ],
 )
 def test_what_is_no_coroutine_function_is_refused_where_it_is_written(
@@ -174,11 +178,16 @@ def test_value_that_is_no_function_is_refused_under_a_name_too() -> None:
         App().agent("five")(wrong)
 
 
-def test_type_checkers_refuse_a_plain_function() -> None:
+def waits_nowhere(turn: Turn) -> None:
+    """A plain function that takes a turn whose calls have to be awaited."""
+
+
+def test_type_checkers_refuse_a_plain_function_with_a_turn_for_the_loop() -> None:
     """mypy reads this file: an ignore that is not needed would be an error there."""
     app = App()
-    with pytest.raises(TypeError):
-        app.agent(plain)  # type: ignore[arg-type]
+    app.agent(waits_nowhere)  # type: ignore[type-var]
+    app.agent(plain)
+    assert list(app.handlers) == ["waits_nowhere", "plain"]
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -192,7 +201,7 @@ async def takes_an_answer(turn: Turn, answer: str) -> None:
     ("handler", "says"),
     [
         (takes_nothing, "but is given (turn, answer); write: async def trip(turn, answer)"),
-        (plain, "a plain function; write: async def trip(turn, answer)"),
+        (plain, "but is given (turn, answer); write: async def trip(turn, answer)"),
     ],
 )
 def test_what_cannot_take_an_answer_is_refused_where_it_is_written(handler: Any, says: str) -> None:

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import arp.server.grpc_port  # noqa: F401 - loads Protocol Buffers: a process can do that once
+from arp.access.oidc import Oidc
 from arp.cli import main
 from arp.commands import serving
 from arp.commands.serving_ports import PortSettings, open_ports
@@ -463,6 +464,70 @@ def test_who_starts_it_is_told_how_to_get_in_and_never_the_token(
     expected = [f"arp: {line}".replace("PORT", port) for line in says]
     assert result.stderr.splitlines() == expected
     assert "sesame" not in result.output
+
+
+OIDC = ("--oidc-issuer", "https://login.example.org", "--oidc-client-id", "arp")
+
+
+def test_login_at_a_provider_is_set_by_flags_and_its_secret_by_the_environment(
+    run: Run, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARP_OIDC_CLIENT_SECRET", "sesame")
+    more = ("--oidc-admin", "groups=ops", "--public-url", "https://agents.example.org")
+    result = run("app.py", "--port", "0", *OIDC, *more)
+    assert served.application is not None
+    assert served.application.state.served.access.oidc == Oidc(
+        "https://login.example.org",
+        "arp",
+        "sesame",
+        admin="groups=ops",
+        public_url="https://agents.example.org",
+    )
+    assert "arp: People sign in at https://login.example.org." in result.stderr
+    assert "sesame" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (OIDC[:2], "needs both --oidc-issuer and --oidc-client-id"),
+        (("--oidc-issuer", "http://x.example", *OIDC[2:]), "Oidc.issuer: expected https://"),
+        (("--oidc-issuer", "x", *OIDC[2:]), "--oidc-issuer: expected an address with https://"),
+        ((*OIDC, "--oidc-admin", "ops"), "--oidc-admin: expected CLAIM=VALUE"),
+        ((*OIDC, "--login-url", "/login"), "Access.oidc: is a login of its own"),
+        (("--login-url", "//x.example"), "--login-url: expected a path as /login"),
+        (("--logout-url", "javascript:x"), "--logout-url: expected a path as /login"),
+    ],
+)
+def test_login_that_cannot_work_is_refused_at_the_start(
+    run: Run, arguments: tuple[str, ...], says: str
+) -> None:
+    assert says in said(run("app.py", "--port", "0", *arguments))
+
+
+def test_links_of_a_login_elsewhere_are_set_by_flags(run: Run, served: Served) -> None:
+    links = ("--login-url", "/login?back={next}", "--logout-url", "https://x.example/out")
+    run("app.py", "--port", "0", *links, "--sign-in-text", "Ask Ann.")
+    assert served.application is not None
+    access = served.application.state.served.access
+    assert (access.login_url, access.logout_url) == ("/login?back={next}", "https://x.example/out")
+    assert access.sign_in_text == "Ask Ann."
+
+
+def test_server_with_tokens_may_be_reached_by_others_and_says_what_it_wants(
+    run: Run, served: Served
+) -> None:
+    refused = run("app.py", "--host", "0.0.0.0", "--port", "0")
+    assert "create tokens (arp token create)" in refused.stderr
+    assert run_main("token", "create", "--user", "ann", "--ledger", "app.py").exit_code == 0
+    result = run("app.py", "--host", "0.0.0.0", "--port", "0", "--allow-host", "a.example.org")
+    assert result.exit_code == 0
+    assert "It wants a token of arp token create: open http://127.0.0.1:" in result.stderr
+
+
+def run_main(*arguments: str) -> Result:
+    """Runs any command of `arp`."""
+    return CliRunner().invoke(main, list(arguments))
 
 
 def test_port_zero_of_a_flag_is_more_than_a_port_of_the_environment(

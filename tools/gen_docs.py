@@ -16,7 +16,7 @@ from pathlib import Path
 from arp import ui
 from arp.protocol.components import Component
 from arp.surface.degrade import Supported, degrade
-from tools import doc_tables, fact_tables, method_tables, object_tables, runtime_tables
+from tools import doc_tables, fact_tables, method_tables, object_tables, openapi, runtime_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -108,6 +108,7 @@ PARTS: dict[str, Callable[[str, str], str]] = {
     "runtime-reasons": lambda _, __: runtime_tables.reasons(),
     "interfaces": lambda _, __: object_tables.interface_tables(),
     "states": lambda name, _: object_tables.diagram(name),
+    "openapi": lambda _, __: openapi.table(),
     "include": include,
     "degraded": degraded,
 }

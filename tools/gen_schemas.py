@@ -5,7 +5,8 @@
 
 `schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
 messages of both directions, `web/core/src/generated/` the same as TypeScript. The messages of the
-object dialect are made of `schemas/arp-core.protocol.yaml`.
+object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json` has the HTTP
+routes; the server serves its own copy.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from arp.protocol.catalog import CATALOG, ComponentSpec
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, RendererMessage
-from tools import object_tables, typescript
+from tools import object_tables, openapi, typescript
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,6 +58,8 @@ def files() -> dict[str, str]:
     written["web/core/src/generated/codes.ts"] = typescript.codes()
     written["web/core/src/generated/objects.ts"] = object_tables.typescript_module()
     written["arp/protocol/object_messages.py"] = object_tables.python_module()
+    for place in ("schemas", "arp/server"):  # for readers of the repository, and to be served
+        written[f"{place}/openapi.json"] = _text(openapi.document())
     return written
 
 

@@ -10,6 +10,10 @@ An app without a token and without a hook serves this machine alone. Then `arp s
 listen elsewhere; a mounted app cannot know where its server listens, so each request is checked. A
 proxy on this machine makes every client look local. So names that others can reach are refused too,
 unless the proxies that are trusted to say where a request comes from are named.
+
+Who asks is found out in this order: a token that `arp token create` made, a login at a provider,
+then the hook; without a hook, the one token of the app. What lets somebody in may end while they
+are connected: `is_valid` is asked again then.
 """
 
 from __future__ import annotations
@@ -18,13 +22,16 @@ import hmac
 import inspect
 import logging
 import os
+import sqlite3
+import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from arp.access.client_address import TrustedProxies
 from arp.access.incoming import IncomingConnection, Scope
 from arp.access.principal import Principal, User
 from arp.access.settings import LOOPBACK, Access
+from arp.access.tokens import PREFIX, Tokens
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +42,22 @@ ONLY_HERE = (
     "this app has neither token nor hook, so it serves its own machine alone; "
     "give App an Access(token=…), or an Access(authenticate=…)"
 )
+
+ADMIN: Final = "admin"
+"""The role of issued tokens, and of logins, that may read the sessions of all users."""
+
+TOKEN: Final = "token:"
+"""How the credential of an issued token begins."""
+
+
+class Logins(Protocol):
+    """People who have signed in with a browser."""
+
+    async def principal(self, scope: Scope) -> Principal | None:
+        """Return who asks, by their cookie; `None`: nobody who has signed in."""
+
+    def is_valid(self, credential: str) -> bool:
+        """Return whether a login that let somebody in has not ended."""
 
 
 class Denial(NamedTuple):
@@ -51,12 +74,23 @@ class Guard:
         access: Who may come in.
         linked: Paths that links on other sites may open; one that ends with `/` stands for all
             below it.
+        tokens: Those that were created for its ledger.
+        logins: Who has signed in with a browser.
     """
 
-    def __init__(self, access: Access, linked: Sequence[str] = ("/",)) -> None:
+    def __init__(
+        self,
+        access: Access,
+        linked: Sequence[str] = ("/",),
+        tokens: Tokens | None = None,
+        logins: Logins | None = None,
+    ) -> None:
         self._token = access.token
         self._authenticate = access.authenticate
-        self._is_open = access.is_open
+        self._admin_role = access.admin_role
+        self._has_no_access = access.is_open
+        self.tokens = tokens or Tokens(None)
+        self._logins = logins
         self.proxies = TrustedProxies(access.trusted_proxies)
         self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
@@ -67,7 +101,7 @@ class Guard:
 
     def check_source(self, scope: Scope) -> Denial | None:
         """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
-        if self._is_open and self.proxies.is_elsewhere(scope):
+        if self._is_open() and self.proxies.is_elsewhere(scope):
             return self._refused_remote()
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
@@ -98,6 +132,9 @@ class Guard:
         if self._is_open and self.proxies.is_elsewhere(scope):
             return self._refused_remote()
         return None
+
+    def _is_open(self) -> bool:
+        return self._has_no_access and not self.tokens.are_used()
 
     def has_listed_origin(self, scope: Scope) -> bool:
         """Return whether the page that asks is of an origin that is listed."""
@@ -132,12 +169,16 @@ class Guard:
 
         A hook is asked once for each request, and once for the handshake of a connection.
         """
+        token = IncomingConnection(scope).token
+        if (found := self._issued(token)) is not None:
+            return found
+        if self._logins is not None:
+            found = await self._logins.principal(scope)
+            if found is not None:
+                return found
         if self._authenticate is not None:
             return await self._ask(scope)
-        if self._token is None:
-            return Principal()
-        token = IncomingConnection(scope).token
-        return self._check(token) if token else None
+        return self._check(token)
 
     async def check_token(self, token: str, scope: Scope) -> Principal | None:
         """Return to whom a token belongs that came in a `hello`; `None` if it is not valid.
@@ -146,12 +187,53 @@ class Guard:
             token: What the `hello` has.
             scope: Of the handshake. A hook is asked again, with the token as if a header had it.
         """
+        if (found := self._issued(token)) is not None:
+            return found
         if self._authenticate is not None:
             return await self._ask(scope, token)
-        return Principal() if self._token is None else self._check(token)
+        return self._check(token)
+
+    def asks_hook(self, principal: Principal) -> bool:
+        """Return whether the hook has let somebody in, and may be asked again."""
+        return self._authenticate is not None and not principal.credential
+
+    def is_valid(self, principal: Principal) -> bool:
+        """Return whether somebody who was let in still would be."""
+        now, credential = time.time(), principal.credential
+        if principal.expires_at is not None and principal.expires_at <= now:
+            return False
+        if credential.startswith(TOKEN):
+            try:
+                return self.tokens.is_valid(credential.removeprefix(TOKEN), now)
+            except sqlite3.Error:
+                logger.exception("the tokens cannot be read")
+                return False
+        return not credential or self._logins is None or self._logins.is_valid(credential)
+
+    def _issued(self, text: str) -> Principal | None:
+        """Return to whom a token belongs that `arp token create` made."""
+        if not text.startswith(PREFIX):
+            return None
+        try:
+            token = self.tokens.find(text, time.time())
+        except sqlite3.Error:
+            logger.exception("the tokens cannot be read")
+            return None
+        if token is None:
+            return None
+        user = User(token.user, roles=token.roles, expires_at=token.expires_at)
+        return Principal(
+            user.name,
+            known_as=user,
+            credential=TOKEN + token.id,
+            expires_at=token.expires_at,
+            is_admin=ADMIN in token.roles,
+        )
 
     def _check(self, token: str) -> Principal | None:
-        assert self._token is not None
+        """Return whom the one token of the app lets in; everybody if nothing keeps them out."""
+        if self._token is None:
+            return Principal() if self._is_open() else None
         matches = hmac.compare_digest(token.encode(), self._token.encode())
         return Principal() if matches else None
 
@@ -164,7 +246,7 @@ class Guard:
             if inspect.isawaitable(answer):
                 answer = await answer
             if isinstance(answer, User):
-                return Principal(answer.name, known_as=answer)
+                return self._known(answer)
             if answer is None:
                 return None
             if not isinstance(answer, str):
@@ -174,6 +256,13 @@ class Guard:
             logger.exception("the authenticate hook failed")
             return None
         return Principal(str.__str__(answer))  # of a subclass, what it holds
+
+    def _known(self, user: User) -> Principal | None:
+        """Return a user of the hook; `None` if it says that their time is over."""
+        if user.expires_at is not None and user.expires_at <= time.time():
+            return None
+        is_admin = self._admin_role is not None and self._admin_role in user.roles
+        return Principal(user.name, known_as=user, expires_at=user.expires_at, is_admin=is_admin)
 
 
 def _sites(scope: Scope) -> set[str]:

@@ -17,7 +17,8 @@ class User(Struct, frozen=True):
     """A user, as `Access.authenticate` knows them and `turn.user` shows them.
 
     Raises:
-        TypeError: A name that is no text, roles that are one text, claims that are no mapping.
+        TypeError: A name that is no text, roles that are one text, claims that are no mapping, a
+            time that is no number.
     """
 
     name: str = ""
@@ -28,6 +29,8 @@ class User(Struct, frozen=True):
     """What your agents may look at: `if "admin" in turn.user.roles`."""
     claims: Mapping[str, Any] = {}
     """Whatever else is known, such as the claims of a signed token."""
+    expires_at: float | None = None
+    """Until when they may come in, in seconds since 1970; open connections are closed then."""
 
     def __post_init__(self) -> None:
         """Check what an author wrote, and make plain texts of subclasses of `str`."""
@@ -38,6 +41,9 @@ class User(Struct, frozen=True):
         if isinstance(self.roles, str) or not isinstance(self.roles, Collection):
             raise TypeError(f"User.roles: expected a list of texts, got {self.roles!r:.60}")
         force_setattr(self, "roles", tuple(_text("roles", role) for role in self.roles))
+        if not isinstance(self.expires_at, int | float | None):
+            kind = type(self.expires_at).__name__
+            raise TypeError(f"User.expires_at: expected seconds since 1970, got {kind}")
         if not isinstance(self.claims, Mapping):
             raise TypeError(f"User.claims: expected a mapping, got {type(self.claims).__name__}")
         # One user is shown to many turns: what one of them writes must not reach another.
@@ -52,6 +58,12 @@ class Principal(Struct, frozen=True):
     """From where; empty where bounds do not count it."""
     known_as: User | None = None
     """What the hook said of the user; `None` where the name is all that is known."""
+    credential: str = ""
+    """What let them in, as `token:ID`; empty where that cannot be revoked."""
+    expires_at: float | None = None
+    """Until when they may come in, in seconds since 1970."""
+    is_admin: bool = False
+    """Whether they may read the sessions of all users, and nothing more."""
 
     @property
     def user(self) -> User:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arp.access.incoming import IncomingConnection
+from arp.access.oidc import Oidc
 from arp.access.principal import User
 from arp.protocol.limits import Count, Seconds
 from arp.protocol.validate import bounds, check_fields
@@ -64,6 +65,15 @@ UserNumber: TypeAlias = Annotated[
     Meta(ge=0, lt=2**32, description="the number of a user of this machine, as `id -u` prints it"),
 ]
 """A user of this machine, as `id -u` prints it."""
+PageLink: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?:https?://|/(?![/\\\\]))[^\s\\\\\x00-\x1f\x7f]*\Z",
+        max_length=2048,
+        description="a path as /login, or an address with https://",
+    ),
+]
+"""Where the page leads to; `{next}` in it becomes the address of the page."""
 
 
 class Bounds(Struct, frozen=True):
@@ -124,10 +134,35 @@ class Access(Struct, frozen=True):
     """Users of this machine who may connect to its Unix socket, besides the one that it runs as."""
     bounds: Bounds = Bounds()
     """How much the server accepts at once, and how long it waits."""
+    oidc: Oidc | None = None
+    """A login at an OpenID Connect provider (extra `oidc`)."""
+    login_url: PageLink | None = None
+    """Where somebody signs in, if another application does that; the page shows a link."""
+    logout_url: PageLink | None = None
+    """Where a user signs out there; the page shows a link."""
+    sign_in_text: str | None = None
+    """What the page says to somebody who is not signed in; `None`: a text of its own."""
+    recheck_s: Seconds | None = None
+    """How often the hook is asked again about an open connection, which is closed if it refuses."""
+    admin_role: str | None = None
+    """The role of the hook's users who may read the sessions of all users; `None`: none may."""
 
     def __post_init__(self) -> None:
         """Refuse values that no request could match."""
         _check("token", self.token, Token | None)
+        _check("login_url", self.login_url, PageLink | None)
+        _check("logout_url", self.logout_url, PageLink | None)
+        for name in ("sign_in_text", "admin_role"):
+            text = getattr(self, name)
+            if text is not None and (not isinstance(text, str) or not text):
+                raise ValueError(f"Access.{name}: expected a text, got {text!r:.60}")
+        _check("recheck_s", self.recheck_s, Seconds | None)
+        if self.oidc is not None and not isinstance(self.oidc, Oidc):
+            raise ValueError(f"Access.oidc: expected Oidc(…), got {self.oidc!r:.60}")
+        if self.oidc is not None and (self.login_url or self.authenticate):
+            raise ValueError(
+                "Access.oidc: is a login of its own; leave login_url and authenticate out"
+            )
         for name, values, kind in (
             ("hosts", self.hosts, HostName),
             ("origins", self.origins, Origin),
@@ -143,7 +178,7 @@ class Access(Struct, frozen=True):
     @property
     def is_open(self) -> bool:
         """Return whether nothing tells one visitor from another."""
-        return self.token is None and self.authenticate is None
+        return self.token is None and self.authenticate is None and self.oidc is None
 
 
 def _check(name: str, value: object, kind: Any) -> None:
@@ -160,17 +195,22 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names of this machine, as they stand in `Host`."""
 
 
-def check_names(access: Access) -> None:
+def check_names(access: Access, *, has_tokens: bool = False) -> None:
     """Refuse names that others can reach, if nothing keeps the others out.
+
+    Args:
+        access: The settings.
+        has_tokens: Whether there are tokens beside the ledger (`arp token create`).
 
     Raises:
         ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.
     """
     names = [name for name in access.hosts if not _is_local(name.lower())]
-    if names and access.is_open and not access.trusted_proxies:
+    if names and access.is_open and not has_tokens and not access.trusted_proxies:
         raise ValueError(
-            f"{', '.join(names)} can be reached by others: set --token (or ARP_TOKEN), or give App "
-            "an Access with a token or an authenticate hook; or name the proxy in front, so that "
+            f"{', '.join(names)} can be reached by others: set --token (or ARP_TOKEN), create "
+            "tokens (arp token create), let people sign in (--oidc-issuer), or give App an Access "
+            "with a token or an authenticate hook; or name the proxy in front, so that "
             "only this machine is served: --trust-proxy ADDRESS (Access.trusted_proxies)"
         )
 

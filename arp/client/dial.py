@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,13 +22,26 @@ UNIX_ENCODING: Encoding = "msgpack"
 
 
 class Dialer:
-    """Opens connections to one address."""
+    """Opens connections to one address.
+
+    Args:
+        address: Of the server.
+        access: What the transports need.
+        open_link: Opens them in the place of the transports.
+        is_listening: Whether servers dial this side.
+    """
 
     def __init__(
-        self, address: Address, access: LinkSettings, *, is_listening: bool = False
+        self,
+        address: Address,
+        access: LinkSettings,
+        open_link: Callable[[bytes], Awaitable[Link]] | None = None,
+        *,
+        is_listening: bool = False,
     ) -> None:
         self.address = address
         self.access = access
+        self._open_link = open_link
         self.is_listening = is_listening
         """Whether servers dial this side."""
         self.unix_link: UnixLink | None = None
@@ -42,6 +56,8 @@ class Dialer:
             LinkLost: No transport came about. Of several failures it tells one that is worth
                 coming back for, else the last.
         """
+        if self._open_link is not None:
+            return await self._open_link(hello)
         told: LinkLost | None = None
         for kind in list(self._kinds):
             try:
@@ -141,4 +157,4 @@ def dialer(url: str, options: Options) -> Dialer:
                 f"{url}: an event stream carries the session dialect alone; leave dialect=… out"
             )
         address = parse_address(url, transport="websocket")
-    return Dialer(address, entry)
+    return Dialer(address, entry, options.get("open_link"))

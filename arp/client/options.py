@@ -14,6 +14,7 @@ from typing import TypedDict
 from msgspec import Struct
 
 from arp.client.address import Transport
+from arp.client.link import Link
 from arp.protocol.capabilities import PING
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding, encode_json, renderer_decoder
@@ -98,6 +99,9 @@ class Options(TypedDict, total=False):
     """A TLS context, for certificates that the system does not trust."""
     answer_timeout_s: float
     """How long to wait for the answer to a `hello`, in seconds."""
+    open_link: Callable[[bytes], Awaitable[Link]]
+    """Opens each connection, in the place of the transports: for tests, and transports of your own.
+    It gets the `hello` to send, and returns an `arp.client.link.Link`."""
 
 
 class LinkSettings(Struct, frozen=True):

@@ -20,7 +20,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import fields, replace
 
-from arp.access.settings import HostName, Origin, ProxyAddress, Token
+from arp.access.oidc import AdminClaim, Named, Oidc, ServerUrl
+from arp.access.settings import HostName, Origin, PageLink, ProxyAddress, Token
 from arp.app import App
 from arp.commands.output import fail
 from arp.commands.runtime_option import runtime_of
@@ -48,8 +49,14 @@ PORTS_TRIED = 20
 
 EVERYWHERE = ("0.0.0.0", "::")
 
-ENVIRONMENT = ("host", "port", "ledger", "token", "runtime_id", "encoding")
+ENVIRONMENT = (
+    *("host", "port", "ledger", "token", "runtime_id", "encoding"),
+    *("oidc_issuer", "oidc_client_id", "oidc_client_secret", "public_url"),
+)
 """Settings that the environment may have, as `ARP_HOST` and so on."""
+
+SECRET = ("token", "oidc_client_secret")
+"""Settings that no error repeats."""
 
 REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
 """Settings by which people elsewhere can reach the server."""
@@ -104,6 +111,24 @@ class ServeSettings(Struct, frozen=True):
     """Names under which it is reached."""
     trusted_proxies: list[ProxyAddress] = field(default_factory=list, name="trust-proxy")
     """Proxies that are trusted to say where a request comes from."""
+    oidc_issuer: ServerUrl | None = field(default=None, name="oidc-issuer")
+    """Provider at which people sign in."""
+    oidc_client_id: Named | None = field(default=None, name="oidc-client-id")
+    """As this server is registered there."""
+    oidc_client_secret: Named | None = field(default=None, name="oidc-client-secret")
+    """Of that registration."""
+    oidc_user_claim: Named | None = field(default=None, name="oidc-user-claim")
+    """The claim that names the user; `None`: as the app says, or `sub`."""
+    oidc_admin: AdminClaim | None = field(default=None, name="oidc-admin")
+    """A claim and its value that make an admin of a user."""
+    public_url: ServerUrl | None = field(default=None, name="public-url")
+    """Address of this server as browsers see it; `None`: as each request has it."""
+    login_url: PageLink | None = field(default=None, name="login-url")
+    """Where another application signs people in."""
+    logout_url: PageLink | None = field(default=None, name="logout-url")
+    """Where it signs them out."""
+    sign_in_text: Named | None = field(default=None, name="sign-in-text")
+    """What the page says to somebody who is not signed in."""
     stdio: bool = False
     """Over standard input and output, to one renderer."""
     unix: Annotated[str, Meta(min_length=1, description="the path of a socket")] | None = None
@@ -165,7 +190,7 @@ def read_settings(config: Path | None, flags: dict[str, Any]) -> ServeSettings:
 
 def _is_given(name: str, value: Any) -> bool:
     """Return whether a flag is on the command line: `--port 0`, `--token ""`, `--no-redact` are."""
-    return value is not None and (name in ("port", "token", "redact") or bool(value))
+    return value is not None and (name in ("port", "redact", *SECRET) or bool(value))
 
 
 def _check_debug(found: dict[str, Any]) -> None:
@@ -213,7 +238,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
         one = get_args(kind)[0] if get_origin(kind) is list else kind
         expected = next((mark.description for mark in bounds(one)), "true or false")
         written = value[0] if isinstance(value, list) and len(value) == 1 else value
-        got = "" if name == "token" else f", got {written!r:.60}"
+        got = "" if name in SECRET else f", got {written!r:.60}"
         fail(f"{where}: expected {expected}{got}")
 
 
@@ -248,6 +273,10 @@ def application_of(app: App, target: str, serving: ServeSettings) -> Application
             hosts=(*app.access.hosts, *names, *serving.hosts),
             origins=(*app.access.origins, *serving.origins),
             trusted_proxies=(*app.access.trusted_proxies, *serving.trusted_proxies),
+            oidc=_oidc(serving, app.access.oidc),
+            login_url=serving.login_url or app.access.login_url,
+            logout_url=serving.logout_url or app.access.logout_url,
+            sign_in_text=serving.sign_in_text or app.access.sign_in_text,
         )
     except ValueError as error:
         fail(f"{_flag_behind(error, host)}: {error}")
@@ -281,7 +310,33 @@ def application_of(app: App, target: str, serving: ServeSettings) -> Application
 
 def _flag_behind(error: ValueError, host: str) -> str:
     """Return the flag with the value that `Access` refuses."""
+    if "oidc" in str(error).lower():
+        return "--oidc-issuer"
     return "--trust-proxy" if "trusted_proxies" in str(error) else f"--host {host}"
+
+
+def _oidc(serving: ServeSettings, of_app: Oidc | None) -> Oidc | None:
+    """Return the login at a provider: that of the app, with what the settings say of it.
+
+    Raises:
+        ValueError: It cannot work.
+    """
+    given = {
+        "issuer": serving.oidc_issuer,
+        "client_id": serving.oidc_client_id,
+        "client_secret": serving.oidc_client_secret,
+        "user_claim": serving.oidc_user_claim,
+        "admin": serving.oidc_admin,
+        "public_url": serving.public_url,
+    }
+    said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if of_app is not None:
+        return replace(of_app, **said)
+    if not said.keys() - {"public_url"}:
+        return None
+    if serving.oidc_issuer is None or serving.oidc_client_id is None:
+        fail("a login at a provider needs both --oidc-issuer and --oidc-client-id")
+    return Oidc(**said)
 
 
 def _telemetry(serving: ServeSettings) -> bool:
@@ -389,10 +444,13 @@ def check_reachable(application: Application, host: str) -> None:
     """End with an error where others can reach an address, and nothing keeps them out."""
     from arp.server.serve import is_private
 
-    if not is_private(host) and application.state.served.access.is_open:
+    tokens = application.state.guard.tokens
+    is_open = application.state.served.access.is_open and not tokens.are_used()
+    if not is_private(host) and is_open:
         fail(
-            f"{host} can be reached by others: set --token (or ARP_TOKEN), or give App an Access "
-            "with an authenticate hook, or stay on 127.0.0.1"
+            f"{host} can be reached by others: set --token (or ARP_TOKEN), create tokens (arp "
+            "token create), let people sign in (--oidc-issuer), or give App an Access with an "
+            "authenticate hook, or stay on 127.0.0.1"
         )
 
 
@@ -425,7 +483,7 @@ def serve_application(application: Application, target: str, serving: ServeSetti
         sys.stdout.flush()
         if place.startswith("sqlite:"):
             click.echo(f"arp: Sessions are kept in {place.removeprefix('sqlite:')}.", err=True)
-        for line in _hints(host, port, access):
+        for line in _hints(host, port, access, has_tokens=tokens.are_used()):
             click.echo(f"arp: {line}", err=True)
 
     try:
@@ -447,14 +505,18 @@ def _in_address(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _hints(host: str, port: int, access: Access) -> Iterator[str]:
+def _hints(host: str, port: int, access: Access, *, has_tokens: bool) -> Iterator[str]:
     """Yield what one must know to get in; never the token itself."""
     if host in EVERYWHERE and not access.hosts:
         yield "From other machines it answers only to names that you give with --allow-host NAME."
+    here = "127.0.0.1" if host in EVERYWHERE else _in_address(host)
+    page = f"http://{here}:{port}/#token=…"
+    if access.oidc is not None:
+        yield f"People sign in at {access.oidc.issuer}."
     if access.token is not None:
-        here = "127.0.0.1" if host in EVERYWHERE else _in_address(host)
-        page = f"http://{here}:{port}/#token=…"
         yield f"It wants the token: open {page} with the token in place of the dots."
+    elif has_tokens and access.authenticate is None and access.oidc is None:
+        yield f"It wants a token of arp token create: open {page} with it in place of the dots."
 
 
 def bind_to(host: str, port: int | None) -> socket.socket:

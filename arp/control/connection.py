@@ -143,9 +143,17 @@ class Connection:
     def closed(self) -> None:
         """Is called once, when the connection is gone. What requests have recorded goes on."""
         self.on_trusted()
+        self._end()
+
+    def _end(self) -> None:
         self._subscriptions.close()
         for task in self._tasks:
             task.cancel()
+
+    def expel(self) -> None:
+        """Take nothing further: whoever is there is not let in any more."""
+        self._context = None
+        self._end()
 
     async def answered(self) -> None:
         """Wait until every request is answered, for a bounded time."""
@@ -278,6 +286,7 @@ class Subscriptions:
         """
         if len(self._tasks) >= MOST_SUBSCRIPTIONS:
             raise ResourceLimit(f"a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
+        context = await context.reader(request.session_id)
         live = await context.live(request.session_id)
         epoch, after, snapshot = live.session.head.epoch, request.after, None
         if request.epoch not in (None, epoch) or after is None or after > live.stored:

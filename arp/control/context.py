@@ -2,6 +2,10 @@
 
 There is one `Plane` per hub and one `ControlContext` per client. What a client may see is decided
 here and nowhere else in this package: a session is found for its owner alone.
+
+An admin may read the session of another user, by the methods that use `reader`, and nothing more.
+Each such look is a fact of that session, and durable before anything is shown. One connection looks
+at a session once, however often it asks; so does one request over HTTP.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
+from arp.access.guard import ADMIN
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
@@ -52,6 +57,33 @@ class ControlContext:
         self.plane = plane
         self.hub = plane.hub
         self.principal = principal
+        self._viewed: set[str] = set()
+        """Sessions of others at which this client has looked."""
+
+    async def reader(self, session_id: str) -> ControlContext:
+        """Return a context in which a session may be read, and nothing else be done.
+
+        For all but admins that is this one, which finds the client's own sessions.
+
+        Raises:
+            ReadOnly: The look of an admin cannot be recorded; then nothing is shown.
+        """
+        if not self.principal.is_admin:
+            return self
+        owner = await self.hub.directory.owner(session_id)
+        if owner is None or owner == self.principal.name:
+            return self
+        other = ControlContext(self.plane, Principal(owner))
+        live = await other.live(session_id)
+        if session_id not in self._viewed:
+            self.hub.check_takes_input()
+            # The list of types is closed, so it is a field of one that there is.
+            live.session.record("session.updated", {"viewer": self.principal.name or ADMIN})
+            other.carry_out(live, [])
+        # Also for a second request that comes before the fact of the first is durable.
+        self._viewed.add(session_id)
+        await live.written()
+        return other
 
     async def live(self, session_id: str) -> LiveSession:
         """Return a session, loaded into memory."""

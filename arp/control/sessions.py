@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from collections.abc import Sequence as Several
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Raw, Struct
 
+from arp.access.principal import Principal
 from arp.control.context import ControlContext
 from arp.control.facts import FactFilter, follow
 from arp.control.method import (
@@ -22,7 +25,7 @@ from arp.control.method import (
     method,
 )
 from arp.ledger.chain import Checked
-from arp.protocol.errors import UnknownObject
+from arp.protocol.errors import PermissionDenied, UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.store.errors import StoreDamaged
 from arp.store.session_list import SessionMeta
@@ -47,6 +50,8 @@ class ListSessions(Params, frozen=True, kw_only=True):
     )
     """The `next` of the page before."""
     limit: Annotated[int, Meta(ge=1, le=200, description="1 to 200")] = 50
+    all_users: bool = False
+    """The sessions of all users, without what was said in those of others; for admins."""
 
 
 class ReadSession(SessionParams, frozen=True, kw_only=True):
@@ -108,7 +113,7 @@ class ThreadState(Struct, frozen=True, rename="camel"):
     """It existed before: the call changed nothing."""
 
 
-class SessionRow(Struct, frozen=True, rename="camel"):
+class SessionRow(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A session in a list."""
 
     session_id: str
@@ -122,6 +127,8 @@ class SessionRow(Struct, frozen=True, rename="camel"):
     """Of the newest fact."""
     active: bool
     """A turn runs or waits."""
+    owner: str | None = None
+    """Whose it is, in a list for an admin."""
 
 
 class SessionPage(Struct, frozen=True, omit_defaults=True):
@@ -165,15 +172,19 @@ class Sessions:
 
     @method("agentSession/list")
     async def page(self, request: ListSessions) -> SessionPage:
-        """Return a page of sessions, newest update first."""
-        metas = await self._context.hub.metas(
-            self._context.principal,
-            workflow=request.workflow,
-            before=request.before,
-            limit=request.limit,
-        )
+        """Return a page of sessions, newest update first.
+
+        Raises:
+            PermissionDenied: Somebody who is no admin asks for the sessions of all users.
+        """
+        hub, who = self._context.hub, self._context.principal
+        if request.all_users and not who.is_admin:
+            raise PermissionDenied("only an admin may list the sessions of all users")
+        find = hub.all_metas if request.all_users else partial(hub.metas, who)
+        metas = await find(workflow=request.workflow, before=request.before, limit=request.limit)
         is_full = len(metas) == request.limit
-        return SessionPage([_row(meta) for meta in metas], metas[-1].cursor if is_full else None)
+        rows = [_row_of(meta, who) if request.all_users else _row(meta) for meta in metas]
+        return SessionPage(rows, metas[-1].cursor if is_full else None)
 
     @method("agentSession/read")
     async def read(self, request: ReadSession) -> JsonObject:
@@ -184,7 +195,8 @@ class Sessions:
 
         Source: control-plane.md 4.
         """
-        model = await self._context.model(request.session_id)
+        context = await self._context.reader(request.session_id)
+        model = await context.model(request.session_id)
         if request.view == "session":
             return model.snapshot(self._context.now())
         thread = model.thread(request.thread_id, self._context.now())
@@ -199,7 +211,7 @@ class Sessions:
         Raises:
             StoreDamaged: The very next fact cannot be read.
         """
-        head = await self._context.head(request.session_id)
+        head = await (await self._context.reader(request.session_id)).head(request.session_id)
         choice, place, size = FactFilter.of(request.types), request.after, 0
         events: list[Raw] = []
         while len(events) < request.limit and size < PAGE_BYTES:
@@ -224,7 +236,7 @@ class Sessions:
 
     async def verify(self, request: SessionParams) -> Checked:
         """Compare a session's facts with the hashes that the ledger keeps of them."""
-        head = await self._context.head(request.session_id)
+        head = await (await self._context.reader(request.session_id)).head(request.session_id)
         return await self._context.hub.verifier.check(head.session_id, head.epoch)
 
     async def follow(
@@ -235,7 +247,7 @@ class Sessions:
         Raises:
             ArpError: As `arp.control.facts.follow`.
         """
-        live = await self._context.live(session_id)
+        live = await (await self._context.reader(session_id)).live(session_id)
         choice = FactFilter.of(types)
         async with aclosing(follow(self._context.hub.store, live, after, choice)) as found:
             async for entry in found:
@@ -295,6 +307,12 @@ class Sessions:
             return []
         async with aclosing(facts(hub.store, session_id, first, last)) as found:
             return [fact async for _, fact in found]
+
+
+def _row_of(meta: SessionMeta, reader: Principal) -> SessionRow:
+    """Return a row for an admin: a title is the beginning of what was said, which is a look."""
+    title = meta.title if meta.owner == reader.name else ""
+    return msgspec.structs.replace(_row(meta), title=title, owner=meta.owner)
 
 
 def _row(meta: SessionMeta) -> SessionRow:

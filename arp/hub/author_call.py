@@ -11,6 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TextIO, TypeVar
 
@@ -70,6 +71,74 @@ def must_await(
         @wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
             return AuthorCall(method(*args, **kwargs), name)
+
+        return call
+
+    return mark
+
+
+class AuthorBlock(AbstractAsyncContextManager[T]):
+    """What a call gives that has to be entered: `async with turn.tool(…)`."""
+
+    __slots__ = ("_block", "_entered", "_name", "_place", "_turn")
+
+    def __init__(
+        self, block: AbstractAsyncContextManager[T], name: str, place: tuple[str, int]
+    ) -> None:
+        self._block = block
+        self._name = name
+        self._place = place
+        self._turn = CURRENT_TURN.get()
+        self._entered = False
+
+    async def __aenter__(self) -> T:
+        """Enter it."""
+        self._entered = True
+        return await self._block.__aenter__()
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        """Leave it."""
+        return await self._block.__aexit__(*raised)
+
+    def __enter__(self) -> NoReturn:
+        """Raise `TypeError`: it says how it is written."""
+        self._entered = True
+        raise TypeError(f"write: async with {self._name}(…)")
+
+    def __exit__(self, *raised: object) -> None:
+        """Is never called."""
+
+    def __await__(self) -> NoReturn:
+        """Raise `TypeError`: it says how it is written."""
+        self.__enter__()
+
+    def __del__(self) -> None:
+        """Log that it was never entered, so that nothing came of it."""
+        turn = self._turn
+        if self._entered or turn is None:
+            return
+        path, number = self._place
+        told = f"{turn.agent!r} called {self._name} and never entered it: {path}:{number}"
+        if turn.is_new(told):
+            logger.warning("agent %s (turn %s of session %r)", told, turn.turn_id, turn.session_id)
+            turn.show_details(f"agent {told}", f"Write: async with {self._name}(…):")
+
+
+def must_enter(
+    name: str,
+) -> Callable[[Callable[P, AbstractAsyncContextManager[T]]], Callable[P, AuthorBlock[T]]]:
+    """Mark a method that gives a block: one that is never entered is told in the log.
+
+    Args:
+        name: As authors write the call.
+    """
+
+    def mark(method: Callable[P, AbstractAsyncContextManager[T]]) -> Callable[P, AuthorBlock[T]]:
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> AuthorBlock[T]:
+            frame = sys._getframe(1)
+            place = (frame.f_code.co_filename, frame.f_lineno)
+            return AuthorBlock(method(*args, **kwargs), name, place)
 
         return call
 

@@ -101,6 +101,14 @@ class Directory:
             raise _not_found(session_id)
         return self._head(meta)
 
+    async def owner(self, session_id: str) -> str | None:
+        """Return whose a session is; `None` if there is none. Only for who may read all."""
+        live = self.sessions.get(session_id)
+        if live is not None:
+            return None if live.is_provisional else live.session.head.owner
+        meta = await self._store.session(session_id)
+        return meta.owner if meta is not None else None
+
     async def _known(self, session_id: str, principal: Principal) -> LiveSession | None:
         """Return a session if there is one.
 

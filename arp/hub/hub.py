@@ -62,7 +62,7 @@ from arp.session.effects import (
     StopTurn,
     SurfaceClosed,
 )
-from arp.session.inputs import SILENT, UNKNOWN, receive
+from arp.session.inputs import SESSION_START, SILENT, UNKNOWN, push, receive
 from arp.session.recovery import recover
 from arp.session.session import Session
 from arp.session.surfaces import transfer_surface
@@ -410,6 +410,12 @@ class Hub:
             owner=principal.name, workflow=workflow, before=before, limit=limit
         )
 
+    async def all_metas(
+        self, *, workflow: str | None, before: str | None, limit: int
+    ) -> list[SessionMeta]:
+        """List the sessions of all users, newest first. Only for who may read all."""
+        return await self.store.sessions(workflow=workflow, before=before, limit=limit)
+
     # -- renderers -------------------------------------------------------------------------------
 
     async def hello(
@@ -438,6 +444,16 @@ class Hub:
         self.attach(viewer, live, hello)
         if is_new or live is unused:
             viewer.made_at = live.session.sequence
+        if is_new and not provisional and self.app.session_start is not None:
+            self._greet(live, principal)
+
+    def _greet(self, live: LiveSession, principal: Principal) -> None:
+        """Begin the turn that greets who has begun a session."""
+        if not self.settings.takes_input:
+            return
+        _, effects = push(live.session, "", {}, SESSION_START)
+        live.began(principal.known_as, 0)
+        self.carry_out(live, effects)
 
     def of(self, viewer: Viewer) -> LiveSession | None:
         """Return the session that a renderer is on, if that is in memory."""
@@ -451,9 +467,10 @@ class Hub:
         Whatever happens in a session, and whoever else joins it, is a fact of it.
         """
         live = self.of(viewer)
-        if live is None or viewer.made_at != live.session.sequence or live.followers:
+        if live is None or live.followers:
             return None
-        return live
+        is_as_made = viewer.made_at == live.session.sequence
+        return live if is_as_made or (viewer.made_at and _is_only_greeted(live)) else None
 
     @staticmethod
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
@@ -690,9 +707,12 @@ class Hub:
             if not isinstance(error, StoreError) and self._fell_at.get(live.id) != stored:
                 self._fell_at[live.id] = stored  # where nothing was written since: not again
                 self._faults[live.id] = error
-                task = asyncio.get_running_loop().create_task(self._come_back(live.id))
-                self._returning.add(task)
-                task.add_done_callback(self._returning.discard)
+                self.keep(asyncio.get_running_loop().create_task(self._come_back(live.id)))
+
+    def keep(self, task: asyncio.Task[None]) -> None:
+        """Keep a task from being forgotten while it runs."""
+        self._returning.add(task)
+        task.add_done_callback(self._returning.discard)
 
     def _fault(self, live: LiveSession) -> None:
         """Let a session go that cannot go on as it is in memory."""
@@ -711,6 +731,16 @@ def _with_serial(reply: Reply, serial: int | None, message: AgentMessage) -> Non
     if serial is not None and isinstance(message, InputAck):
         message = msgspec.structs.replace(message, serial=serial)
     reply(message)
+
+
+def _is_only_greeted(live: LiveSession) -> bool:
+    """Return whether nothing happened in a session but that the app greeted who began it."""
+    session = live.session
+    (first, *others) = session.screen.turns.values() or [None]
+    inputs = first.inputs if first is not None else []
+    greeted = len(inputs) == 1 and inputs[0].origin == SESSION_START
+    used = others or session.settings.chosen or session.settings.feedback or session.settings.name
+    return greeted and not used and len(live.viewers) <= 1
 
 
 def _is_empty(live: LiveSession) -> bool:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from msgspec import Struct, convert
 
-from arp.protocol.components import Component
+from arp.protocol.components import AUTHOR, Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho
 from arp.protocol.screen import Screen, ToolRun, TurnScreen
+from arp.session.inputs import SESSION_START
 from arp.surface.degrade import as_one_text
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class PastMessage(Struct, frozen=True):
     """Components of the agent; a question has its answer."""
     answers: str | None = None
     """Of a user: the id of the component that it answers."""
+    author: str = ""
+    """Who said it, where `turn.say` was given one; empty: the agent itself, or the user."""
 
 
 class PastMessages(Sequence[PastMessage]):
@@ -197,6 +200,8 @@ def past_of(screen: Screen, turn: TurnScreen) -> Iterator[PastMessage]:
     agent = _AgentMessage(turn.id)
     for piece in screen.story(turn.id):
         match piece.kind:
+            case "input" if turn.inputs[piece.number].origin == SESSION_START:
+                pass  # nobody has said anything
             case "input":
                 yield from agent.ended()
                 yield _user_message(turn.id, turn.inputs[piece.number])
@@ -208,6 +213,10 @@ def past_of(screen: Screen, turn: TurnScreen) -> Iterator[PastMessage]:
             case "component":
                 yield from agent.ended_by_call()
                 component = output[piece.number]
+                if component.type == AUTHOR:
+                    yield from agent.ended()
+                    agent.author = str(component.props.get("name", ""))
+                    continue
                 agent.shown.append(component)
                 agent.texts.append(f"\n{_text_of(component)}\n")
             case _:
@@ -223,6 +232,7 @@ class _AgentMessage:
         self.texts: list[str] = []
         self.shown: list[Component] = []
         self.calls: list[CalledTool] = []
+        self.author = ""
 
     def ended_by_call(self) -> Iterator[PastMessage]:
         """Return the message if it has calls: what comes now was said after their results."""
@@ -238,6 +248,7 @@ class _AgentMessage:
                 text,
                 calls=tuple(self.calls),
                 shown=tuple(self.shown),
+                author=self.author,
             )
         self.texts, self.shown, self.calls = [], [], []
 

@@ -156,6 +156,11 @@ class Peer:
         """Answer at once, before what waits; no session hears of it."""
         self.viewer.outbox.send_first(self._connection.pong(ping))
 
+    def expel(self) -> None:
+        """Take nothing further: whoever is there is not let in any more."""
+        self.principal = None
+        self._hub.detach(self.viewer)
+
     def closed(self) -> None:
         """Is called once, when the connection is gone."""
         self.on_trusted()

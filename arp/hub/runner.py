@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from arp.hub.feedback import Feedback
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch, is_authors
@@ -25,21 +26,23 @@ from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
 from arp.hub.turn_host import TurnHost
 from arp.hub.turn_services import TurnServices
+from arp.hub.user_settings import UserSettings
 from arp.hub.writer import Writer
 from arp.protocol.capabilities import AppInfo
-from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload
+from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload, InvalidComponent
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage, Input
 from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
 from arp.session.input_log import GivenAnswer
+from arp.session.inputs import SESSION_START
 from arp.session.recovery import Interrupted
 from arp.session.session import Question
 from arp.surface.answer_type import AnswerType
 
 logger = logging.getLogger(__name__)
 
-Handler: TypeAlias = Callable[[Turn], Coroutine[Any, Any, None]]
-"""An agent: `async def agent(turn: Turn) -> None`."""
+Handler: TypeAlias = Callable[[Turn], Coroutine[Any, Any, object]]
+"""An agent: `async def agent(turn: Turn) -> None`. What it returns is said or shown."""
 
 CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
 
@@ -57,11 +60,11 @@ MAX_DETAILS = 16_000
 class AnswerHandler(Struct, frozen=True):
     """What takes the answer to a question of a turn that is gone: `@app.on_answer`."""
 
-    handler: Callable[[Turn, Any], Coroutine[Any, Any, None]]
+    handler: Callable[[Turn, Any], Coroutine[Any, Any, object]]
     kind: AnswerType[Any] | None = None
     """What the answer is made into; `None`: it is given as `Turn.ask` returns it."""
 
-    def begin(self, turn: Turn, answer: GivenAnswer) -> Coroutine[Any, Any, None]:
+    def begin(self, turn: Turn, answer: GivenAnswer) -> Coroutine[Any, Any, object]:
         """Begin to take an answer.
 
         Raises:
@@ -90,6 +93,14 @@ class HubApp(Struct, frozen=True):
     """What runs in the place of an agent, by the command that the turn's text begins with."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
     """What takes the answers to questions of turns that are gone, by the names of the questions."""
+    app_state: Callable[[], object] = lambda: None
+    """Returns what the app's lifespan yielded."""
+    session_start: Handler | None = None
+    """What runs when a renderer has begun a session."""
+    user_settings: UserSettings | None = None
+    """What users set for a session."""
+    feedback_handlers: Sequence[Callable[[Feedback], Any]] = ()
+    """Called with what users think of a turn."""
 
 
 class HubCalls(Struct, frozen=True):
@@ -133,6 +144,7 @@ class Runner:
             SurfaceTimers(calls.carry_out).keep,
             calls.transfer,
             settings.serial_max_age_s,
+            app.app_state,
         )
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Agents that work, also those that clean up behind the end of their turn."""
@@ -264,7 +276,9 @@ class Runner:
         handler = self._app.handlers.get(workflow)
         if handler is None:
             raise LookupError(f"the app has no agent {workflow!r} (any more)")
-        turn = Turn(host, self._app.tools)
+        turn = Turn(host, self._app.tools, self._app.user_settings)
+        if self._app.session_start is not None and turn.origin == SESSION_START:
+            handler = self._app.session_start
         if self._app.command_handlers:
             handler = self._app.command_handlers.get(turn.command or "", handler)
         answer = named = None
@@ -277,7 +291,7 @@ class Runner:
             working = handler(turn)
         if not inspect.isawaitable(working):
             raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
-        await working
+        await _show_returned(turn, workflow, await working)
         await host.surfaces.finish()
         host.finish()
 
@@ -345,6 +359,27 @@ class Runner:
         host = self._turns.get(live)
         if host is not None:
             host.stop()
+
+
+async def _show_returned(turn: Turn, agent: str, returned: object) -> None:
+    """Say or show what an agent returned.
+
+    Raises:
+        TypeError: It can be neither said nor shown.
+    """
+    if returned is None:
+        return
+    if isinstance(returned, str):
+        await turn.say(returned)
+        return
+    try:
+        turn.show(returned)
+    except InvalidComponent as error:
+        what = type(returned).__name__
+        raise TypeError(
+            f"agent {agent!r} returned {what}; return nothing, a text, or what turn.show takes: "
+            f"{error.message}"
+        ) from None
 
 
 def _running_task() -> asyncio.Task[Any] | None:

@@ -28,6 +28,7 @@ from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
 from arp.hub.question_outcome import expiry, rfc3339
 from arp.hub.turn_host import Asking, TurnHost, plain_object
+from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
@@ -36,6 +37,7 @@ from arp.record.wording import PREVIEW_CHARACTERS, check_kind, encoded, well_for
 from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
 from arp.surface.change import RenderChange
+from arp.values.shown import components_of
 
 if TYPE_CHECKING:
     from arp.record.work import RecordedPermission
@@ -197,6 +199,9 @@ class ToolProvider(Protocol):
     async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
         """Carry out a call, and return its result.
 
+        A provider whose `call` is no `async def` is called in a thread; it calls the methods of
+        `tool` without `await`.
+
         Args:
             tool: The call, which is shown already: `tool.name` says which tool it is. It takes
                 progress, asks for permission, and records what the tool does.
@@ -264,6 +269,9 @@ class ToolProviders:
         """Carry out a call by the first that has the tool."""
         for provider in self._providers:
             if any(one.name == tool.name for one in provider.tools()):
+                if is_plain(provider.call):
+                    thread = f"arp-tool-{tool.call_id}"
+                    return await call_in_thread(thread, provider.call, tool, args)
                 return await provider.call(tool, args)
         raise ToolFailed(f"there is no tool {tool.name!r:.60}")
 
@@ -352,10 +360,14 @@ class ToolCall:
             text = _repr(value)
         self._whole = well_formed(text)
 
-    def show(self, *components: Component) -> None:
-        """Show components that the tool has made; as `Turn.show`."""
+    def show(self, *components: Any) -> None:
+        """Show components, texts, data or figures that the tool has made; as `Turn.show`."""
         self._check_open()
-        named = [self._host.named(one, "tool.show") for one in components]
+        named = [
+            self._host.named(one, "tool.show")
+            for given in components
+            for one in components_of(given, "tool.show")
+        ]
         self._host.gather("main", RenderChange(named, self.name))
 
     async def show_image(self, content: bytes, mime: str, *, alt: str) -> None:

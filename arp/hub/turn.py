@@ -30,7 +30,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
-from arp.hub.author_call import must_await
+from arp.hub.author_call import must_await, must_enter
 from arp.hub.open_question import OpenQuestion
 from arp.hub.open_surface import OpenPopup, OpenSurface, Shown, each_shown
 from arp.hub.past_messages import PastMessages, past_of
@@ -38,9 +38,12 @@ from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
 from arp.hub.turn_surfaces import checked_timeout, whole_number
+from arp.hub.turn_thread import call_in_thread, is_plain
+from arp.hub.user_settings import UserSettings
 from arp.protocol.blob_path import blob_path
-from arp.protocol.components import Asks, Component
-from arp.protocol.errors import RoleConflict
+from arp.protocol.catalog import asks, take_children
+from arp.protocol.components import Asks, Component, author_of
+from arp.protocol.errors import InvalidComponent, RoleConflict
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
     Anchor,
@@ -58,6 +61,7 @@ from arp.session.recorded import SAYING, THINKING
 from arp.surface.answer_type import AnswerType
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.degrade import how_shown
+from arp.values.shown import as_component, components_of
 from arp.view.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
@@ -65,6 +69,9 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 T = TypeVar("T")
+
+Shown: TypeAlias = Any
+"""What `Turn.show` takes: components, texts, data, figures; lists of them. See `Turn.show`."""
 
 
 class Confirming(TypedDict, total=False):
@@ -116,14 +123,35 @@ class Turn:
     `think`, `show`, `patch`, `append`, `insert`, `remove`, `replace`, `reorder`, `frame`,
     `shown_as`. Surfaces: `surface`, `surfaces`, `popup`, `overlay`. Tools: `tool`, `start_tool`,
     `tools`, `use`, `usage`, `record`. Questions: `ask`, `question`, `confirm`. Files: `read_file`,
-    `save_file`, `file_url`. State: `state`, `shared_state`, `cache`, `set_commands`.
+    `save_file`, `file_url`. State: `state`, `shared_state`, `cache`, `app_state`, `settings`,
+    `update_settings`, `set_commands`.
     """
 
-    def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
+    # An attribute that nobody reads, as `turn.txt = …`, is refused.
+    __slots__ = (
+        "__weakref__",
+        "_author",
+        "_host",
+        "_provider",
+        "_session",
+        "_settings",
+        "_tool",
+        "id",
+    )
+
+    def __init__(
+        self,
+        host: TurnHost,
+        provider: ToolProvider | None = None,
+        settings: UserSettings | None = None,
+    ) -> None:
         self.id = host.turn_id
+        self._settings = settings
         self._provider = provider
         self._host = host
         self._session = host.session
+        self._author = ""
+        """Who speaks; empty: the agent itself."""
         self._tool: str | None = None
         """The last tool that ran: what is shown before the agent speaks again came of it."""
 
@@ -263,6 +291,7 @@ class Turn:
         Args:
             limit: At most this many entries, the newest.
         """
+        check_kind(limit, int, "limit")
         entries: list[tuple[str, str]] = []
         screen = self._session.screen
         for turn_id in self._earlier():
@@ -280,15 +309,22 @@ class Turn:
 
     # -- output ------------------------------------------------------------------------------------
 
-    async def say(self, text: str) -> None:
+    async def say(self, text: str, *, author: str | None = None) -> None:
         """Add text to the turn's output; everyone sees it as soon as the ledger has it.
+
+        Args:
+            text: Markdown.
+            author: Who says it, where the turn was handed to another agent: the name stands above
+                what follows. It stays until another one is given; empty: the agent itself again.
 
         Cancel: Safe; a text of up to `MAX_UNWRITTEN` characters is said, of a longer one a part.
         """
+        if author is not None:
+            self._speak_as(author)
         host = self._host
         if host.pending or host.refused is not None or host.frames:
             if host.frames:
-                spoken = {"content": well_formed(text), "format": "markdown"}
+                spoken = {"content": _text(text, "turn.say"), "format": "markdown"}
                 self.show(Component("", "text", spoken))
                 return
             host.settle()
@@ -296,7 +332,7 @@ class Turn:
             await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
             self._session.check_running(self.id)
         if type(text) is not str or not text.isascii():
-            text = well_formed(text)
+            text = _text(text, "turn.say")
         size = len(text)
         if size > MAX_UNWRITTEN:
             for start in range(0, size, MAX_UNWRITTEN):
@@ -308,21 +344,27 @@ class Turn:
         if host.add_text(text, SAYING):
             await host.services.room()
 
+    def _speak_as(self, author: str) -> None:
+        name = " ".join(_text(author, "turn.say: author").split())
+        if name != self._author:
+            self._author = name
+            self.show(author_of(name or self._session.head.workflow))
+
     def think(self, text: str) -> None:
         """Add to the turn's thinking, which only renderers that ask for it show."""
         self._session.check_running(self.id)
-        text = well_formed(text)
+        text = _text(text, "turn.think")
         if text:
             self._host.add_text(text, THINKING)
 
-    def show(
-        self, *components: Shown | Iterable[Shown], surface: str = "main", tool: str | None = None
-    ) -> str:
+    def show(self, *components: Shown, surface: str = "main", tool: str | None = None) -> str:
         """Show components at the end of the output, or in the place of those with their ids.
 
         Args:
-            components: In order, also in lists; a text is shown as it is. Without an id they get
-                one.
+            components: In order, also in lists. A text is shown as it is, a data frame or a list of
+                objects as a table (as by `ui.table`), one object as names with values, a figure of
+                matplotlib or plotly and a picture of PIL as it looks; so is what has a method
+                `__arp__` or an `@ui.converter`. Without an id they get one.
             surface: Where; a new name makes a new surface.
             tool: The tool that made them, for renderers that tell. `None` = the one that ran last,
                 if nothing was said since.
@@ -336,7 +378,12 @@ class Turn:
         """
         self._session.check_running(self.id)
         host = self._host
-        named = [host.named(one, "turn.show") for one in each_shown(components)]
+        named = [
+            host.named(one, "turn.show")
+            for given in components
+            for one in components_of(given, "turn.show")
+        ]
+        _refuse_same_ids(named)
         tool = self._tool if tool is None else well_formed(tool) or self._tool
         host.gather(surface, RenderChange(named, tool))
         return named[-1].id if named else ""
@@ -351,14 +398,18 @@ class Turn:
 
     def insert(
         self,
-        component: Component,
+        component: Shown,
         *,
         after: str | UnsetType | None = UNSET,
         parent: str | None = None,
         surface: str = "main",
     ) -> str:
-        """Put a component behind another (`None`: first), or last; into the group `parent`."""
-        named = self._host.named(component, "turn.insert")
+        """Put a component behind another (`None`: first), or last; into the group `parent`.
+
+        A value that is no component is shown as by `show`.
+        """
+        where = "turn.insert"
+        named = self._host.named(as_component(component, where), where)
         self._change(surface, Insert(named, after, parent))
         return named.id
 
@@ -366,9 +417,10 @@ class Turn:
         """Take a component away, with its children."""
         self._change(surface, Remove(target))
 
-    def replace(self, target: str, component: Component, *, surface: str = "main") -> str:
-        """Put another component in the place of one."""
-        named = self._host.named(component, "turn.replace")
+    def replace(self, target: str, component: Shown, *, surface: str = "main") -> str:
+        """Put another component, or what `show` makes of a value, in the place of one."""
+        where = "turn.replace"
+        named = self._host.named(as_component(component, where), where)
         self._change(surface, Replace(target, named))
         return named.id
 
@@ -376,6 +428,7 @@ class Turn:
         """Move a component behind another of the same list; `None`: first."""
         self._change(surface, Reorder(target, after))
 
+    @must_enter("turn.frame")
     @asynccontextmanager
     async def frame(self) -> AsyncIterator[None]:
         """Make one commit of everything inside; if the inside raises, none of it is shown."""
@@ -415,6 +468,10 @@ class Turn:
 
     def _change(self, surface: str, op: PatchOp) -> None:
         self._session.check_running(self.id)
+        target = getattr(op, "target", "")
+        if not isinstance(target, str):
+            what = type(target).__name__
+            raise TypeError(f"target: expected the id of a component, got {what}")
         self._host.gather(surface, PatchChange([copied_json(op)]))
 
     # -- surfaces ----------------------------------------------------------------------------------
@@ -538,6 +595,7 @@ class Turn:
 
     # -- tools -------------------------------------------------------------------------------------
 
+    @must_enter("turn.tool")
     @asynccontextmanager
     async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
         """Show that a tool runs, and how it ended.
@@ -547,8 +605,9 @@ class Turn:
             args: What it is called with; anything that can be written as JSON.
 
         Raises:
-            Whatever the inside raises, after the tool is shown as failed: with the message of a
-            `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its class alone.
+            Exception: Whatever the inside raises, after the tool is shown as failed: with the
+                message of a `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its
+                class alone.
         """
         named = name_of(name, "name")
         async with running_tool(self._host, named, {} if args is None else args) as call:
@@ -601,14 +660,18 @@ class Turn:
 
         Raises:
             ToolFailed: There is no such tool, or it could not do what it was asked.
-            Whatever else the tool raises, after it is shown as failed.
+            Exception: Whatever else the tool raises, after it is shown as failed.
         """
         given: JsonObject = plain({} if args is None else args)
         async with self.tool(name, given) as call:
             provider, known = self._provider, [one.name for one in self.tools]
             if provider is None or call.name not in known:
                 call.fail(f"no tool {call.name!r:.60}. Available: {', '.join(known) or 'none'}.")
-            result = await provider.call(call, given)
+            if is_plain(provider.call):
+                thread = f"arp-tool-{call.call_id}"
+                result = await call_in_thread(thread, provider.call, call, given)
+            else:
+                result = await provider.call(call, given)
             call.result(result)
         return result
 
@@ -755,7 +818,12 @@ class Turn:
             expiry(options.get("timeout_s")),
             check=check,
         )
-        return OpenQuestion(host, host.ask(asked, asking), read)
+        try:
+            return OpenQuestion(host, host.ask(asked, asking), read)
+        except InvalidComponent as error:
+            raise InvalidComponent(
+                _asked_wrong(asked, error.message), detail=error.detail
+            ) from None
 
     @must_await("turn.confirm")
     async def confirm(
@@ -842,6 +910,12 @@ class Turn:
         """
         return self._host.state
 
+    @state.setter
+    def state(self, state: Mapping[str, Any]) -> None:
+        kept = dict(state)
+        self._host.state.clear()
+        self._host.state.update(kept)
+
     @property
     def shared_state(self) -> dict[str, Any]:
         """A JSON object that renderers get too, durable: what a rich client wants to know besides.
@@ -878,9 +952,53 @@ class Turn:
         self._host.set_commands(commands)
 
     @property
+    def settings(self) -> Any:
+        """What the user set for this session: a value of the type in `App(session_settings=…)`.
+
+        Raises:
+            RuntimeError: The app has no such type.
+        """
+        return self._known_settings().value(self._session.settings.chosen)
+
+    def update_settings(self, **changes: Json) -> None:
+        """Change what is set for this session: `turn.update_settings(model="large")`.
+
+        Raises:
+            RuntimeError: The app has no `session_settings`.
+            TypeError: There is no such field; nothing changes.
+            InvalidAnswer: A value that the field cannot have; nothing changes.
+        """
+        self._session.check_running(self.id)
+        chosen = self._known_settings().changed(self._session.settings.chosen, changes)
+        self._host.flush_text()
+        self._session.choose_settings(chosen)
+        self._host.changed()
+
+    def _known_settings(self) -> UserSettings:
+        if self._settings is None:
+            raise RuntimeError("turn.settings: the app has none; write App(session_settings=…)")
+        return self._settings
+
+    @property
+    def app_state(self) -> Any:
+        """What the app's lifespan yielded, such as a pool of connections; see `App(lifespan=…)`."""
+        return self._host.services.app_state()
+
+    @property
     def cache(self) -> dict[str, Any]:
         """A place for any objects of the agent's own, per session, in memory only."""
         return self._host.live.cache
+
+
+def _asked_wrong(asked: Any, message: str) -> str:
+    """Return why a component cannot be asked, as its author reads it."""
+    if isinstance(asked, Component) and not asks(asked.type, asked.props):
+        return (
+            f"turn.ask: a {asked.type} asks nothing; ask a form, confirm, choices or text-input, a "
+            'table with selectable="one" or "many", or a type'
+        )
+    told = message.removeprefix("components[0].props").removeprefix("components[0]").lstrip(".: ")
+    return told if told.startswith("turn.ask") else f"turn.ask: {told}"
 
 
 def _form_of(wanted: AnswerType[Any], options: TypeOptions) -> Component:
@@ -892,5 +1010,28 @@ def _form_of(wanted: AnswerType[Any], options: TypeOptions) -> Component:
     )
 
 
+def _text(text: str, where: str) -> str:
+    try:
+        return well_formed(text)
+    except TypeError as error:
+        raise TypeError(f"{where}: {error}; turn.show(…) shows everything else") from None
+
+
 def _as_it_is(answer: Json) -> Json:
     return answer
+
+
+def _refuse_same_ids(components: Iterable[Component]) -> None:
+    """Refuse two components with one id in one call: the first would never be seen."""
+    seen: set[str] = set()
+    waiting = list(components)
+    while waiting:
+        one = waiting.pop()
+        if one.id in seen:
+            raise InvalidComponent(
+                f"turn.show: two components have the id {one.id!r:.80}, so the second would take "
+                "the place of the first; give each its own, or none"
+            )
+        seen.add(one.id)
+        _, children = take_children(one.type, one.props)
+        waiting += [msgspec.convert(child, Component) for child in children]

@@ -28,3 +28,5 @@ class TurnServices(Struct):
     """Gives a surface to another session."""
     serial_max_age_s: float = 5.0
     """How old the input may be that opens a popup, an overlay or a fullscreen surface."""
+    app_state: Callable[[], object] = lambda: None
+    """Returns what the app's lifespan yielded."""

@@ -24,7 +24,9 @@ from arp.protocol.errors import LocalError
 ROWS: Final[dict[str, str]] = {
     # the session, its thread, its turns
     "session.created": "@threadId epoch workflow owner? title?",
-    "session.updated": "title? pinned? branch? state:object? sharedState:object? commands?",
+    "session.updated": (
+        "title? pinned? branch? state:object? sharedState:object? commands? viewer? settings? feedback?"
+    ),
     "thread.started": "title?",
     "thread.updated": "reason? @status",
     "turn.submitted": "input renderer? edits? origin? answers?",

@@ -64,6 +64,14 @@ class Finding(Struct, frozen=True):
     count: Ordinal
 
 
+class TurnFeedback(Struct, frozen=True, omit_defaults=True):
+    """What a user thinks of the answer of a turn."""
+
+    rating: Literal["up", "down", "none"]
+    """`none`: it was taken back."""
+    comment: str = ""
+
+
 class ApprovedFile(Struct, frozen=True, omit_defaults=True):
     """A file that the input of a permission names."""
 
@@ -216,6 +224,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "failed": (Count, "How many items failed."),
     "failedModel": (Name, "The model that could not be used."),
     "features": (list[str], "Features of a renderer."),
+    "feedback": (TurnFeedback, "What a user thinks of the answer of the turn."),
     "file": (JsonObject, "A file that the agent saved: `id`, `name`, `size`, `mime`, `sha256`."),
     "files": (
         list[ApprovedFile],
@@ -284,6 +293,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "sandbox": (Name, "Name of a sandbox profile."),
     "scope": (Scope, "How far an approval goes: this use, or the rest of the session."),
     "sessionRule": (Name, "What an approval for the session allows, as it was shown."),
+    "settings": (JsonObject, "What the user set for the session; see `App(session_settings=…)`."),
     "sha256": (Sha256, "SHA-256 of the content."),
     "sharedState": (JsonObject, "The `turn.shared_state` of the agent, which renderers get."),
     "signal": (str, "Signal that ended a process."),
@@ -315,6 +325,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "usage": (JsonObject, "What a model used, in the provider's words."),
     "value": (Json, "The new value."),
     "verification": (Verification, "Result of a check."),
+    "viewer": (Name, "An admin who read a session of another user."),
     "waitingFor": (Need, "What a task is waiting for."),
     "workflow": (str, "Name of the agent."),
     "writable": (list[str], "Paths that a sandbox may write."),

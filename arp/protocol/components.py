@@ -614,3 +614,19 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     url: Link | None = None
     excerpt: str | None = None
     """The passage that counts."""
+
+
+# -- who says it -----------------------------------------------------------------------------------
+
+AUTHOR = "x-arp-author"
+"""Says above what follows in a turn who says it, such as the agent to whom it was handed over."""
+
+MAX_AUTHOR_CHARACTERS = 80
+
+
+def author_of(name: str) -> Component:
+    """Return what says that somebody speaks from here on; renderers without it show the name."""
+    shown = " ".join(name.split())[:MAX_AUTHOR_CHARACTERS]
+    bold = "".join(f"\\{one}" if one in "\\`*_[]<>#|~" else one for one in shown)
+    fallback = Component("", "text", {"content": f"**{bold}**", "format": "markdown"})
+    return Component("", AUTHOR, {"name": shown}, fallback=fallback)

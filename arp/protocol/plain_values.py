@@ -18,6 +18,9 @@ from arp.protocol.errors import InvalidComponent
 from arp.protocol.json_value import MAX_DEPTH, Json, JsonObject, is_plain_json
 
 _ALWAYS_PLAIN = frozenset((str, bool, type(None)))
+_MISSING = frozenset(("NAType", "NaTType"))
+"""Types of pandas' marks for a value that is missing; one of them counts as a date."""
+
 _MOST_DIGITS = 18
 """An integer of 64 bits has 19 digits; `Decimal("1E+999999")` must not become a million."""
 
@@ -43,6 +46,8 @@ def to_plain(value: Any, where: str, depth: int = MAX_DEPTH) -> Json:
         return value
     if kind in (list, dict) and is_plain_json(value, depth):
         return msgspec.to_builtins(value)  # a copy, much faster than one value after the other
+    if kind.__name__ in _MISSING and kind.__module__.startswith("pandas"):
+        return None
     if isinstance(value, Enum):
         return to_plain(value.value, where, depth)
     if isinstance(value, str):

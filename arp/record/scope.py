@@ -52,7 +52,9 @@ OWN_FIELDS: Final = {
     "artifact.changed": frozenset(("changes", "info", "closed", "inputId")),
     "run.status": frozenset(("inputId",)),
     "output.spilled": frozenset(("file",)),
-    "session.updated": frozenset(("pinned", "branch", "state", "sharedState", "commands")),
+    "session.updated": frozenset(
+        ("pinned", "branch", "state", "sharedState", "commands", "viewer")
+    ),
 }
 """Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
 

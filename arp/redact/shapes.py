@@ -207,6 +207,7 @@ SHAPES: Final[tuple[Shape, ...]] = (
     _token("api-key", "SG.", "[A-Za-z0-9_.-]", 40),
     Shape("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_", f"{_LETTERS}*", 30),
     Shape("github-token", "github_pat_", r"github_pat_", "[A-Za-z0-9_]*", 22),
+    Shape("arp-token", "arp_", r"arp_[0-9a-f]{12}_", f"{_WORD}*", 40),
     Shape("slack-token", "xox", r"xox[abeoprs]-", "[A-Za-z0-9-]*", 10),
     Shape("slack-webhook", "hooks.slack.com", r"hooks\.slack\.com/services/", "[A-Za-z0-9/]*", 20),
     Shape("aws-key-id", "AKIA ASIA", r"A[KS]IA", "[A-Z0-9]*", 16),

@@ -27,8 +27,8 @@ from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.ag_ui_source import AgUiSource, RunAgent
 from arp.runtime.errors import RuntimeInternal
-from arp.runtime.structured import arguments_of, component_of, text_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn, error_of_model
+from arp.values.shown import arguments_of, component_of, text_of
 
 PROTOCOL_VERSION = "1.0"
 _STATUS = re.compile(r"\b(?:status|status_code|error code): (\d{3})\b", re.IGNORECASE)

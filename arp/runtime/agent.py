@@ -24,7 +24,7 @@ import msgspec
 from arp.hub.past_messages import told
 from arp.hub.question_outcome import DECLINED, Declined
 from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, ToolFailed, digest_of
-from arp.protocol.components import Component
+from arp.protocol.components import Component, author_of
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
@@ -59,7 +59,6 @@ from arp.runtime.services import (
     RuntimeService,
     SessionUtilityManager,
 )
-from arp.runtime.structured import cell_of
 from arp.runtime.user_questions import (
     DECLINE,
     OTHER,
@@ -70,6 +69,7 @@ from arp.runtime.user_questions import (
     question_mark,
 )
 from arp.surface.answers import answer_value, check_answer, is_decline
+from arp.values.cell import cell_of
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
@@ -1097,7 +1097,7 @@ class RuntimeTurn:
 
     def _show_speaker(self, name: str) -> None:
         """Say who speaks from now on."""
-        self.turn.show(Component("", "text", {"content": f"**{name}**", "format": "markdown"}))
+        self.turn.show(author_of(name))
 
     def _show_component(self, given: Json) -> None:
         """Show a component of the agent; one that is wrong is recorded."""

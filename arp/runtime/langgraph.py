@@ -41,8 +41,9 @@ from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import InvalidArgument, NotFound
 from arp.runtime.langchain_approvals import decided_by_person
-from arp.runtime.structured import as_json, component_of, text_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.values.cell import as_json
+from arp.values.shown import component_of, text_of
 
 ToInput = Callable[[TaskTurn], Any]
 """Makes the input of the graph from a turn's message."""

@@ -24,9 +24,9 @@ from mcp.client.streamable_http import streamable_http_client
 from arp.hub.tool import ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
-from arp.runtime.structured import shown
 from arp.runtime.types import McpServer
 from arp.runtime.user_questions import ask_user, is_user_question
+from arp.values.shown import shown
 
 logger = logging.getLogger(__name__)
 

@@ -27,10 +27,11 @@ from arp.protocol.json_value import JsonObject
 from arp.runtime.errors import InvalidArgument
 from arp.runtime.named import mcp_tools
 from arp.runtime.pydantic_ai import PydanticAIRuntime
-from arp.runtime.structured import as_json, component_of, shown, text_of
 from arp.runtime.task_runtime import TaskTurn
 from arp.runtime.types import McpServer
 from arp.surface.degrade import as_one_text
+from arp.values.cell import as_json
+from arp.values.shown import component_of, shown, text_of
 
 NO_KEY = "none"
 """What a server at an address of one's own gets as key, if there is no other."""

@@ -31,8 +31,8 @@ from agents import (
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
-from arp.runtime.structured import arguments_of, component_of, shown, text_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.values.shown import arguments_of, component_of, shown, text_of
 
 FAILED = "An error occurred while running the tool"
 """What the SDK tells a model of a tool that raised; nothing else says that it did."""

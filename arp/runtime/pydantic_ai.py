@@ -51,8 +51,9 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
-from arp.runtime.structured import as_json, component_of, shown, text_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.values.cell import as_json
+from arp.values.shown import component_of, shown, text_of
 
 URLS = {"image": ImageUrl, "audio": AudioUrl, "file": DocumentUrl}
 

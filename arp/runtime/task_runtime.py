@@ -36,7 +36,7 @@ from arp.runtime.errors import (
     status_of,
 )
 from arp.runtime.feed import ActiveTurn, PendingPermission, SessionFeed
-from arp.runtime.structured import text_of
+from arp.values.shown import text_of
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,9 @@ Theory of operation. Every request passes the guard first; what it finds out sta
 
 from __future__ import annotations
 
+import asyncio
 import time
+from functools import partial
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -15,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Router
 
 from arp.access.guard import Denial
+from arp.access.leases import ENDED, Lease
 from arp.access.principal import Principal
 from arp.access.usage import Slot
 from arp.control.control import Control
@@ -24,6 +27,8 @@ from arp.protocol.messages import ErrorMessage
 from arp.server.answers import json_response, refusal, sealed
 from arp.server.blobs import BLOB_ROUTES
 from arp.server.chats import CHAT_ROUTES
+from arp.server.login_routes import LOGIN_ROUTES
+from arp.server.logins import CALLBACK, LOGIN
 from arp.server.monitoring import MONITORING_ROUTES
 from arp.server.page import INSPECT, PICTURE, page_routes
 from arp.server.schemas import FOLDER as SCHEMAS
@@ -33,10 +38,14 @@ from arp.server.settings import Served
 from arp.server.sockets import accept_socket, refuse_socket
 from arp.server.state import Requester, ServerState
 from arp.server.streams import TRANSPORT_ROUTES
+from arp.server.user_routes import USER_ROUTES
 from arp.server.workflows import WORKFLOW_ROUTES
 from arp.transport.websocket import Event, Receive, Scope, Send
 
-OPEN_PATHS = ("/", "/health", "/ready", "/schemas", INSPECT, PICTURE)
+OPEN_PATHS = (
+    *("/", "/health", "/ready", "/schemas", INSPECT, PICTURE),
+    *(LOGIN, CALLBACK, "/_api/user"),
+)
 OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
 """Served without a token: a page holds no secret and must load to ask for one, and a browser sends
 none for a frame."""
@@ -52,7 +61,9 @@ ROUTES = [
     *SESSION_ROUTES,
     *page_routes(),
     *schema_routes(),
+    *LOGIN_ROUTES,
     *MONITORING_ROUTES,
+    *USER_ROUTES,
 ]
 """All but those of the agents, which take what no other route has."""
 
@@ -113,6 +124,7 @@ class Application:
                 if conversation is not None:
                     await conversation
             finally:
+                requester.lease.release()
                 requester.slot.release()
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> Requester | None:
@@ -120,7 +132,9 @@ class Application:
         state = self.state
         principal = await state.guard.principal(scope)
         if principal is None and scope["type"] == "http":
-            principal = self.state.file_cookie.principal(scope, time.time())
+            principal = state.file_cookie.principal(scope, time.time())
+            if principal is not None and not state.guard.is_valid(principal):
+                principal = None
         address = state.guard.proxies.counted(scope)
         if principal is not None:
             principal = msgspec.structs.replace(principal, address=address)
@@ -129,7 +143,9 @@ class Application:
         except RateLimited as error:
             await _turn_away(scope, receive, send, error)
             return None
-        requester = scope["arp"] = Requester(state, slot, principal)
+        lease = Lease(state.leases)
+        requester = scope["arp"] = Requester(state, slot, lease, principal)
+        state.begin_lease(lease, principal, partial(state.guard.principal, scope))
         return requester
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,10 +159,40 @@ class Application:
                 await _refuse(scope, receive, send, Denial(401, reason))
             elif not _is_open(scope) and (fault := await self.state.unopened()) is not None:
                 await _refuse(scope, receive, send, Denial(503, fault))
+            elif requester.lease.may_end:
+                await self._route_while_valid(requester.lease, scope, receive, send)
             else:
                 await self._route(scope, receive, send)
         finally:
+            requester.lease.release()
             requester.slot.release()
+
+    async def _route_while_valid(
+        self, lease: Lease, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request as long as who asks is let in; then it ends, whatever it waits for.
+
+        An event stream ends with an event that says so. Another answer that has begun is broken
+        off, so that nobody takes it for whole.
+        """
+        began = False
+
+        async def noted(message: Event) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(None) as limit:
+                lease.when_ended(lambda: limit.reschedule(loop.time()))
+                await self._route(scope, receive, noted)
+        except TimeoutError:
+            if not lease.is_over:
+                raise
+            if not began:
+                await _refuse(scope, receive, send, Denial(401, ENDED))
+            # Else the server breaks off an answer that its application leaves unfinished.
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; an error that a route lets through is answered with its code."""

@@ -234,7 +234,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
 
     stop = hub.listing.listen(asker.principal.name, tell)
     try:
-        with asker.state.streaming(outbox):
+        with asker.streaming(outbox):
             await stream(receive, send, outbox, ReadyEvents())
     finally:
         stop()

@@ -1,14 +1,15 @@
 """The cookie that opens a user's files, since a page cannot send a token with `src` and links.
 
-It opens `GET /_api/blobs/…` and nothing else, for the user who requested it, for an hour, and on
-the server's own pages only (`SameSite=Strict`; files have `Cross-Origin-Resource-Policy:
-same-origin`). Its key lives as long as the process. Each server has its own cookie name, since
-browsers send cookies to all ports of a host.
+It opens `GET /_api/blobs/…` and nothing else, for the user who requested it, for an hour or until
+what let that user in has ended, and on the server's own pages only (`SameSite=Strict`; files have
+`Cross-Origin-Resource-Policy: same-origin`). Its key lives as long as the process. Each server has
+its own cookie name, since browsers send cookies to all ports of a host.
 """
 
 from __future__ import annotations
 
 import hmac
+import math
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
@@ -37,14 +38,19 @@ class FileCookie:
             principal: Who asks.
             now_s: Seconds since 1970.
         """
-        content = f"{_as_text(principal.name)}.{int(now_s) + LIFE_S}"
+        until = min(now_s + LIFE_S, principal.expires_at or math.inf)
+        grounds = _as_text(principal.credential)
+        content = f"{_as_text(principal.name)}.{grounds}.{int(until)}"
         place = scope.get("root_path", "") + PREFIX.rstrip("/")
         safe = "; Secure" if scope.get("scheme") == "https" else ""
         cookie = f"{self.name}={content}.{self._sign(content)}; Path={place}; Max-Age={LIFE_S}"
         return f"{cookie}; HttpOnly; SameSite=Strict{safe}"
 
     def principal(self, scope: Scope, now_s: float) -> Principal | None:
-        """Return to whom the cookie of a request was given; `None` if it opens nothing here."""
+        """Return to whom the cookie of a request was given; `None` if it opens nothing here.
+
+        The caller checks whether what let them in is still valid.
+        """
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         if scope.get("method") not in ("GET", "HEAD") or not path.startswith(PREFIX):
             return None
@@ -61,8 +67,10 @@ class FileCookie:
         content, _, signature = (morsel.value if morsel is not None else "").rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
             return None
-        user, _, until = content.partition(".")
-        return Principal(_as_name(user)) if int(until) > now_s else None
+        user, grounds, until = content.split(".")
+        if int(until) <= now_s:
+            return None
+        return Principal(_as_name(user), credential=_as_name(grounds))
 
     def _sign(self, content: str) -> str:
         return hmac.new(self._key, content.encode(), "sha256").hexdigest()

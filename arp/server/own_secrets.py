@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -15,17 +15,16 @@ from arp.redact.settings import Redaction
 
 
 def with_own_secrets(
-    redaction: Redaction, environment: Mapping[str, str], token: str | None
+    redaction: Redaction, environment: Mapping[str, str], own: Iterable[str]
 ) -> Redaction:
     """Return what to take out of facts, with the secrets that the process has.
 
     Args:
         redaction: As it was set.
         environment: Of the process; left alone if `redaction` says so.
-        token: The one that clients must have.
+        own: What the server was given: its token, the secret of its login.
     """
     found = secrets_of(environment) if redaction.environment else ()
-    own = () if token is None else (token,)
     return msgspec.structs.replace(redaction, secrets=(*redaction.secrets, *found, *own))
 
 

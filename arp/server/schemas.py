@@ -1,4 +1,4 @@
-"""The JSON Schemas of facts and snapshots, with examples; they are public.
+"""The JSON Schemas of facts and snapshots, with examples, and `openapi.json`; they are public.
 
 They come from the package itself, so they fit the version that is served.
 """
@@ -21,6 +21,9 @@ from arp.server.answers import json_response
 FOLDER: Final = "/schemas/"
 """Where they are served, without a token."""
 
+OPENAPI: Final = "openapi.json"
+"""The HTTP routes as OpenAPI; `make gen` writes it from the routes."""
+
 HEADERS: Final = {
     "cache-control": "public, max-age=3600",
     "x-content-type-options": "nosniff",
@@ -30,7 +33,8 @@ HEADERS: Final = {
 @cache
 def documents() -> dict[str, bytes]:
     """Return every schema and example by its path below `/schemas/`."""
-    return dict(_below(files("arp.ledger") / "schemas", ""))
+    openapi = files("arp.server") / OPENAPI
+    return {**dict(_below(files("arp.ledger") / "schemas", "")), OPENAPI: openapi.read_bytes()}
 
 
 def schema_routes() -> list[BaseRoute]:

@@ -58,6 +58,8 @@ def _query(request: Request) -> JsonObject:
         text = query.get(name, "")
         if text.isascii() and text.isdigit() and len(text) < 17:
             query[name] = int(text)
+    if query.get("allUsers") in ("true", "false"):
+        query["allUsers"] = query["allUsers"] == "true"
     if "type" in query:
         del query["type"]
         query["types"] = request.query_params.getlist("type")
@@ -74,17 +76,18 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
         response = json_response(await control.sessions.events(wanted))
         await response(scope, receive, send)
         return
-    head = await control.context.head(wanted.session_id)
+    context = await control.context.reader(wanted.session_id)
+    head = await context.head(wanted.session_id)
     place = parse_place(request.headers.get("last-event-id", ""))
     if place is not None and place[0] == head.epoch:
         wanted = msgspec.structs.replace(wanted, after=place[1])
-    await control.context.live(wanted.session_id)
+    await context.live(wanted.session_id)
     outbox = QueueOutbox()
     room = outbox.viewer = Room(outbox)
     sending = _send(control, wanted, outbox, room, head.epoch)
     task = asyncio.get_running_loop().create_task(sending, name="arp-events")
     try:
-        with asker.state.streaming(outbox):
+        with asker.streaming(outbox):
             await stream(receive, send, outbox, ReadyEvents())
     finally:
         task.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -16,9 +16,11 @@ from arp.protocol.messages import Command, Workflow
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
+    from arp.hub.feedback import Feedback
     from arp.hub.hub import Hub
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
+    from arp.hub.user_settings import UserSettings
 
 
 class Served(Struct, frozen=True):
@@ -42,12 +44,22 @@ class Served(Struct, frozen=True):
     command_handlers: Mapping[str, Handler] = MappingProxyType({})
     """What runs in the place of an agent, by slash command."""
     closers: Sequence[Callable[[], Awaitable[object]]] = ()
+    """Called, the last one first, when no turn runs any more: they end what the app's agents have
+    started."""
     openers: Sequence[Callable[[], Awaitable[object]]] = ()
-    """Called when no turn runs any more: they end what the app's agents have started."""
+    """Called before anything else: they begin what the app's agents need."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
     """What takes the answers to questions of turns that are gone, by name of the question."""
     routes: Sequence[BaseRoute] = ()
     """Further routes; no agent may have the name that one of them begins with."""
+    app_state: Callable[[], object] = lambda: None
+    """Returns what the app's lifespan yielded, for `turn.app_state`."""
+    session_start: Handler | None = None
+    """What runs when a renderer has begun a session."""
+    user_settings: UserSettings | None = None
+    """What users set for a session."""
+    feedback_handlers: Sequence[Callable[[Feedback], Any]] = ()
+    """Called with what users think of a turn."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

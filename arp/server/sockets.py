@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
+from arp.access.leases import ENDED
 from arp.control.connection import Connection
 from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
@@ -70,10 +71,17 @@ async def accept_socket(
         if principal is None:
             waiting.add(peer)
             peer.on_trusted = lambda: waiting.discard(peer)
+        asker.lease.when_ended(partial(_expel, peer, outbox))
         return peer
 
     await receive()
     return talk(scope, receive, send, encoding, chosen, make)
+
+
+def _expel(peer: Peer | Connection, outbox: SocketOutbox) -> None:
+    """Close the connection of somebody who is not let in any more, who may go on sending."""
+    peer.expel()
+    outbox.cut(1008, ENDED)
 
 
 async def refuse_socket(receive: Receive, send: Send) -> None:

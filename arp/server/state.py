@@ -14,6 +14,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -23,8 +25,10 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route
 
 from arp.access.guard import Guard
+from arp.access.leases import ENDED, Ask, Lease, Leases
 from arp.access.principal import Principal
 from arp.access.settings import check_names
+from arp.access.tokens import Tokens
 from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.control.connection import Connection
 from arp.control.context import Plane
@@ -37,13 +41,14 @@ from arp.hub.runner import HubApp
 from arp.protocol.blob_path import PREFIX
 from arp.redact.settings import Redaction
 from arp.server.file_cookie import FileCookie
+from arp.server.logins import CALLBACK, LOGIN, LoginBook
 from arp.server.own_secrets import with_own_secrets
 from arp.server.page import INSPECT
 from arp.server.settings import Served
 from arp.server.uploads import Intake
 from arp.server.workers import SeveralWorkers, check_alone
 from arp.store.errors import StoreError
-from arp.store.location import open_blobs, open_store
+from arp.store.location import open_blobs, open_store, tokens_of
 from arp.telemetry.settings import begin
 from arp.transport.event_stream import Pulse
 from arp.transport.queue_outbox import QueueOutbox
@@ -54,7 +59,7 @@ if TYPE_CHECKING:
 
     from arp.telemetry.follower import Follower
 
-LINKED = ("/", INSPECT, PREFIX)
+LINKED = ("/", INSPECT, PREFIX, LOGIN, CALLBACK)
 """Pages and files of ours that links on other sites may open."""
 
 logger = logging.getLogger(__name__)
@@ -64,13 +69,20 @@ class ServerState:
     """One app that is served, and what its requests share.
 
     Raises:
-        ValueError: Others can reach it by a name, and nothing keeps them out.
+        ValueError: Others can reach it by a name, and nothing keeps them out; or what a login at a
+            provider needs is not installed.
     """
 
     def __init__(self, served: Served) -> None:
-        check_names(served.access)
+        tokens = Tokens(_tokens_beside(served.ledger))
+        check_names(served.access, has_tokens=tokens.are_used())
         self.served = served
-        self.guard = Guard(served.access, LINKED)
+        oidc = served.access.oidc
+        self.logins = LoginBook(oidc) if oidc is not None else None
+        """Who has signed in with a browser, where this server does that itself."""
+        self.guard = Guard(served.access, LINKED, tokens, self.logins)
+        self.leases = Leases(self.guard.is_valid, served.access.recheck_s)
+        """Requests and connections of those who may lose their right to them."""
         bounds = served.access.bounds
         self.intake = Intake(bounds, served.settings.limits)
         limits = UsageLimits(
@@ -110,8 +122,10 @@ class ServerState:
 
     def redaction(self) -> Redaction:
         """Return what is taken out of facts: as it was set, and the secrets of this process."""
-        served = self.served
-        return with_own_secrets(served.settings.redaction, os.environ, served.access.token)
+        access = self.served.access
+        secret = access.oidc.client_secret if access.oidc is not None else None
+        own = [one for one in (access.token, secret) if one is not None]
+        return with_own_secrets(self.served.settings.redaction, os.environ, own)
 
     # -- the hub ---------------------------------------------------------------------------------
 
@@ -155,6 +169,15 @@ class ServerState:
         if not self.served.handlers:
             raise RuntimeError("the app has no agent; write @app.agent above an async function")
         check_alone()
+        try:
+            for opener in self.served.openers:
+                await opener()
+            return await self._start_hub()
+        except BaseException:
+            await self._close_app()
+            raise
+
+    async def _start_hub(self) -> Hub:
         served, began_ns = self.served, time.time_ns()
         store = open_store(served.ledger)
         await store.open()
@@ -167,9 +190,11 @@ class ServerState:
             served.debug,
             served.command_handlers,
             served.answer_handlers,
+            served.app_state,
+            served.session_start,
+            served.user_settings,
+            served.feedback_handlers,
         )
-        for opener in served.openers:
-            await opener()
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()
         served.hub_changed(hub)
@@ -198,12 +223,19 @@ class ServerState:
     async def aclose(self) -> None:
         """Let turns finish or park them, and close the ledger."""
         self.close_streams()
+        self.guard.tokens.close()
+        if self.logins is not None:
+            await self.logins.aclose()
         if self.running is not None:
             hub, self.running = self.running, None
             self.served.hub_changed(None)
             follower, self._follower = self._follower, None
             await hub.aclose(follower.aclose if follower is not None else None)
-        for closer in self.served.closers:
+        await self._close_app()
+
+    async def _close_app(self) -> None:
+        """End what the app's agents have started, the last first."""
+        for closer in reversed(self.served.closers):
             try:
                 await closer()
             except Exception:
@@ -226,21 +258,24 @@ class ServerState:
         Raises:
             RateLimited: They have too many.
         """
+        asker: Requester = scope["arp"]
         principal = await self.guard.check_token(token, scope)
-        if principal is None:
+        if principal is None or asker.lease.is_over:
             return None
-        slot: Slot = scope["arp"].slot
-        slot.assign(principal.name)
-        return msgspec.structs.replace(principal, address=slot.address)
+        asker.slot.assign(principal.name)
+        self.begin_lease(asker.lease, principal, partial(self.guard.check_token, token, scope))
+        return msgspec.structs.replace(principal, address=asker.slot.address)
 
-    @contextmanager
-    def streaming(self, outbox: QueueOutbox) -> Iterator[None]:
-        """Register an event stream for a block, so that it ends when the server stops."""
-        self.streams.add(outbox)
-        try:
-            yield
-        finally:
-            self.streams.discard(outbox)
+    def begin_lease(self, lease: Lease, principal: Principal | None, ask: Ask) -> None:
+        """Let a lease last as long as a principal may come in.
+
+        Args:
+            lease: Of the request or the connection.
+            principal: Who was let in; `None`: nobody yet.
+            ask: Asks again who that is.
+        """
+        is_asked = principal is not None and self.guard.asks_hook(principal)
+        lease.begin(principal, ask if is_asked else None)
 
     def close_streams(self) -> None:
         """End every event stream; their renderers come back."""
@@ -248,11 +283,19 @@ class ServerState:
             outbox.close(1012, "restarting")
 
 
+def _tokens_beside(ledger: str) -> Path | None:
+    try:
+        return tokens_of(ledger)
+    except StoreError:
+        return None  # that there is no such ledger is said when it is opened
+
+
 class Requester(Struct, frozen=True):
     """Who a request comes from, and the server that it asks; routes find it in `scope["arp"]`."""
 
     state: ServerState
     slot: Slot
+    lease: Lease
     known: Principal | None
     """`None`: somebody without a token, who may use the open paths, or show one in a `hello`."""
 
@@ -261,6 +304,20 @@ class Requester(Struct, frozen=True):
         """Who asks, on every path that is not open."""
         assert self.known is not None
         return self.known
+
+    @contextmanager
+    def streaming(self, outbox: QueueOutbox) -> Iterator[None]:
+        """Register an event stream for a block.
+
+        It ends when the server stops, and when who asked for it is not let in any more.
+        """
+        streams = self.state.streams
+        streams.add(outbox)
+        self.lease.when_ended(lambda: outbox.cut(1008, ENDED))
+        try:
+            yield
+        finally:
+            streams.discard(outbox)
 
     async def hub(self) -> Hub:
         """As `ServerState.hub`."""

@@ -64,7 +64,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
     peer.start()
     ping = Ping(id=secrets.token_hex(8))  # a secret between the two: the answer comes by POstate
     try:
-        with state.streaming(outbox):
+        with asker.streaming(outbox):
             await peer.receive(encode_json(hello))
             if peer.refusal is not None:
                 # A stream cannot send a second hello: it would stay silent.

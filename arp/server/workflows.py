@@ -52,7 +52,7 @@ from arp.protocol.messages import (
 from arp.protocol.screen import Screen, TurnScreen
 from arp.server.answers import json_response
 from arp.server.chats import bounded, tool_object
-from arp.server.state import ServerState, StreamRoute, log_arrival, requester
+from arp.server.state import Requester, StreamRoute, log_arrival, requester
 from arp.server.uploads import UploadedFile
 from arp.session.window import PastTurn
 from arp.transport.event_stream import ReadyEvents, event, stream
@@ -84,7 +84,8 @@ async def _workflow(scope: Scope, receive: Receive, send: Send) -> None:
         hub = await state.hub()
         live, turn_id = await _submit(request, hub)
         if "text/event-stream" in request.headers.get("accept", ""):
-            await follow(state, live, live.session.screen.turns[turn_id], receive, send)
+            turn = live.session.screen.turns[turn_id]
+            await follow(requester(request), live, turn, receive, send)
         else:
             await (await _whole(hub, live, turn_id))(scope, receive, send)
 
@@ -238,7 +239,7 @@ async def _get(request: Request) -> Response:
 async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
     request = Request(scope)
     live, past = await _find_run(request)
-    await follow(requester(request).state, live, past.turn, receive, send)
+    await follow(requester(request), live, past.turn, receive, send)
 
 
 async def _find_run(request: Request) -> tuple[LiveSession, PastTurn]:
@@ -281,10 +282,10 @@ def result_of(past: PastTurn) -> JsonObject:
 
 
 async def follow(
-    state: ServerState, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
+    asker: Requester, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
 ) -> None:
     """Stream a turn from its beginning as the draft's events; the turn does not depend on it."""
-    hub = await state.hub()
+    hub = await asker.hub()
     outbox = QueueOutbox()
     viewer_id = secrets.token_hex(8)
     viewer = Viewer(viewer_id, traced(outbox, viewer_id, "json"), "json")
@@ -301,7 +302,7 @@ async def follow(
         log_arrival(viewer, "workflow stream")
         writer = WorkflowWriter(f"{head.session_id}.{turn.id}", turn.id)
         writer.prime(snapshot(live.session.screen, live.session.name, viewer.profile))
-        with state.streaming(outbox):
+        with asker.streaming(outbox):
             await stream(receive, send, outbox, writer)
     finally:
         hub.detach(viewer)

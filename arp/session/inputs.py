@@ -61,6 +61,9 @@ MAX_QUEUE = 100
 BEGINNING = ("text", "voice", "file", "gesture", "navigate")
 """What may begin a turn by itself; the other types answer a component."""
 
+SESSION_START: Final = "session start"
+"""The origin of the turn that greets who begins a session."""
+
 EVENT: Final = cast("InputType", "event")
 """Of a turn that nobody typed and that has no text. No renderer may send it, so it is not among the
 types of the wire; renderers show nothing of it."""

@@ -448,6 +448,21 @@ class Session:
                 )
         return True
 
+    def choose_settings(self, chosen: JsonObject) -> None:
+        """Record what the user set for the session, if it is not what it was.
+
+        Raises:
+            ResourceLimit: It has more than `MAX_STATE_BYTES`; nothing is recorded.
+        """
+        data = msgspec.json.encode(chosen)
+        if data == msgspec.json.encode(self.settings.chosen):
+            return
+        if len(data) > MAX_STATE_BYTES:
+            raise ResourceLimit(
+                f"settings: {len(data)} bytes as JSON; at most {MAX_STATE_BYTES}", detail="settings"
+            )
+        self.record("session.updated", {"settings": chosen})
+
     def set_commands(self, turn_id: str | None, commands: tuple[Command, ...]) -> None:
         """Record the session's own slash commands, if they are not what they were.
 

@@ -18,6 +18,9 @@ MAX_STATE_BYTES = 64 << 10
 """Of what an agent keeps for a session, as JSON: each change is one fact, and every restart reads
 it. What is larger is a file."""
 
+MAX_FEEDBACK = 1_000
+"""Turns of a session whose feedback is in memory; the ledger has all of it."""
+
 MAX_COMMANDS_BYTES = 64 << 10
 """Of a session's own slash commands, as JSON: every renderer that joins gets them. An agent CLI
 with a hundred of them has 20 KiB."""
@@ -66,6 +69,8 @@ class SessionSettings:
 
     __slots__ = (
         "branches",
+        "chosen",
+        "feedback",
         "grants",
         "name",
         "opening",
@@ -87,6 +92,10 @@ class SessionSettings:
         self.pinned = False
         self.state: JsonObject = {}
         """What the agent keeps, on the branch that shows; replaced, never changed."""
+        self.chosen: JsonObject = {}
+        """What the user set, on all branches; replaced, never changed."""
+        self.feedback: dict[str, JsonObject] = {}
+        """What the user thinks of turns, by turn; the newest `MAX_FEEDBACK`."""
         self.grants: set[Grant] = set()
         self.branches: Branches | None = None
         """The turns of all branches; `None` while there is one."""
@@ -136,10 +145,21 @@ class SessionSettings:
             self.pinned = bool(payload.get("pinned", self.pinned))
             if isinstance(state := payload.get("state"), dict) and self.shows(turn_id):
                 self.state = state
+            if isinstance(chosen := payload.get("settings"), dict):
+                self.chosen = chosen
+            if turn_id is not None and isinstance(given := payload.get("feedback"), dict):
+                self._rate(turn_id, given)
         if self.branches is not None:
             self.branches.follow(type_name, turn_id, payload, place)
         elif forks(type_name, payload):
             raise Forked(f"fact {place} turns to another branch")
+
+    def _rate(self, turn_id: str, given: JsonObject) -> None:
+        self.feedback.pop(turn_id, None)
+        if given.get("rating") != "none":
+            self.feedback[turn_id] = given
+        if len(self.feedback) > MAX_FEEDBACK:
+            del self.feedback[next(iter(self.feedback))]
 
 
 def one_line(text: str) -> str:

@@ -71,6 +71,10 @@ class SettingsState(Struct, frozen=True, array_like=True):
     paused: bool
     state: JsonObject
     """What the agent keeps."""
+    chosen: JsonObject
+    """What the user set."""
+    feedback: dict[str, JsonObject]
+    """What the user thinks of turns."""
 
 
 class SurfacesState(Struct, frozen=True, array_like=True):
@@ -198,13 +202,21 @@ def _settings_state(session: Session) -> SettingsState:
     grants = sorted(settings.grants, key=lambda grant: (grant.tool, grant.rule))
     branches = settings.branches.kept if settings.branches is not None else None
     return SettingsState(
-        settings.name, settings.pinned, grants, branches, is_paused, settings.state
+        settings.name,
+        settings.pinned,
+        grants,
+        branches,
+        is_paused,
+        settings.state,
+        settings.chosen,
+        settings.feedback,
     )
 
 
 def _fill_settings(settings: SessionSettings, kept: SettingsState, opening: str) -> None:
     settings.restore(kept.title, opening)
     settings.pinned, settings.state = kept.pinned, kept.state
+    settings.chosen, settings.feedback = kept.chosen, kept.feedback
     settings.grants = set(kept.grants)
     if kept.branches is not None:
         settings.branches = Branches.of(kept.branches)

@@ -75,6 +75,16 @@ def open_blobs(location: str) -> Blobs:
     return blobs
 
 
+def tokens_of(location: str) -> Path | None:
+    """Return the file with the tokens of a ledger, which lies beside it; `None` for memory.
+
+    Raises:
+        StoreUnavailable: As `open_store`.
+    """
+    path = path_of(location)
+    return None if path is None else path.with_suffix(".tokens")
+
+
 def path_of(location: str) -> Path | None:
     """Return the path of a ledger file; `None` for memory.
 

@@ -41,6 +41,13 @@ class QueueOutbox:
             self.closed = (code, reason)
             self._ready.set()
 
+    def cut(self, code: int, reason: str) -> None:
+        """Close the outbox, and drop what waits: who reads it may not see it any more."""
+        self.buffered = 0
+        self._first = None
+        self._frames.clear()
+        self.close(code, reason)
+
     def waiting(self) -> list[bytes]:
         """Return the frames that wait."""
         return [*(() if self._first is None else (self._first,)), *self._frames]
@@ -62,6 +69,6 @@ class QueueOutbox:
 
     def sent(self, frame: bytes) -> None:
         """Note that a frame has left."""
-        self.buffered -= len(frame)
+        self.buffered = max(0, self.buffered - len(frame))  # it was cut meanwhile
         if self.viewer is not None and self.buffered < LOW_WATER_BYTES:
             self.viewer.drained()

@@ -193,6 +193,12 @@ class SocketOutbox:
             closing = self._close(code, reason)
             self._closing = asyncio.get_running_loop().create_task(closing)
 
+    def cut(self, code: int, reason: str) -> None:
+        """Close the WebSocket, and drop what waits: who reads it may not see it any more."""
+        self._backlog.clear()
+        self.buffered = 0
+        self.close(code, reason)
+
     def end(self) -> None:
         """Drop what waits: the connection is gone."""
         self._closed = True

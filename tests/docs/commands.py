@@ -16,7 +16,22 @@ from tests.docs.pages import ROOT
 
 _TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"[A-Z_]+=")
-_FOUND_ELSEWHERE = ("npm", "printf", "pip", "python", "sed", "sqlite3", "uvicorn")
+_FOUND_ELSEWHERE = (
+    ".",
+    "cd",
+    "docker",
+    "mkdir",
+    "nginx",
+    "npm",
+    "printf",
+    "pip",
+    "pytest",
+    "python",
+    "python3",
+    "sed",
+    "sqlite3",
+    "uvicorn",
+)
 
 
 def commands(code: str) -> list[list[str]]:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from arp import App, ArpClient, ErrorCode, Turn, ui
+from arp.commands.serving import ENVIRONMENT
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.protocol.capabilities import AGENT_FEATURES
 from arp.protocol.catalog import CATALOG
@@ -208,8 +209,9 @@ def _flags(text: str) -> set[str]:
 
 def test_every_flag_is_told_beside_its_command() -> None:
     pages = (
-        "server.md", "terminal.md", "control-plane.md", "evidence.md", "ari.md", "tools.md"
-    )  # fmt: skip
+        *("server.md", "terminal.md", "control-plane.md", "evidence.md", "ari.md", "tools.md"),
+        "login.md",
+    )
     told = set[str]().union(*(_flags(text_of(page)) for page in pages))
     assert commands.flags() - {"-v", "-f", "-o", "--help"} <= told | {"--verbose"}
 
@@ -225,7 +227,7 @@ def test_every_route_is_told_and_no_other() -> None:
         for route in app.asgi._router.routes
         if hasattr(route, "path")
     }
-    told = re.findall(r"(?:GET|POST|PATCH|DELETE) (/[^`\s?]*)", section("server.md", "HTTP"))
+    told = re.findall(r"(?:GET|POST|PUT|PATCH|DELETE) (/[^`\s?]*)", section("server.md", "HTTP"))
     named = {re.sub(r"\{\w+\}", "{}", path) for path in told}
     assert named == (paths | {"/_arp/v1"}) - {"/_static"}
 
@@ -251,9 +253,8 @@ def _metrics(app: App) -> list[str]:
 def test_every_variable_of_the_environment_is_read_somewhere() -> None:
     words = {word.lstrip("$") for page in PAGES for word in in_code(page.read_text())}
     told = {word.partition("=")[0] for word in words if word.startswith("ARP_")}
-    settings = {"ARP_HOST", "ARP_PORT", "ARP_LEDGER", "ARP_TOKEN", "ARP_RUNTIME_ID"}
-    of_sockets = {SOCKET_VARIABLE, "ARP_ENCODING"}
-    assert told == settings | of_sockets | set(OF_REMOTE)
+    settings = {f"ARP_{name.upper()}" for name in ENVIRONMENT}
+    assert told == settings | {SOCKET_VARIABLE} | set(OF_REMOTE)
 
 
 def test_every_command_of_the_terminal_is_told_and_no_other() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from arp import App, ArpError, Component, Turn, ui
 from arp.ledger.fact import Fact, decode
 from arp.protocol.capabilities import hello_frame
-from arp.protocol.components import SOURCES
+from arp.protocol.components import AUTHOR, SOURCES
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits as WireLimits
 from tests.hub.author_calls import MAKERS, Call, calls, classes_with_methods, holding
@@ -82,10 +82,14 @@ async def outcome(
     async with running(agent, store=store) as hub:
         features = [*FEATURES, "overlays", "thinking", "tool-detail"]
         # Not every value of JSON goes into the other encodings; what does not must not get here.
-        others = [Renderer(hub, features=features, encoding=one) for one in ("msgpack", "cbor")]
+        kinds = [*ALL, AUTHOR]
+        others = [
+            Renderer(hub, features=features, encoding=one, components=kinds)
+            for one in ("msgpack", "cbor")
+        ]
         for other in others:
             await hub.hello(other.viewer, other.hello, other.principal, other.workflow)
-        renderer = await Renderer(hub, features=features).join()
+        renderer = await Renderer(hub, features=features, components=kinds).join()
         await renderer.say("throw")
         assert await renderer.ended("t1") == "completed"
         await renderer.say("next")
@@ -258,7 +262,7 @@ async def shows(made: list[Component]) -> None:
         await turn.say("fine")
 
     async with running(agent, store=store) as hub:
-        renderer = await Renderer(hub, components=[*ALL, SOURCES, "x-a-b"]).join()
+        renderer = await Renderer(hub, components=[*ALL, AUTHOR, SOURCES, "x-a-b"]).join()
         await renderer.say("go")
         assert await renderer.ended("t1") == "completed"
         stored = hub.sessions["s"]

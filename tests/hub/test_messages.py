@@ -6,7 +6,7 @@ from typing import Any
 
 from arp import Turn, ui
 from arp.hub.past_messages import PastMessages
-from tests.hub.rig import HeldStore, Renderer, running, settled
+from tests.hub.rig import ALL, HeldStore, Renderer, running, settled
 from tests.hub.test_branches import BRANCHES, edits, talked, turns_to
 
 Seen = dict[str, tuple[PastMessages, str | None, str]]
@@ -176,3 +176,44 @@ async def test_they_are_the_same_after_a_restart() -> None:
         await user.say("again")
         await user.ended("t3")
     assert seen["t3"][0].as_openai()[: len(before)] == before
+
+
+async def test_author_stands_above_what_he_says_and_is_in_the_memory() -> None:
+    """`turn.say(text, author=…)`: once, however many texts follow."""
+    past: list[Any] = []
+
+    async def agent(turn: Turn) -> None:
+        if turn.text == "next":
+            past.extend(turn.messages())
+            return
+        await turn.say("I ask. ")
+        await turn.say("It is ", author="Research *Desk*")
+        await turn.say("42.", author="Research *Desk*")
+        await turn.say(" Sure.")
+        await turn.say("Thanks.", author="")
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        native = await Renderer(hub, components=[*ALL, "x-arp-author"]).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        await renderer.say("next")
+        await renderer.ended("t2")
+        shown = [(one.type, one.props) for one in native.screen.output("t1")]
+        assert [props for kind, props in shown if kind == "x-arp-author"] == [
+            {"name": "Research *Desk*"},
+            {"name": "agent"},
+        ]
+        texts = [one.props["content"] for one in renderer.screen.output("t1")]
+        assert texts == [
+            "I ask. ",
+            "**Research \\*Desk\\***",
+            "It is 42. Sure.",
+            "**agent**",
+            "Thanks.",
+        ]
+    assert [(one.author, one.text) for one in past[1:]] == [
+        ("", "I ask. "),
+        ("Research *Desk*", "It is 42. Sure."),
+        ("agent", "Thanks."),
+    ]

@@ -182,7 +182,7 @@ class Odd(str):
     [
         (lambda turn: turn.show({"type": "text"}), "turn.show: expected a component, got dict"),
         (lambda turn: turn.show([["x"]]), "turn.show: expected a component, got list"),
-        (lambda turn: turn.insert("x"), "turn.insert: expected a component, got str"),
+        (lambda turn: turn.insert(3), "turn.insert: expected a component, got int"),
         (lambda turn: turn.replace("x", None), "turn.replace: expected a component, got NoneType"),
         (lambda turn: turn.show(Component("", "group", {"children": 3})), "children of 'group'"),
         (lambda turn: turn.show(ui.text("x"), surface=""), "surface: expected a name"),

@@ -25,6 +25,11 @@ SECRETS = [
     ("hf_abcDEF1234567890abcdefgh", "hf_[redacted]", "api-key"),
     ("glpat-abcDEF1234567890abcd", "glpat-[redacted]", "api-key"),
     ("ghp_abcdefghijklmnopqrstuvwxyz0123456789.", "ghp_[redacted].", "github-token"),
+    (
+        "arp_0123456789ab_abcDEF1234567890_-abcDEF1234567890_-abcdefg",
+        "arp_0123456789ab_[redacted]",
+        "arp-token",
+    ),
     ("github_pat_11ABCDEFG0abcdefghijkl_x", "github_pat_[redacted]", "github-token"),
     ("xoxb-123456789012-abcdef", "xoxb-[redacted]", "slack-token"),
     (

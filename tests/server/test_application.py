@@ -284,7 +284,8 @@ async def test_lifespan_starts_the_hub_and_closes_it() -> None:
 
 async def test_lifespan_that_cannot_start_says_why() -> None:
     """The server shows it and stops."""
-    outer = App(ledger="nats://nowhere")
+    outer = App()
+    outer.ledger = "nats://nowhere"
     outer.agent(agent)
     inner, server = outer.asgi, Server()
     server.to_say.put_nowait({"type": "lifespan.startup"})

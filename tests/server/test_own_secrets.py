@@ -13,13 +13,13 @@ ENVIRONMENT = {"API_KEY": "key-of-the-process", "HOME": "/home/ann"}
 
 def test_secrets_of_the_process_are_added_to_those_that_were_set() -> None:
     set_so = Redaction(secrets=("one-that-was-set",), fields=("iban",))
-    assert with_own_secrets(set_so, ENVIRONMENT, "the-token") == Redaction(
+    assert with_own_secrets(set_so, ENVIRONMENT, ["the-token"]) == Redaction(
         secrets=("one-that-was-set", "key-of-the-process", "the-token"), fields=("iban",)
     )
 
 
 def test_the_environment_is_left_alone_if_told_so() -> None:
-    found = with_own_secrets(Redaction(environment=False), ENVIRONMENT, None)
+    found = with_own_secrets(Redaction(environment=False), ENVIRONMENT, [])
     assert found.secrets == ()
 
 

@@ -6,10 +6,11 @@
 import { ArpClient, type Wire } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import { LOCALES, loadStrings, translator, type Translator } from "@agent-rendering/core/strings";
-import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem } from "@agent-rendering/elements/chat";
+import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type SignIn } from "@agent-rendering/elements/chat";
 import type { ArpSessions } from "@agent-rendering/elements/sessions";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 
+import type { Account } from "./account.js";
 import { keepToken, sessionOf, tokenOf, tokensOf, withSession, workflowOf } from "./address.js";
 import type { Format } from "./saving.js";
 import { soon } from "./soon.js";
@@ -45,6 +46,8 @@ export class ArpPage extends LitElement {
     listed: { state: true },
     drawer: { state: true },
     narrow: { state: true },
+    account: { state: true },
+    signIn: { state: true },
   };
 
   declare protected settings: Settings;
@@ -57,11 +60,15 @@ export class ArpPage extends LitElement {
   /** Whether the list lies over the chat, on a narrow screen. */
   declare protected drawer: boolean;
   declare protected narrow: boolean;
+  /** Who the reader is, once the server has said so. */
+  declare protected account: Account | null;
+  declare protected signIn: SignIn | null;
   readonly client: ArpClient;
   #context: ArpContext | null = null;
   /** Whether the words are those that are wanted; until then the document has the direction that it began with. */
   #isWorded = false;
   #worded: Promise<void> = Promise.resolve();
+  readonly #token: string | null;
   /** What the address brought: another token than this tab has, which the reader is asked for, and its session. */
   readonly #brought: { readonly token: string; readonly session: string | null } | null;
 
@@ -72,11 +79,13 @@ export class ArpPage extends LitElement {
     this.current = sessionOf(location.href);
     this.app = { title: "", agent: null, agents: [] };
     this.listed = this.drawer = false;
+    this.account = this.signIn = null;
     const narrow = matchMedia(NARROW);
     this.narrow = narrow.matches;
     narrow.addEventListener("change", () => (this.narrow = narrow.matches));
     const { token, other } = tokensOf(tokenOf(location.href), sessionStorage);
     this.#brought = other === null ? null : { token: other, session: this.current };
+    this.#token = token;
     const href = withSession(location.href, this.current);
     if (href !== location.href) history.replaceState(null, "", href);
     this.client = new ArpClient({
@@ -107,7 +116,17 @@ export class ArpPage extends LitElement {
       if (key === SETTINGS_KEY) this.#apply(readSettings());
     });
     addEventListener("keydown", this.#key);
+    this.client.store.status.subscribe(() => {
+      if (this.client.store.status.get().phase === "refused") void this.#askWhoIsThere();
+    });
     this.client.connect();
+  }
+
+  /** Finds out who the reader is, and how somebody signs in who is not let in. */
+  async #askWhoIsThere(): Promise<void> {
+    const { readAccount, signInOf } = await import("./account.js");
+    this.account = await readAccount(this.#token);
+    this.signIn = this.account && signInOf(this.account);
   }
 
   protected override firstUpdated(): void {
@@ -130,6 +149,7 @@ export class ArpPage extends LitElement {
     void this.#askForToken();
     soon(() => {
       this.listed = true;
+      void this.#askWhoIsThere();
       soon(() => void import("@agent-rendering/elements"));
     });
   }
@@ -380,6 +400,7 @@ export class ArpPage extends LitElement {
             .theme=${settings.theme}
             .locale=${t.locale}
             picture-frame="_picture"
+            .signIn=${this.signIn}
             @arp-session=${(event: CustomEvent<{ sessionId: string | null }>) => this.#named(event.detail.sessionId)}
             .workflow=${workflowOf(location.href)}
             @arp-workflow=${this.#chosen}
@@ -413,6 +434,14 @@ export class ArpPage extends LitElement {
     }));
   }
 
+  /** The way out, for somebody who has signed in. */
+  #leaving(): MenuItem[] {
+    const { account } = this;
+    if (!account?.user || account.logout_url === null) return [];
+    const leave = async () => (await import("./account.js")).signOut(account);
+    return [{ label: this.words("signOut"), group: account.user.display_name || account.user.name, run: () => void leave() }];
+  }
+
   #menu(): MenuItem[] {
     const { words: t, settings } = this;
     const theme = (theme: Theme, name: "sun" | "moon" | "screen", label: string, group?: string): MenuItem => ({
@@ -429,6 +458,7 @@ export class ArpPage extends LitElement {
       run: () => this.#choose({ locale: tag }),
     });
     return [
+      ...this.#leaving(),
       { label: "Markdown", icon: "export", group: t("exportChat"), run: () => void this.#save("md") },
       { label: "JSON", icon: "export", run: () => void this.#save("json") },
       { label: "HTML", icon: "export", run: () => void this.#save("html") },

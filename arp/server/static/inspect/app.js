@@ -1,6 +1,10 @@
 /** The page: what is chosen, what is drawn when, and the page's address. */
 
+<<<<<<< HEAD
 import { asker, Catalog } from "./catalog.js";
+=======
+import { readAccount, signInAddress } from "./account.js";
+>>>>>>> service
 import { at, el, setText } from "./dom.js";
 import { detail } from "./detail.js";
 import { rowsOf, rowWith } from "./fact_window.js";
@@ -240,7 +244,18 @@ class Page {
       else this.watch.resume();
     }
     if (phase === "refused") at("token").focus();
+    if (phase === "online" || phase === "refused") this.#askWhoIsThere();
     this.draw();
+  }
+
+  /** An admin may list the sessions of all users; who is not signed in may do that elsewhere. */
+  async #askWhoIsThere() {
+    const account = await readAccount(document.baseURI, this.token.value);
+    at("of-all").hidden = !account?.user?.is_admin;
+    const address = signInAddress(account, location);
+    at("sign-in-elsewhere").hidden = address === null;
+    if (address !== null) at("sign-in-link").href = address;
+    if (account?.sign_in_text) setText(at("sign-in-text"), account.sign_in_text);
   }
 
   #toggleSessions() {

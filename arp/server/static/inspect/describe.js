@@ -84,6 +84,10 @@ export function family(type) {
 }
 
 const LINES = {
+  "session.updated": (fact) => [
+    fact.payload.viewer && `${fact.payload.viewer} looked at it`,
+    ...generic(fact),
+  ],
   "turn.submitted": ({ payload }) => input(payload.input),
   "turn.completed": ({ payload }) => [usage(payload.usage)],
   "turn.failed": ({ statusReason, payload }) => [statusReason, usage(payload.usage)],

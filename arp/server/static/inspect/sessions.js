@@ -27,6 +27,8 @@ export class SessionList {
     this.find = at("find-session");
     this.more.addEventListener("click", () => this.#older());
     this.find.addEventListener("input", () => this.draw());
+    this.all = at("all-users");
+    this.all.addEventListener("change", () => this.#startOver());
     at("find").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#openFound();
@@ -45,18 +47,29 @@ export class SessionList {
     await this.#load({ limit: PAGE }, this.#rows.size === 0);
   }
 
+  /** Lists other sessions than until now. */
+  #startOver() {
+    this.#rows.clear();
+    this.#nodes.clear();
+    this.#next = null;
+    this.draw();
+    this.refresh();
+  }
+
   async #older() {
     if (this.#next) await this.#load({ limit: PAGE, before: this.#next }, true);
   }
 
   async #load(params, movesOn) {
     let page;
+    const allUsers = this.all.checked;
     try {
-      page = await this.ask(params);
+      page = await this.ask(allUsers ? { ...params, allUsers } : params);
     } catch {
       this.#failed = true;
       return;
     }
+    if (allUsers !== this.all.checked) return; // of the list before
     this.#failed = false;
     for (const row of page.sessions) this.#rows.set(row.sessionId, row);
     this.#letGo();
@@ -84,7 +97,8 @@ export class SessionList {
     return [...this.#rows.values()]
       .filter(
         (row) =>
-          !text || `${row.sessionId} ${row.title} ${row.workflow}`.toLowerCase().includes(text),
+          !text ||
+          [row.sessionId, row.title, row.workflow, row.owner].join(" ").toLowerCase().includes(text),
       )
       .sort(newestFirst);
   }
@@ -131,7 +145,9 @@ export class SessionList {
     const turns = `${count(row.turns)} ${row.turns === 1 ? "turn" : "turns"}`;
     setText(
       meta,
-      [ago(row.updatedAt, now), turns, row.active ? "active" : ""].filter(Boolean).join(" · "),
+      [row.owner, ago(row.updatedAt, now), turns, row.active ? "active" : ""]
+        .filter(Boolean)
+        .join(" · "),
     );
     const isChosen = row.sessionId === this.#chosen;
     if (isChosen) button.setAttribute("aria-current", "true");

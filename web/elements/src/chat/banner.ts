@@ -11,20 +11,30 @@ import { icon } from "./icons.js";
 /** A connection that is being made for the first time is no news for so long. */
 const PATIENCE_MS = 1500;
 const SESSION_NOT_FOUND = 8;
+const PERMISSION_DENIED = 15;
 const UNAUTHENTICATED = 14;
 
+/** How a reader signs in who is not let in. */
+export interface SignIn {
+  /** What to say; `null` is a text of ours. */
+  readonly text: string | null;
+  /** Where to; `null`: nowhere. */
+  readonly href: string | null;
+}
+
 export class ArpBanner extends ArpElement {
-  static override properties = { status: { attribute: false }, client: { attribute: false }, context: { attribute: false } };
+  static override properties = { status: { attribute: false }, client: { attribute: false }, context: { attribute: false }, signIn: { attribute: false } };
 
   declare status: Status | null;
   declare client: ArpClient | null;
   declare context: ArpContext;
+  declare signIn: SignIn | null;
   #timer: ReturnType<typeof setInterval> | null = null;
   #since = 0;
 
   constructor() {
     super();
-    this.status = this.client = null;
+    this.status = this.client = this.signIn = null;
     this.context = createContext();
   }
 
@@ -43,13 +53,20 @@ export class ArpBanner extends ArpElement {
     if (line === null) return nothing;
     return html`<div class="arp-banner" data-phase=${phase}>
       ${icon(phase === "refused" ? "alert" : "offline")}<span>${line}</span>
-      ${phase === "connecting" ? nothing : html`<button type="button" class="arp-button arp-soft" @click=${() => this.client?.connect()}>${this.context.t("retry")}</button>`}
+      ${this.#wantsUser && this.signIn?.href ? html`<a class="arp-button arp-soft" href=${this.signIn.href}>${this.context.t("signIn")}</a>` : phase === "connecting" ? nothing : html`<button type="button" class="arp-button arp-soft" @click=${() => this.client?.connect()}>${this.context.t("retry")}</button>`}
     </div>`;
+  }
+
+  /** Whether the server lets nobody in, or nobody any more, who is not signed in. */
+  get #wantsUser(): boolean {
+    const { phase, refusal } = this.status ?? {};
+    return phase === "refused" && (refusal?.code === UNAUTHENTICATED || refusal?.code === PERMISSION_DENIED);
   }
 
   #line({ phase, attempt, retryAt, reason, refusal }: Status): string | null {
     const { t } = this.context;
     if (phase === "refused") {
+      if (this.#wantsUser && this.signIn !== null) return this.signIn.text ?? t("signInNeeded");
       if (refusal?.code === UNAUTHENTICATED) return t("needsToken");
       if (refusal?.code === SESSION_NOT_FOUND) return t("noSuchChat");
       if (refusal?.detail === "workflow") return t("noSuchAgent");

@@ -24,6 +24,7 @@ import { ArpElement, define } from "../element.js";
 import type { agentPicker } from "./agent_picker.js";
 import { Announcer } from "./announcer.js";
 import { LastInput } from "./last_input.js";
+import type { SignIn } from "./banner.js";
 import "./banner.js";
 import type { ArpComposer, ComposerHost } from "./composer.js";
 import "./composer.js";
@@ -71,6 +72,7 @@ export class ArpChat extends ArpElement {
     pictureFrame: { type: String, attribute: "picture-frame" },
     avatar: { type: String },
     keys: { attribute: false },
+    signIn: { attribute: false },
     showActivity: { attribute: "show-activity", converter: (value: string | null) => value !== "false" },
     words: { state: true },
     isDark: { state: true },
@@ -99,6 +101,8 @@ export class ArpChat extends ArpElement {
   declare placeholder: string | undefined;
   /** Where the document is that shows a picture from elsewhere in a frame; see the context. */
   declare pictureFrame: string | undefined;
+  /** How a reader signs in whom the server does not let in. */
+  declare signIn: SignIn | null | undefined;
   /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
   declare avatar: string | undefined;
   /** Other keys than ours. */
@@ -681,7 +685,7 @@ export class ArpChat extends ArpElement {
             this.notices = this.notices.filter((notice) => notice.id !== id);
             this.focus();
           })}
-          <arp-banner .status=${status} .client=${client} .context=${context}></arp-banner>
+          <arp-banner .status=${status} .client=${client} .context=${context} .signIn=${this.signIn ?? null}></arp-banner>
           <arp-composer
             .context=${context}
             .recording=${showsRecording(client)}

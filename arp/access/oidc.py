@@ -1,0 +1,73 @@
+"""`Oidc`: the settings of a login at an OpenID Connect provider."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Meta, Struct
+
+from arp.protocol.limits import Seconds
+from arp.protocol.validate import check_fields
+
+Named: TypeAlias = Annotated[str, Meta(min_length=1, description="a text that is not empty")]
+
+ServerUrl: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^https?://[A-Za-z0-9._~%\[\]:-]+(?:/[A-Za-z0-9._~%/-]*)?\Z",
+        description="an address with https://, as https://login.example.org",
+    ),
+]
+"""Of a provider, or of this server as browsers see it."""
+
+AdminClaim: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[^=\s]+=[^\s].*\Z", description="CLAIM=VALUE, as groups=arp-admins")
+]
+
+LOOPBACK: Final = re.compile(r"127\.0\.0\.1|localhost|::1")
+
+
+class Oidc(Struct, frozen=True):
+    """A login at an OpenID Connect provider.
+
+    Raises:
+        ValueError: A field has an impossible value, or an address has no TLS.
+    """
+
+    issuer: ServerUrl
+    """Address of the provider, exactly as it writes it itself."""
+    client_id: Named
+    """As this server is registered at the provider."""
+    client_secret: Named | None = None
+    """The secret of that registration; `None` for a public client."""
+    scopes: tuple[Named, ...] = ("openid", "profile", "email")
+    """What the provider is asked for."""
+    user_claim: Named = "sub"
+    """The claim that is `User.name`; `email` counts only if the provider has verified it."""
+    roles_claim: Named | None = None
+    """The claim that is `User.roles`, a text or a list of texts; `None`: no roles."""
+    admin: AdminClaim | None = None
+    """Who is an admin: `groups=arp-admins`, a claim and the value that it has or contains."""
+    login_s: Seconds = 8 * 3600.0
+    """How long a login lasts at most; the provider may end it earlier."""
+    public_url: ServerUrl | None = None
+    """Address of this server as browsers see it; `None`: as each request has it."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, and what would send secrets in the clear."""
+        check_fields(self)
+        if "openid" not in self.scopes:
+            raise ValueError("Oidc.scopes: expected openid among them")
+        for name in ("issuer", "public_url"):
+            address = getattr(self, name)
+            if address is not None and not is_protected(address):
+                raise ValueError(f"Oidc.{name}: expected https://, got {address!r:.100}")
+
+
+def is_protected(address: str) -> bool:
+    """Return whether nobody between can read what is sent there: TLS, or this machine itself."""
+    parts = urlsplit(address)
+    on_loopback = LOOPBACK.fullmatch(parts.hostname or "") is not None
+    return parts.scheme == "https" or (parts.scheme == "http" and on_loopback)

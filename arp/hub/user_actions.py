@@ -1,0 +1,112 @@
+"""What users do beside the turns of a session: they rate answers, and change its settings."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from arp.access.principal import Principal, User
+from arp.hub.feedback import MAX_COMMENT_CHARACTERS, Feedback, Rating
+from arp.hub.user_settings import UserSettings
+from arp.protocol.components import Component
+from arp.protocol.errors import InvalidMessage, UnknownObject
+from arp.protocol.json_value import Json, JsonObject
+
+if TYPE_CHECKING:
+    from arp.hub.hub import Hub
+
+logger = logging.getLogger(__name__)
+
+
+async def give_feedback(
+    hub: Hub, principal: Principal, session_id: str, turn_id: str, rating: Rating, comment: str
+) -> Feedback:
+    """Record what a user thinks of a turn, durably, and tell the app.
+
+    Raises:
+        SessionNotFound: There is no such session, or it is somebody else's.
+        UnknownObject: There is no such turn.
+        InvalidMessage: The comment is too long.
+        PermissionDenied: The session is a recording.
+    """
+    if len(comment) > MAX_COMMENT_CHARACTERS:
+        raise InvalidMessage(f"comment: more than {MAX_COMMENT_CHARACTERS} characters")
+    hub.check_takes_input()
+    live = await hub.find(session_id, principal)
+    past = await hub.history.turn(live, turn_id)
+    if past is None:
+        raise UnknownObject(f"no turn {turn_id!r:.80}", detail=turn_id)
+    payload: JsonObject = {"rating": rating}
+    if comment.strip():
+        payload["comment"] = comment.strip()
+    live.session.in_turn("session.updated", turn_id, {"feedback": payload})
+    live.mark()
+    await live.written()
+    echo = next(iter(past.turn.inputs), None)
+    said = echo.data.get("text", "") if echo is not None else ""
+    question = said if isinstance(said, str) else ""
+    given = live.session.settings.feedback.get(turn_id, payload)
+    made = Feedback(
+        session_id,
+        turn_id,
+        rating,
+        str(given.get("comment", "")),
+        User(principal.name),
+        question,
+        past.text,
+    )
+    for handler in hub.app.feedback_handlers:
+        hub.keep(asyncio.get_running_loop().create_task(_tell(handler, made)))
+    return made
+
+
+async def _tell(handler: Callable[[Feedback], Any], feedback: Feedback) -> None:
+    """Call a function of an author's, which may be a plain one and fail."""
+    try:
+        if inspect.iscoroutinefunction(handler):
+            await handler(feedback)
+        else:
+            made = await asyncio.to_thread(handler, feedback)
+            if inspect.isawaitable(made):
+                await made
+    except Exception:
+        logger.exception("on_feedback failed for turn %s", feedback.turn_id)
+
+
+def _settings(hub: Hub) -> UserSettings:
+    if hub.app.user_settings is None:
+        raise UnknownObject("the app has no settings for sessions", detail="settings")
+    return hub.app.user_settings
+
+
+async def settings_form(hub: Hub, principal: Principal, session_id: str) -> Component:
+    """Return a form that shows what is set for a session.
+
+    Raises:
+        SessionNotFound: There is no such session, or it is somebody else's.
+        UnknownObject: The app has no settings.
+    """
+    live = await hub.find(session_id, principal)
+    return _settings(hub).form(live.session.settings.chosen)
+
+
+async def change_settings(
+    hub: Hub, principal: Principal, session_id: str, fields: Json
+) -> JsonObject:
+    """Set what an answer to the form chooses, durably, and return it.
+
+    Raises:
+        InvalidAnswer: A field has a value that it cannot have; nothing changed.
+        SessionNotFound, UnknownObject: As `settings_form`.
+        PermissionDenied: The session is a recording.
+    """
+    hub.check_takes_input()
+    live = await hub.find(session_id, principal)
+    chosen = _settings(hub).read(live.session.settings.chosen, fields)
+    live.session.choose_settings(chosen)
+    live.mark()
+    await live.written()
+    return chosen

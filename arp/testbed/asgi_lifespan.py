@@ -1,0 +1,70 @@
+"""The lifespan of an ASGI application, run as a server runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from arp.testbed.asgi_link import AsgiApp
+
+
+class Lifespan:
+    """Starts an application, and stops it.
+
+    Its task is one of its own: what an application opens in its lifespan is closed by the task that
+    opened it.
+    """
+
+    def __init__(self, app: AsgiApp) -> None:
+        self._app = app
+        self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start the application; one without a lifespan is started already.
+
+        Raises:
+            RuntimeError: It does not start; the message says why.
+        """
+        self._events.put_nowait({"type": "lifespan.startup"})
+        self._task = asyncio.create_task(self._run(), name="arp testing lifespan")
+        answer = await self._answers.get()
+        if answer["type"] == "lifespan.startup.failed":
+            await self._task
+            raise RuntimeError(f"the application did not start: {answer.get('message', '')}")
+
+    async def stop(self) -> None:
+        """Stop it.
+
+        Raises:
+            RuntimeError: It failed meanwhile.
+        """
+        if self._task is None or self._task.done():
+            return
+        self._events.put_nowait({"type": "lifespan.shutdown"})
+        answer = await self._answers.get()
+        await self._task
+        if answer["type"].endswith(".failed"):
+            raise RuntimeError(f"the application did not stop: {answer.get('message', '')}")
+
+    async def _run(self) -> None:
+        async def send(message: Any) -> None:
+            self._answers.put_nowait(dict(message))
+
+        scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": {}}
+        is_known = False
+
+        async def receive() -> dict[str, Any]:
+            nonlocal is_known
+            is_known = True
+            return await self._events.get()
+
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:  # noqa: BLE001
+            # An application that knows no lifespan raises at once: then it needs none (ASGI).
+            kind = "lifespan.startup.failed" if is_known else "lifespan.startup.complete"
+            self._answers.put_nowait({"type": kind, "message": f"{type(error).__name__}: {error}"})
+        else:
+            self._answers.put_nowait({"type": "lifespan.shutdown.complete"})

@@ -1,0 +1,220 @@
+"""A turn as a renderer shows it, and what its user may do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from arp.client.watch import is_over
+from arp.protocol.components import Component
+from arp.protocol.messages import Permission
+from arp.protocol.screen import ToolRun, TurnScreen, is_text_part
+from arp.testbed.rendered_question import RenderedQuestion
+from arp.testbed.snapshot import parts_of, turn_as_text
+from arp.testbed.watched_client import WatchedClient
+
+
+class RenderedTurn:
+    """A turn, as it shows now.
+
+    Args:
+        renderer: Where it shows.
+        turn_id: Its id.
+    """
+
+    def __init__(self, renderer: WatchedClient, turn_id: str) -> None:
+        self.id = turn_id
+        self._renderer = renderer
+
+    # -- what shows ------------------------------------------------------------------------------
+
+    @property
+    def screen(self) -> TurnScreen:
+        """All that the protocol says of it."""
+        return self._renderer.screen.turns.get(self.id, TurnScreen(self.id))
+
+    @property
+    def status(self) -> str:
+        """`queued`, `running`, `waiting` (for an answer), `completed`, `failed` or `cancelled`."""
+        return str(self.screen.status or "")
+
+    @property
+    def text(self) -> str:
+        """What the agent said, without components."""
+        return self._renderer.screen.text(self.id)
+
+    @property
+    def thinking(self) -> str:
+        """What it thought."""
+        return self.screen.thinking
+
+    @property
+    def tools(self) -> list[ToolRun]:
+        """The tools that ran: `tool`, `args` (JSON), `ok`, `result`, `error`."""
+        return self.screen.tools
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools that ran, in order."""
+        return [run.tool for run in self.tools]
+
+    @property
+    def error(self) -> str:
+        """Why it failed, with the agent's traceback; empty if it did not."""
+        return "\n".join(one.debug or one.error for one in self.screen.errors)
+
+    @property
+    def files(self) -> list[Any]:
+        """The files that came with the user's input."""
+        return [one for echo in self.screen.inputs for one in echo.data.get("files", ())]
+
+    def components(self, type_name: str | None = None) -> list[Component]:
+        """Return the components that it shows, in order, also those inside of others.
+
+        Args:
+            type_name: Only of this type, as `chart`; `None`: of all, without what was said.
+        """
+        return [one for one, _ in self._placed() if type_name is None or one.type == type_name]
+
+    def component(self, type_name: str) -> Component:
+        """Return the one component of a type.
+
+        Raises:
+            AssertionError: There is none, or several.
+        """
+        found = self.components(type_name)
+        if len(found) != 1:
+            raise AssertionError(
+                f"expected one {type_name}, there are {len(found)}:\n{self.snapshot()}"
+            )
+        return found[0]
+
+    def snapshot(self) -> str:
+        """Return all that shows of it as text, to compare with what a test has written down."""
+        return turn_as_text(self._renderer.screen, self.id)
+
+    def _placed(self) -> Iterator[tuple[Component, str]]:
+        """Yield the components of this turn, each with its surface."""
+        screen = self._renderer.screen
+        for surface in screen.surfaces:
+            for root in screen.output(self.id, surface):
+                if not (surface == "main" and is_text_part(root, self.id)):
+                    for one in parts_of(root):
+                        yield one, surface
+
+    # -- questions -------------------------------------------------------------------------------
+
+    @property
+    def questions(self) -> list[RenderedQuestion]:
+        """The questions that are open."""
+        permissions = self.screen.permissions
+        return [
+            RenderedQuestion(one, surface, permissions.get(one.id))
+            for one, surface in self._placed()
+            if one.props.get("state") == "open"
+        ]
+
+    @property
+    def question(self) -> RenderedQuestion | None:
+        """The question that waits for an answer, the newest of several; `None`: there is none.
+
+        A renderer that shows it as text has it as text.
+        """
+        questions = self.questions
+        if questions:
+            return questions[-1]
+        output = self._renderer.screen.output(self.id)
+        if self.status != "waiting" or not output:
+            return None
+        return RenderedQuestion(output[-1], "main")
+
+    @property
+    def permission(self) -> Permission | None:
+        """What a tool asks permission for: `tool`, `input`, `scopes`; `None`: nothing."""
+        question = self.question
+        return None if question is None else question.permission
+
+    async def answer(self, value: Any, *, to: str | None = None) -> RenderedTurn:
+        """Answer its question, and wait as `VirtualRenderer.say` does.
+
+        Args:
+            value: `True` or `False`, a text, an option or a list of them, the fields of a form.
+            to: The id of a question; `None`: the newest.
+
+        Returns:
+            The turn that goes on: this one; or a new one, if this one ended before the answer.
+
+        Raises:
+            ArpError: The server refuses the answer.
+            LookupError: Nothing is asked.
+            TypeError: It is no answer to this question.
+        """
+        question = self._asked(to)
+        return await self._after(await question.send(self._renderer.client, value))
+
+    async def decline(self, *, to: str | None = None) -> RenderedTurn:
+        """Decline to answer; see `answer`."""
+        return await self._after(await self._asked(to).decline(self._renderer.client))
+
+    async def allow(self, *, scope: str = "once", **more: Any) -> RenderedTurn:
+        """Allow what a tool asks permission for; see `answer`.
+
+        Args:
+            scope: `session`: from now on too.
+            **more: As `ArpClient.send_permission` takes it: `updated_input`.
+        """
+        return await self._permit(True, scope=scope, **more)
+
+    async def deny(self, reason: str = "") -> RenderedTurn:
+        """Deny it; see `answer`."""
+        return await self._permit(False, reason=reason)
+
+    async def _permit(self, allowed: bool, **more: Any) -> RenderedTurn:
+        permission = self.permission
+        if permission is None:
+            raise LookupError(f"no tool asks permission; what shows:\n{self.snapshot()}")
+        client = self._renderer.client
+        return await self._after(await client.send_permission(permission, allowed, **more))
+
+    def _asked(self, question_id: str | None) -> RenderedQuestion:
+        found = [one for one in self.questions if question_id in (None, one.id)]
+        question = found[-1] if found else self.question
+        if question is None:
+            raise LookupError(f"this turn asks nothing; what shows:\n{self.snapshot()}")
+        return question
+
+    async def _after(self, input_id: str) -> RenderedTurn:
+        client = self._renderer.client
+        before = self.question
+        await client.acknowledged(input_id)
+        turn = RenderedTurn(self._renderer, await client.turn_of(input_id))
+        return await turn.settled(after=before if turn.id == self.id else None)
+
+    async def settled(self, *, after: RenderedQuestion | None = None) -> RenderedTurn:
+        """Wait until it is over, or waits for an answer; return it.
+
+        Args:
+            after: A question that was answered: another one is waited for.
+        """
+
+        def look() -> RenderedTurn | None:
+            known = self._renderer.screen.turns.get(self.id)
+            if known is None:
+                return None
+            is_done = is_over(known)
+            question = self.question if known.status == "waiting" else None
+            is_new = question is not None and (after is None or question.id != after.id)
+            return self if is_done or is_new else None
+
+        return await self._renderer.until(look, f"end of turn {self.id}, and no question of it")
+
+    async def over(self) -> RenderedTurn:
+        """Wait until it is over, whatever it asks meanwhile; return it."""
+
+        def look() -> RenderedTurn | None:
+            return self if is_over(self.screen) else None
+
+        return await self._renderer.until(look, f"end of turn {self.id}")
+
+    def __repr__(self) -> str:
+        return f"<turn {self.id}\n{self.snapshot()}>"

@@ -1,0 +1,261 @@
+"""An app that is served to tests in this process: with its ledger, its users and its renderers.
+
+Theory of operation. The app runs behind the ASGI application that servers run, over a ledger in a
+temporary folder. A renderer connects through the front door, with headers and cookies; only a
+`user` that a test names needs no credential. A restart ends everything that one server process has
+and makes it again from the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    closing,
+)
+from pathlib import Path
+from typing import Unpack
+
+import httpx
+
+from arp.access.guard import Guard
+from arp.access.incoming import IncomingConnection, Scope
+from arp.access.principal import Principal, User
+from arp.app import App
+from arp.server.application import Application
+from arp.server.state import ServerState
+from arp.testbed.asgi_lifespan import Lifespan
+from arp.testbed.asgi_link import HOST, AsgiApp, AsgiLink, handshake, headers_of
+from arp.testbed.virtual_clock import VirtualClock
+from arp.testbed.virtual_renderer import TIMEOUT_S, Coming, EntryPoint, VirtualRenderer
+
+USER_HEADER = "x-arp-testing-user"
+"""Which of the users that a test has named is at the other end."""
+
+
+class ServedApp:
+    """An app and all that runs of it; see `serve`.
+
+    Args:
+        app: The app.
+        inside: The ASGI application in which it is mounted.
+        at: Where it is mounted there.
+        ledger: A ledger of the test's own.
+    """
+
+    def __init__(
+        self, app: App, *, inside: AsgiApp | None = None, at: str = "", ledger: str | None = None
+    ) -> None:
+        if not isinstance(app, App):
+            kind = type(app).__name__
+            raise TypeError(f"expected an App, got {kind}; of another application: inside=…, at=…")
+        self.app = app
+        self._clock = VirtualClock()
+        self._folder = Path(tempfile.mkdtemp(prefix="arp-testing-"))
+        self._ledger = ledger or f"sqlite:{self._folder / 'ledger.db'}"
+        self._is_own = ledger is None
+        self._at = at.rstrip("/")
+        self._application = app.asgi if inside is not None else Application(app.served())
+        self._before = self._application.state
+        self._asgi: AsgiApp = inside or self._application
+        self._lifespan = Lifespan(self._asgi)
+        self._users: dict[str, User] = {}
+        self._restarts = 0
+        self._is_up = asyncio.Event()
+        """Set while it may be connected to."""
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start it, as a new process would."""
+        self._application.state = state = ServerState(
+            self.app.served(ledger=self._ledger, debug=True)
+        )
+        state.guard = _GuardWithNamedUsers(state.guard, self._users)
+        self._lifespan = Lifespan(self._asgi)
+        await self._lifespan.start()
+        await state.hub()
+        self._is_up.set()
+
+    async def stop(self) -> None:
+        """End what runs of it."""
+        self._is_up.clear()
+        state = self._application.state
+        await self._lifespan.stop()
+        await state.aclose()
+
+    async def restart(self, *, crash: bool = False) -> None:
+        """End the server and start it again over its ledger; renderers come back by themselves.
+
+        Args:
+            crash: As after `kill -9`: the new server finds what was durable at this moment, and
+                turns that run have no time to end.
+
+        Raises:
+            ValueError: A crash of a ledger that the test has named itself.
+        """
+        if not crash:
+            await self.stop()
+        elif not self._is_own:
+            raise ValueError("restart(crash=True) needs the ledger of its own; leave ledger=… out")
+        else:
+            self._restarts += 1
+            survivor = self._folder / f"after-{self._restarts}"
+            source = Path(self._ledger.removeprefix("sqlite:"))
+            _copy_durable(source, survivor)
+            self._ledger = f"sqlite:{survivor / source.name}"
+            self._application.state.hurry()
+            await self.stop()
+        await self.start()
+
+    async def aclose(self) -> None:
+        """End it, and remove its ledger."""
+        try:
+            self._application.state.hurry()
+            await self.stop()
+        finally:
+            self._clock.remove()
+            self._application.state = self._before
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass at once: deadlines of questions, timers of agents, ends of tokens."""
+        await self._clock.advance(seconds, self._written)
+
+    async def _written(self) -> None:
+        hub = self._application.state.running
+        if hub is not None:
+            await hub.writer.turnover()
+
+    # -- who comes in ----------------------------------------------------------------------------
+
+    def session(self, **coming: Unpack[Coming]) -> AbstractAsyncContextManager[VirtualRenderer]:
+        """Connect a renderer to a session, a new one if none is named.
+
+        Entering raises an `ArpError` if it is not let in, or the session is somebody else's.
+        """
+        headers, user = dict(coming.get("headers", {})), coming.get("user")
+        if user is not None:
+            known = user if isinstance(user, User) else User(user)
+            headers[USER_HEADER] = str(len(self._users))
+            self._users[headers[USER_HEADER]] = known
+        door = EntryPoint(self, headers, dict(coming.get("cookies", {})))
+        return VirtualRenderer(
+            door,
+            level=coming.get("level", "full"),
+            timeout_s=coming.get("timeout_s", TIMEOUT_S),
+            session_id=coming.get("session_id"),
+            workflow=coming.get("workflow"),
+            locale=coming.get("locale"),
+            time_zone=coming.get("time_zone"),
+        )
+
+    async def open_link(
+        self, hello: bytes, headers: Mapping[str, str], cookies: Mapping[str, str]
+    ) -> AsgiLink:
+        """Connect one WebSocket, as soon as it may be connected to.
+
+        Raises:
+            LinkLost: It is refused.
+        """
+        await self._is_up.wait()
+        link = AsgiLink()
+        scope = handshake(f"{self._at}/_arp/v1", headers_of(headers, cookies))
+        await link.open(self._asgi, scope, hello)
+        return link
+
+    def http(
+        self, headers: Mapping[str, str] | None = None, cookies: Mapping[str, str] | None = None
+    ) -> httpx.AsyncClient:
+        """Return a client for the HTTP routes: `await served.http().get("/_api/chats")`."""
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self._asgi),
+            base_url=f"http://{HOST}{self._at}",
+            headers={"origin": f"http://{HOST}", **(headers or {})},
+            cookies=dict(cookies or {}),
+        )
+
+
+class _GuardWithNamedUsers(Guard):
+    """The guard of an app, which also lets in users that a test has named."""
+
+    def __init__(self, guard: Guard, users: Mapping[str, User]) -> None:
+        self.__dict__.update(vars(guard))
+        self._users = users
+
+    async def principal(self, scope: Scope) -> Principal | None:
+        name = IncomingConnection(scope).headers.get(USER_HEADER, "")
+        user = self._users.get(name)
+        if user is None:
+            return await super().principal(scope)
+        is_admin = self._admin_role is not None and self._admin_role in user.roles
+        return Principal(user.name, known_as=user, is_admin=is_admin)
+
+
+def _copy_durable(source: Path, folder: Path) -> None:
+    """Copy a ledger as a crash would leave it, with the files beside it."""
+    folder.mkdir()
+    with (
+        closing(sqlite3.connect(source)) as before,
+        closing(sqlite3.connect(folder / source.name)) as after,
+    ):
+        before.backup(after)
+    for beside in source.parent.iterdir():
+        if beside.name.startswith((f"{source.name}-", "after-")) or beside == source:
+            continue  # the write-ahead log is in the copy already
+        target = folder / beside.name
+        if beside.is_dir():
+            shutil.copytree(beside, target)
+        else:
+            shutil.copy2(beside, target)
+
+
+@asynccontextmanager
+async def serve(
+    app: App, *, inside: AsgiApp | None = None, at: str = "", ledger: str | None = None
+) -> AsyncIterator[ServedApp]:
+    """Serve an app to a test, for several users, renderers and sessions.
+
+    Args:
+        app: The app.
+        inside: The application in which it is mounted, such as a FastAPI application: then
+            renderers and requests come in through that, and its lifespan runs.
+        at: Where the app is mounted there, as `/agent`.
+        ledger: A ledger such as `sqlite:PATH`; `None`: a new one, which is removed at the end.
+    """
+    served = ServedApp(app, inside=inside, at=at, ledger=ledger)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(served.aclose)
+        await served.start()
+        yield served
+
+
+@asynccontextmanager
+async def session(
+    app: App,
+    *,
+    inside: AsgiApp | None = None,
+    at: str = "",
+    ledger: str | None = None,
+    **coming: Unpack[Coming],
+) -> AsyncIterator[VirtualRenderer]:
+    """Serve an app to a test, with one renderer on a new session.
+
+    Args:
+        app: The app.
+        inside: As for `serve`.
+        at: As for `serve`.
+        ledger: As for `serve`.
+        **coming: Who connects, and with which renderer; see `Coming`.
+    """
+    async with (
+        serve(app, inside=inside, at=at, ledger=ledger) as served,
+        served.session(**coming) as renderer,
+    ):
+        yield renderer

@@ -1,0 +1,76 @@
+"""Time that passes when a test says so, so that nothing waits for a question's deadline.
+
+Theory of operation. The loop's clock and `time.time` get an offset, which grows with `advance`. The
+timers of the loop that are due by then run one after the other, each at its time, as they would
+have. Threads and other processes do not notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+TURNS_OF_LOOP = 5
+"""So often the loop runs at each stop, so that what a timer wakes has begun to work."""
+
+
+class VirtualClock:
+    """The clock of one loop, while a test uses it."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._real_time = time.time
+        self.ahead_s = 0.0
+        """How far it is ahead of real time."""
+
+    async def advance(self, seconds: float, settled: Callable[[], Awaitable[None]]) -> None:
+        """Let time pass at once.
+
+        Args:
+            seconds: How much; more than 0.
+            settled: Waits until what a timer began is written.
+
+        Raises:
+            RuntimeError: The loop keeps its own time, as that of uvloop does.
+            ValueError: Not a time ahead.
+        """
+        if not seconds > 0:
+            raise ValueError(f"advance: expected seconds, more than 0, got {seconds!r}")
+        loop = self._install()
+        end = loop.time() + seconds
+        while True:
+            due = min((one.when() for one in _timers(loop)), default=end)
+            self.ahead_s += max(0.0, min(due, end) - loop.time())
+            for _ in range(TURNS_OF_LOOP):
+                await asyncio.sleep(0)
+            await settled()
+            if due >= end and loop.time() >= end:
+                return
+
+    def _install(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return loop
+        if not isinstance(loop, asyncio.BaseEventLoop):
+            raise RuntimeError(
+                f"a virtual clock needs asyncio's own loop, not {type(loop).__module__}'s"
+            )
+        real_loop_time, real_time = loop.time, self._real_time
+        # The loop reads its clock by this name; asyncio has no other way to give it another.
+        loop.time = lambda: real_loop_time() + self.ahead_s  # type: ignore[method-assign]
+        time.time = lambda: real_time() + self.ahead_s
+        self._loop = loop
+        return loop
+
+    def remove(self) -> None:
+        """Give the loop, and the process, their own time back."""
+        if self._loop is not None:
+            time.time = self._real_time
+            del self._loop.time
+            self._loop = None
+
+
+def _timers(loop: asyncio.AbstractEventLoop) -> list[asyncio.TimerHandle]:
+    scheduled: list[asyncio.TimerHandle] = getattr(loop, "_scheduled", [])
+    return [one for one in scheduled if not one.cancelled()]

@@ -1,0 +1,308 @@
+"""A renderer of tests: it keeps the screen as any does, and a test says what its user does."""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
+from uuid import uuid4
+
+import httpx
+from msgspec import Struct
+
+from arp.access.principal import User
+from arp.client.client import ArpClient
+from arp.client.errors import coded_error
+from arp.client.events import Connected
+from arp.client.link import Link
+from arp.client.options import FEATURES, Backoff
+from arp.client.uploads import ANY_TYPE, FileSource, read_files
+from arp.protocol.capabilities import LEVELS
+from arp.protocol.catalog import VERSIONS
+from arp.protocol.codec import agent_decoder, encode_json
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import ErrorMessage, Input, InputAck, RendererCapabilities
+from arp.protocol.screen import Screen
+from arp.testbed.rendered_turn import RenderedTurn
+from arp.testbed.watched_client import WatchedClient
+
+T = TypeVar("T")
+
+Level: TypeAlias = Literal["minimal", "basic", "standard", "full"]
+"""What a renderer can show (protocol.md 7); `full`: everything that there is."""
+
+TIMEOUT_S = 10.0
+"""A turn that takes longer in a test hangs, most likely."""
+
+MOST_BYTES = 64 << 20
+"""Of one file that a test uploads."""
+
+
+def capabilities_of(level: Level) -> RendererCapabilities:
+    """Return what a renderer of a level says of itself.
+
+    Raises:
+        ValueError: There is no such level.
+    """
+    names = {**LEVELS, "full": tuple(VERSIONS)}.get(level)
+    if names is None:
+        known = ", ".join((*LEVELS, "full"))
+        raise ValueError(f"level: expected one of {known}; got {level!r}")
+    return RendererCapabilities({name: VERSIONS[name] for name in names}, list(FEATURES))
+
+
+class Coming(TypedDict, total=False):
+    """Who connects, how, and with which renderer."""
+
+    user: User | str | None
+    """Who it is, without a login; absent: what headers and cookies say."""
+    headers: Mapping[str, str]
+    """Of the handshake, such as `authorization`."""
+    cookies: Mapping[str, str]
+    """Of the handshake, such as that of a login."""
+    session_id: str | None
+    """The session to open; absent: a new one."""
+    workflow: str | None
+    """The agent of a new session, if the app has several."""
+    level: Level
+    """What the renderer can show: `minimal`, `basic`, `standard`; absent: everything."""
+    locale: str | None
+    """For the agent, as `de-CH`."""
+    time_zone: str | None
+    """For the agent, as `Europe/Zurich`."""
+    timeout_s: float
+    """How long a wait may take before it fails."""
+
+
+class RendererServer(Protocol):
+    """What serves an app to renderers."""
+
+    async def open_link(
+        self, hello: bytes, headers: Mapping[str, str], cookies: Mapping[str, str]
+    ) -> Link:
+        """Connect one renderer."""
+
+    def http(self, headers: Mapping[str, str], cookies: Mapping[str, str]) -> httpx.AsyncClient:
+        """Return a client for its HTTP routes."""
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass."""
+
+    async def restart(self, *, crash: bool = False) -> None:
+        """End it, and start it again over its ledger."""
+
+    def session(self, **coming: Unpack[Coming]) -> AbstractAsyncContextManager[VirtualRenderer]:
+        """Connect another renderer."""
+
+
+class EntryPoint(Struct, frozen=True):
+    """How a renderer comes in."""
+
+    server: RendererServer
+    headers: Mapping[str, str]
+    cookies: Mapping[str, str]
+
+    async def open_link(self, hello: bytes) -> Link:
+        """Connect."""
+        return await self.server.open_link(hello, self.headers, self.cookies)
+
+    def http(self) -> httpx.AsyncClient:
+        """Return a client that comes in the same way."""
+        return self.server.http(self.headers, self.cookies)
+
+
+class VirtualRenderer:
+    """One renderer on one session; see `session`.
+
+    `say`, `action` and `upload` return a turn when it is over, or waits for an answer. A failed
+    wait says what shows.
+    """
+
+    def __init__(
+        self,
+        door: EntryPoint,
+        *,
+        level: Level = "full",
+        timeout_s: float = TIMEOUT_S,
+        **options: Any,
+    ) -> None:
+        self.level = level
+        self._door = door
+        self._client = ArpClient(
+            "http://127.0.0.1",
+            capabilities=capabilities_of(level),
+            open_link=door.open_link,
+            backoff=Backoff(first_s=0.01, most_s=0.05),
+            **options,
+        )
+        self._watched = WatchedClient(self._client, timeout_s)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def client(self) -> ArpClient:
+        """The client behind it, for whatever has no method here."""
+        return self._client
+
+    @property
+    def screen(self) -> Screen:
+        """All that shows."""
+        return self._client.screen
+
+    @property
+    def session_id(self) -> str:
+        """The session."""
+        assert self._client.session_id is not None, "not connected"
+        return self._client.session_id
+
+    @property
+    def turns(self) -> list[RenderedTurn]:
+        """The turns that show, oldest first."""
+        return [RenderedTurn(self._watched, turn_id) for turn_id in self.screen.turns]
+
+    @property
+    def last_turn(self) -> RenderedTurn:
+        """The newest turn.
+
+        Raises:
+            LookupError: There is none.
+        """
+        if not self.screen.turns:
+            raise LookupError("this session has no turn yet")
+        return self.turns[-1]
+
+    def turn(self, turn_id: str) -> RenderedTurn:
+        """Return a turn by its id, as another renderer or the agent has it."""
+        return RenderedTurn(self._watched, turn_id)
+
+    # -- what its user does ----------------------------------------------------------------------
+
+    async def say(self, text: str, *, wait: bool = True) -> RenderedTurn:
+        """Say something, and return the turn.
+
+        Args:
+            text: What the user types; `/name …` is a command.
+            wait: Until the turn is over or waits for an answer; `False`: return it at once.
+
+        Raises:
+            ArpError: The server refuses it.
+            AssertionError: It did not come to that in time.
+        """
+        return await self._turn_of(await self._client.send_text(text), wait=wait)
+
+    async def action(
+        self, name: str, payload: Json = None, *, source: str | None = None, wait: bool = True
+    ) -> RenderedTurn:
+        """Do an action of a component, and return the turn; see `say`."""
+        input_id = await self._client.send_action(name, payload, source=source)
+        return await self._turn_of(input_id, wait=wait)
+
+    async def select(self, rows: list[int], *, source: str, wait: bool = True) -> RenderedTurn:
+        """Select rows of a table, counted from 0, and return the turn; see `say`."""
+        input_id = await self._client.send_selection(rows, source=source)
+        return await self._turn_of(input_id, wait=wait)
+
+    async def upload(
+        self, *files: FileSource, text: str | None = None, wait: bool = True
+    ) -> RenderedTurn:
+        """Send files, paths or (name, bytes), and say something with them; see `say`.
+
+        Raises:
+            ArpError: The server refuses them.
+        """
+        data: JsonObject = {} if text is None else {"text": text}
+        message = Input(input_type="file", data=data, id=uuid4().hex, session_id=self.session_id)
+        parts: list[Any] = [("message", (None, encode_json(message), "application/json"))]
+        for file in await read_files(files, MOST_BYTES):
+            kind = mimetypes.guess_type(file.name)[0] or ANY_TYPE
+            parts.append(("file", (file.name, file.content, kind)))
+        async with self._door.http() as http:
+            answered = await http.post("/_arp/v1/input", files=parts)
+        (answer,) = agent_decoder("json").decode(answered.content)
+        if isinstance(answer, ErrorMessage):
+            raise coded_error(answer.payload)
+        assert isinstance(answer, InputAck)
+        turn = RenderedTurn(self._watched, answer.turn_id or "")
+        return await turn.settled() if wait else turn
+
+    async def cancel(self) -> None:
+        """Stop the running turn, as the stop button does."""
+        await self._client.acknowledged(await self._client.cancel())
+
+    async def _turn_of(self, input_id: str, *, wait: bool) -> RenderedTurn:
+        async with asyncio.timeout(self._watched.timeout_s):
+            turn = RenderedTurn(self._watched, await self._client.turn_of(input_id))
+        return await turn.settled() if wait else turn
+
+    # -- time and others -------------------------------------------------------------------------
+
+    async def until(self, look: Callable[[], T | None], what: str = "such thing") -> T:
+        """Wait until something shows: `await user.until(lambda: turn.text or None, "text")`.
+
+        Args:
+            look: Returns what is waited for, or `None`.
+            what: For the message.
+
+        Raises:
+            AssertionError: It did not show in time.
+        """
+        return await self._watched.until(look, what)
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass at once: deadlines of questions, timers of the agent."""
+        await self._door.server.advance(seconds)
+
+    async def restart(self, *, crash: bool = False) -> None:
+        """Restart the server, and come back to the session.
+
+        Args:
+            crash: As after `kill -9`: running turns have no time to end.
+        """
+        events = self._client.events()
+        await self._door.server.restart(crash=crash)
+        async with asyncio.timeout(self._watched.timeout_s):
+            async for event in events:
+                if isinstance(event, Connected):
+                    break
+            await self._client.ready()
+
+    def join(self, **coming: Unpack[Coming]) -> AbstractAsyncContextManager[VirtualRenderer]:
+        """Connect another renderer to the same session: `async with user.join(level="minimal")`.
+
+        Args:
+            **coming: As for `ServedApp.session`; whoever is absent is the same user.
+        """
+        whole: Coming = {
+            "headers": self._door.headers,
+            "cookies": self._door.cookies,
+            **coming,
+            "session_id": self.session_id,
+        }
+        return self._door.server.session(**whole)
+
+    async def snapshot(self, turn: RenderedTurn, level: Level = "minimal") -> str:
+        """Return a turn as text, as another renderer of a level shows it, which joins for that.
+
+        What such a renderer cannot show, it gets in a simpler form: see components.md.
+        """
+        async with self.join(level=level) as other:
+            return other.turn(turn.id).snapshot()
+
+    async def __aenter__(self) -> VirtualRenderer:
+        await self._client.__aenter__()
+        try:
+            async with asyncio.timeout(self._watched.timeout_s):
+                await self._client.ready()
+        except BaseException:
+            await self._client.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
+
+    def __repr__(self) -> str:
+        shown = self._watched.everything() or "nothing"
+        return f"<{self.level} renderer on {self._client.session_id}\n{shown}>"

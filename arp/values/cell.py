@@ -1,0 +1,146 @@
+"""One value as a table or a list shows it, and any value as plain JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from arp.protocol.errors import InvalidComponent
+from arp.protocol.json_value import MAX_INTEGER, Json
+from arp.protocol.safe_text import well_formed
+
+MAX_CELL_CHARACTERS: Final = 1_000
+"""Of a text in a table; longer ones are cut, and end with an ellipsis."""
+
+_MOST_DIGITS: Final = 18
+"""A whole number of 64 bits has 19."""
+
+_MISSING: Final = frozenset(("NAType", "NaTType"))
+"""Types of pandas' marks for a value that is missing."""
+
+
+def cell_of(value: Any) -> Json:
+    """Return a value as a table or a list can show it; what is no text or number as text.
+
+    A value that is missing (`NaN`, `NaT`, `pd.NA`) is `None`, an infinite number `∞`. A `Decimal`
+    is a number if that is exactly it, else text. Dates and times are ISO texts, with a space
+    between them. Lists and objects are JSON.
+    """
+    kind = type(value)
+    if value is None or kind is bool:
+        return value
+    if kind is str:
+        return _cut(value)
+    if kind.__name__ in _MISSING and kind.__module__.startswith("pandas"):
+        return None
+    if kind.__module__ == "numpy":
+        return cell_of(_from_numpy(value))
+    if isinstance(value, Enum):
+        return cell_of(value.value)
+    if isinstance(value, int | float):
+        return _number(value)
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return _cut(_as_text(value))
+
+
+def cells_of(column: list[Any]) -> list[Json]:
+    """Return a column's cells; times of midnight alone are dates, as in most tables of days."""
+    column = [_from_numpy(one) if type(one).__module__ == "numpy" else one for one in column]
+    times = [one for one in column if isinstance(one, datetime) and one == one]  # NaT is not
+    if times and all(one.time() == time() and one.tzinfo is None for one in times):
+        column = [
+            date(one.year, one.month, one.day) if isinstance(one, datetime) and one == one else one
+            for one in column
+        ]
+    return [cell_of(one) for one in column]
+
+
+def _number(value: float) -> Json:
+    if isinstance(value, int):
+        whole = int(value)
+        return whole if -MAX_INTEGER <= whole <= MAX_INTEGER else str(whole)
+    number = float(value)
+    if math.isfinite(number):
+        return number
+    return None if math.isnan(number) else _infinite(number)
+
+
+def _infinite(number: float | Decimal) -> str:
+    return "∞" if number > 0 else "−∞"
+
+
+def _decimal(value: Decimal) -> Json:
+    if value.is_nan():
+        return None
+    if value.is_infinite():
+        return _infinite(value)
+    if value == value.to_integral_value() and value.adjusted() < _MOST_DIGITS:
+        return int(value)
+    number = float(value)
+    return number if math.isfinite(number) and Decimal(repr(number)) == value else str(value)
+
+
+def _from_numpy(value: Any) -> Any:
+    """Return a scalar of numpy as a value of Python."""
+    if type(value).__name__ in ("datetime64", "timedelta64"):
+        # With nanoseconds `item` would return a number of them.
+        value = value.astype(f"{type(value).__name__}[us]")
+    made = value.tolist() if hasattr(value, "tolist") else value.item()
+    return str(value) if type(made).__module__ == "numpy" else made
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"{len(value):,} bytes"
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, Mapping | Sequence | set | frozenset):
+        return _as_json_text(value)
+    return str(value)
+
+
+def _as_json_text(value: Any) -> str:
+    try:
+        return json.dumps(as_json(value), ensure_ascii=False)
+    except RecursionError:
+        raise InvalidComponent("a value is nested too deep to be shown as text") from None
+    except (TypeError, ValueError):  # keys that are no texts
+        return str(value)
+
+
+def _cut(text: str) -> str:
+    plain = well_formed(text)
+    if len(plain) <= MAX_CELL_CHARACTERS:
+        return plain
+    return f"{plain[: MAX_CELL_CHARACTERS - 1]}…"
+
+
+def as_json(value: Any) -> Json:
+    """Return a value as plain JSON: models and dataclasses as objects, anything unknown as text."""
+    dump = getattr(value, "model_dump", None)
+    if dump is not None and not isinstance(value, type):
+        return dump(mode="json")
+    return json.loads(msgspec.json.encode(value, enc_hook=_unknown))
+
+
+def _unknown(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    if dump is not None and not isinstance(value, type):
+        return dump(mode="json")
+    if type(value).__module__ == "numpy":
+        return _from_numpy(value)
+    return str(value)

@@ -1,0 +1,238 @@
+"""Everything that has rows and columns, as names and rows of cells, cut to a number of rows.
+
+A data frame is cut before it is converted, so that a large one costs no more than a small one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+
+from arp.protocol.components import Component
+from arp.protocol.json_value import Json
+from arp.protocol.safe_text import well_formed
+from arp.values.cell import cell_of, cells_of
+from arp.values.records import record_of
+
+MAX_ROWS: Final = 1_000
+"""Of a table that is made of data, where nothing else is said."""
+
+MAX_COLUMNS: Final = 100
+"""Of a table that is made of data."""
+
+VALUE: Final = "value"
+"""The name of the one column of what has no names."""
+
+
+class Columns(Struct, frozen=True):
+    """Data, ready to be shown."""
+
+    names: list[str]
+    """Of the columns, the index first."""
+    rows: list[list[Json]]
+    """One cell for each name."""
+    total_rows: int
+    """How many there are; more than in `rows` where they are cut."""
+    total_columns: int
+    """How many there are; more than `names` where they are cut."""
+    indexes: int = 0
+    """How many of the first columns are the index of a data frame."""
+
+    @property
+    def mark(self) -> str:
+        """What says that it is cut, such as `first 1,000 of 50,000 rows`; empty: it is whole."""
+        parts: list[str] = []
+        if self.total_rows > len(self.rows):
+            parts.append(f"first {len(self.rows):,} of {self.total_rows:,} rows")
+        if self.total_columns > len(self.names):
+            parts.append(f"first {len(self.names):,} of {self.total_columns:,} columns")
+        return ", ".join(parts)
+
+    def column(self, name: str) -> list[Json]:
+        """Return the cells of a column."""
+        place = self.names.index(name)
+        return [row[place] for row in self.rows]
+
+
+def marked(title: str | None, mark: str) -> str | None:
+    """Return a title that says what is cut."""
+    if not mark:
+        return title
+    return f"{title} ({mark})" if title else f"{mark[:1].upper()}{mark[1:]}"
+
+
+class _Data(NamedTuple):
+    """Data as its library has it, cut."""
+
+    names: list[str]
+    values: list[list[Any]]
+    """Of each column."""
+    total_rows: int
+    indexes: int = 0
+
+
+Cut = Callable[[int], slice]
+"""Which rows are taken of so many."""
+
+Reader = Callable[[Any, Cut, "bool | None"], _Data]
+"""Reads some rows, with the index or without; `None`: where it says something."""
+
+
+def is_tabular(value: Any) -> bool:
+    """Return whether `columns_of` takes a value for what it is: a data frame, array or table."""
+    return _reader(value) is not None
+
+
+def columns_of(
+    value: Any, *, rows: int | Cut = MAX_ROWS, index: bool | None = None
+) -> Columns | None:
+    """Return a value's columns; `None` if it has none.
+
+    It takes data frames and series of pandas and polars, tables of pyarrow, arrays of numpy, lists
+    of mappings, models, dataclasses and rows (see `record_of`), and mappings from names to lists.
+
+    Args:
+        value: Anything.
+        rows: How many are taken, from the first on; or which, of how many there are.
+        index: Whether the index of a pandas data frame is shown; `None`: if it has a name, or is
+            not of whole numbers.
+
+    Raises:
+        TypeError: Its library has no data before something more is called: a lazy frame.
+    """
+    reader = _reader(value)
+    cut = (lambda _: slice(rows)) if isinstance(rows, int) else rows
+    data = reader(value, cut, index) if reader is not None else _of_objects(value, cut)
+    if data is None:
+        return None
+    columns = [cells_of(column) for column in data.values[:MAX_COLUMNS]]
+    cells = [list(row) for row in zip(*columns, strict=True)]
+    names = data.names[:MAX_COLUMNS]
+    return Columns(names, cells, data.total_rows, len(data.names), data.indexes)
+
+
+def kind_name(value: Any) -> str:
+    """Return a library and type that a value is of, such as `pandas.DataFrame`, for `_READERS`."""
+    for kind in type(value).__mro__:
+        name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+        if name in _READERS:
+            return name
+    return ""
+
+
+def _reader(value: Any) -> Reader | None:
+    name = kind_name(value)
+    return _READERS[name] if name else None
+
+
+def name_of_column(name: Any) -> str:
+    """Return the name of a column as a text: the levels of a multi-index behind one another."""
+    if isinstance(name, tuple):
+        return " / ".join(filter(None, map(name_of_column, name)))
+    return well_formed(name) if isinstance(name, str) else str(cell_of(name) or 0)
+
+
+# -- libraries -------------------------------------------------------------------------------------
+
+
+def _of_pandas(frame: Any, cut: Cut, index: bool | None) -> _Data:
+    if not hasattr(frame, "columns"):
+        frame = frame.to_frame(VALUE if frame.name is None else frame.name)
+    part = frame.iloc[cut(len(frame))]
+    levels = [part.index.get_level_values(number) for number in range(part.index.nlevels)]
+    if index is None:
+        index = any(one.name is not None or one.inferred_type != "integer" for one in levels)
+    levels = levels if index else []
+    names = ["index" if one.name is None else name_of_column(one.name) for one in levels]
+    # By place, since two columns may have one name.
+    values = [part.iloc[:, number] for number in range(len(frame.columns))]
+    names += [name_of_column(one) for one in frame.columns]
+    return _Data(names, [one.tolist() for one in (*levels, *values)], len(frame), len(levels))
+
+
+def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
+    if not hasattr(frame, "columns"):
+        frame = frame.to_frame(frame.name or VALUE)
+    columns = frame[cut(frame.height)].get_columns()
+    names = [name_of_column(one) for one in frame.columns]
+    return _Data(names, [one.to_list() for one in columns], frame.height)
+
+
+def _of_lazy(_frame: Any, _cut: Cut, _index: bool | None) -> _Data:
+    raise TypeError("a LazyFrame has no rows yet; give frame.collect()")
+
+
+def _of_arrow(table: Any, cut: Cut, _index: bool | None) -> _Data:
+    wanted = range(table.num_rows)[cut(table.num_rows)]
+    part = table.slice(0, len(wanted)) if wanted.step == 1 else table.take(list(wanted))
+    names = [name_of_column(one) for one in table.schema.names]
+    return _Data(names, [one.to_pylist() for one in part.columns], table.num_rows)
+
+
+def _of_numpy(array: Any, cut: Cut, _index: bool | None) -> _Data:
+    if array.dtype.names or array.ndim < 2:
+        part = array.reshape(-1)[cut(array.size)]
+        names = list(array.dtype.names or ())  # of a structured array
+        values = [_items(part[one]) for one in names] if names else [_items(part)]
+        return _Data(names or [VALUE], values, array.size)
+    if array.ndim > 2:
+        what = " × ".join(map(str, array.shape))
+        raise TypeError(f"an array of {what} has more than rows and columns; give a part of it")
+    part, width = array[cut(array.shape[0])], range(array.shape[1])
+    return _Data(list(map(str, width)), [_items(part[:, one]) for one in width], array.shape[0])
+
+
+def _items(array: Any) -> list[Any]:
+    """Return the items of an array as values of Python."""
+    if array.dtype.kind == "M":  # with nanoseconds `tolist` returns numbers of them
+        array = array.astype("datetime64[us]")
+    items: list[Any] = array.tolist()
+    return items
+
+
+_READERS: Final[dict[str, Reader]] = {
+    "pandas.DataFrame": _of_pandas,
+    "pandas.Series": _of_pandas,
+    "polars.DataFrame": _of_polars,
+    "polars.Series": _of_polars,
+    "polars.LazyFrame": _of_lazy,
+    "pyarrow.Table": _of_arrow,
+    "pyarrow.RecordBatch": _of_arrow,
+    "numpy.ndarray": _of_numpy,
+}
+
+
+# -- objects ---------------------------------------------------------------------------------------
+
+
+def _of_objects(value: Any, cut: Cut) -> _Data | None:
+    if isinstance(value, Mapping):
+        return _of_mapping(value, cut)
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not value:
+        return None
+    records: list[Mapping[Any, Any]] = []
+    for one in value[cut(len(value))]:
+        record = None if isinstance(one, Component) else record_of(one)
+        if record is None:
+            return None
+        records.append(record)
+    keys = list(dict.fromkeys(key for record in records for key in record))
+    values = [[record.get(key) for record in records] for key in keys]
+    return _Data([name_of_column(one) for one in keys], values, len(value))
+
+
+def _of_mapping(value: Mapping[Any, Any], cut: Cut) -> _Data | None:
+    """Return the columns of a mapping from names to lists of one length."""
+    columns: list[list[Any]] = []
+    for one in value.values():
+        whole = one.tolist() if hasattr(one, "tolist") else one
+        if not isinstance(whole, list | tuple):
+            return None
+        columns.append(list(whole))
+    if not columns or len({len(one) for one in columns}) > 1:
+        return None
+    wanted = cut(len(columns[0]))
+    names = [name_of_column(one) for one in value]
+    return _Data(names, [one[wanted] for one in columns], len(columns[0]))

@@ -1,0 +1,136 @@
+"""Figures and pictures as the address of an image, with the image in it."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+from arp.protocol.errors import InvalidComponent, ResourceLimit
+
+MAX_PICTURE_BYTES: Final = 700 << 10
+"""Of an image in a component, before base64: a message has at most 1 MiB."""
+
+_MIMES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"\xff\xd8\xff", "jpeg"),
+    (b"GIF8", "gif"),
+)
+
+_FIGURE_DPI: Final = (144, 100, 72, 50)
+"""Of a figure, the sharpest first; less where the image is too large."""
+
+_SMALLER: Final = (2000, 1400, 1000, 700)
+"""Longest sides of a picture, in pixels, tried in this order where it is too large."""
+
+
+def picture_kind(value: Any) -> str:
+    """Return what a value is drawn by: `matplotlib`, `PIL`, `bytes`, `path`; empty: it is none."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "bytes"
+    if isinstance(value, os.PathLike):
+        return "path"
+    for kind in type(value).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if (library, kind.__name__) in (
+            ("matplotlib", "FigureBase"),
+            ("matplotlib", "Figure"),
+            ("matplotlib", "Axes"),
+        ):
+            return "matplotlib"
+        if (library, kind.__name__) == ("PIL", "Image"):
+            return "PIL"
+    return ""
+
+
+def source_of(value: Any) -> str:
+    """Return a picture as a `data:` address.
+
+    Args:
+        value: A figure or axes of matplotlib, a picture of PIL, the bytes of a PNG, JPEG, GIF or
+            WebP, or the path of such a file.
+
+    Raises:
+        InvalidComponent: It is no picture of these.
+        ResourceLimit: It is too large, also with fewer pixels.
+        OSError: The file cannot be read.
+    """
+    ways: dict[str, Callable[[Any], bytes]] = {
+        "matplotlib": _of_figure,
+        "PIL": _of_pil,
+        "bytes": bytes,
+        "path": lambda path: Path(path).read_bytes(),
+    }
+    kind = picture_kind(value)
+    if not kind:
+        raise InvalidComponent(
+            f"ui.image: src: expected an address, a figure, a picture or its bytes, "
+            f"got {type(value).__name__}"
+        )
+    content = ways[kind](value)
+    mime = _mime(content)
+    if not mime:
+        raise InvalidComponent("ui.image: src: these bytes are no PNG, JPEG, GIF or WebP")
+    if len(content) > MAX_PICTURE_BYTES:
+        raise ResourceLimit(
+            f"ui.image: src: {len(content):,} bytes; at most {MAX_PICTURE_BYTES:,} in a component: "
+            "keep it by turn.save_file, and give turn.file_url(…) as src"
+        )
+    return f"data:image/{mime};base64,{b64encode(content).decode()}"
+
+
+def description_of(value: Any) -> str:
+    """Return what a picture shows, as far as it says so: the titles of a figure; else `Picture`."""
+    if picture_kind(value) != "matplotlib":
+        return "Picture"
+    figure = _figure(value)
+    whole = getattr(figure, "get_suptitle", str)()
+    titles = [whole, *(axes.get_title() for axes in figure.get_axes())]
+    return " – ".join(dict.fromkeys(filter(None, titles))) or "Figure"
+
+
+def _figure(value: Any) -> Any:
+    return value.figure if type(value).__name__ != "Figure" and hasattr(value, "figure") else value
+
+
+def _of_figure(value: Any) -> bytes:
+    figure = _figure(value)
+    content = b""
+    for dpi in _FIGURE_DPI:
+        buffer = BytesIO()
+        figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
+        content = buffer.getvalue()
+        if len(content) <= MAX_PICTURE_BYTES:
+            break
+    return content
+
+
+def _of_pil(picture: Any) -> bytes:
+    content = _saved(picture, "PNG")
+    if len(content) <= MAX_PICTURE_BYTES:
+        return content
+    # A photo is many times smaller as JPEG, which has no transparency.
+    plain = picture.convert("RGB")
+    for side in _SMALLER:
+        plain.thumbnail((side, side))
+        content = _saved(plain, "JPEG")
+        if len(content) <= MAX_PICTURE_BYTES:
+            break
+    return content
+
+
+def _saved(picture: Any, form: str) -> bytes:
+    buffer = BytesIO()
+    if form == "PNG" and picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
+        picture = picture.convert("RGBA")
+    picture.save(buffer, form)
+    return buffer.getvalue()
+
+
+def _mime(content: bytes) -> str:
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "webp"
+    return next((mime for start, mime in _MIMES if content.startswith(start)), "")

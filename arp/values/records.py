@@ -1,0 +1,61 @@
+"""Objects with named fields, whatever made them: models, dataclasses, rows of databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+def record_of(value: Any) -> Mapping[str, Any] | None:
+    """Return an object's fields by their names, in order; `None` if it has none.
+
+    It takes mappings, pydantic models, dataclasses, msgspec Structs, attrs classes, named tuples,
+    and rows of `sqlite3` and SQLAlchemy.
+    """
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, type | str | bytes):
+        return None
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.asdict(value)
+    for way in (_of_model, _of_fields, _of_row):
+        found = way(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_model(value: Any) -> dict[str, Any] | None:
+    """Return the fields of a pydantic model, and those that it computes."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None or not hasattr(type(value), "model_fields"):
+        return None
+    made: dict[str, Any] = dump()
+    return made
+
+
+def _of_fields(value: Any) -> dict[str, Any] | None:
+    """Return the fields of a dataclass or of a class of attrs."""
+    kind = type(value)
+    if hasattr(kind, "__dataclass_fields__"):
+        from dataclasses import fields
+
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    if hasattr(kind, "__attrs_attrs__"):
+        return {one.name: getattr(value, one.name) for one in kind.__attrs_attrs__}
+    return None
+
+
+def _of_row(value: Any) -> dict[str, Any] | None:
+    """Return a named tuple, a row of SQLAlchemy, or one of `sqlite3` with its row factory."""
+    kind = type(value)
+    if isinstance(value, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_asdict"):
+        named: Any = value
+        return dict(named._asdict())
+    if kind.__module__.startswith("sqlalchemy.") and hasattr(value, "_mapping"):
+        return dict(value._mapping)
+    if kind.__module__ == "sqlite3" and kind.__name__ == "Row":
+        return {name: value[name] for name in value.keys()}  # noqa: SIM118 - it is no mapping
+    return None

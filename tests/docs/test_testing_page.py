@@ -1,0 +1,52 @@
+"""The tests of the page about tests pass, and so do those of the examples."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.docs.pages import ROOT, Block, blocks
+
+EXAMPLES = ("echo", "fastapi_embed", "fastapi_login", "django_login")
+WHOLE = {(ROOT / "examples" / name / "test_app.py").read_text() for name in EXAMPLES}
+OWN = [block for block in blocks("python", page="testing.md") if block.code not in WHOLE]
+
+
+@pytest.mark.parametrize("block", OWN, ids=str)
+async def test_the_tests_of_a_block_pass(block: Block, arp_session: Callable[..., Any]) -> None:
+    names: dict[str, Any] = {"__name__": "docs"}
+    exec(compile(block.code, str(block), "exec", dont_inherit=True), names)
+    tests = [one for name, one in names.items() if name.startswith("test_")]
+    assert tests
+    for test in tests:
+        given = (
+            {"arp_session": arp_session} if "arp_session" in str(inspect.signature(test)) else {}
+        )
+        outcome = test(**given)
+        if isinstance(outcome, Awaitable):
+            await outcome
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_tests_of_an_example_pass_in_its_folder(example: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider"]
+    folder = ROOT / "examples" / example
+    command += [
+        "--rootdir",
+        str(folder),
+        "-W",
+        "error",
+        "-o",
+        "asyncio_default_fixture_loop_scope=function",
+    ]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout

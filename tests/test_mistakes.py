@@ -1,0 +1,548 @@
+"""What people write by mistake, and what they read: each says it where it was written."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pytest
+
+from arp import Access, App, Command, Component, HubSettings, SyncTurn, Turn, serve, ui
+from arp.hub.author_call import AuthorBlock
+from arp.hub.sync_turn import in_thread
+from tests.hub.author_calls import Call, calls, holding
+from tests.hub.rig import Renderer, played, running
+
+wrong: Any = App
+"""An app to a type checker that knows nothing, as that of many authors."""
+u: Any = ui
+"""The builders, likewise."""
+
+
+async def agent(turn: Turn) -> None:
+    """One as it should be."""
+
+
+async def forgot_the_turn() -> None: ...
+async def takes_a_text(message: str) -> None: ...
+async def takes_two(turn: Turn, model: str) -> None: ...
+async def yields(turn: Turn) -> Any:
+    yield "hi"
+
+
+class Worker:
+    async def __call__(self, turn: Turn) -> None: ...
+
+
+class Thing:
+    pass
+
+
+def registered() -> App:
+    app = App()
+    app.agent(agent)
+    return app
+
+
+def registered_twice() -> None:
+    app = App()
+    app.agent("cars")(agent)
+    app.agent("cars")(agent)
+
+
+class Mistake(NamedTuple):
+    """Something wrong, and the message that is written there."""
+
+    make: Callable[[Any], Any]
+    """Gets a turn that runs; what it returns is awaited, if it can be."""
+    says: str
+
+
+APP = {
+    "agent without the parameter turn": Mistake(
+        lambda _: wrong().agent(forgot_the_turn),
+        "agent 'forgot_the_turn' takes () -> 'None', but is given the turn alone; "
+        "write: async def forgot_the_turn(turn)",
+    ),
+    "agent with two parameters": Mistake(
+        lambda _: wrong().agent(takes_two),
+        "agent 'takes_two' takes (turn: 'Turn', model: 'str') -> 'None', but is given the turn "
+        "alone; write: async def takes_two(turn)",
+    ),
+    "agent with a wrong annotation": Mistake(
+        lambda _: wrong().agent(takes_a_text),
+        "agent 'takes_a_text' takes message: str, but is given a Turn; turn.text is what the user "
+        "said; write: async def takes_a_text(turn)",
+    ),
+    "command with a wrong annotation": Mistake(
+        lambda _: wrong().command("export")(takes_a_text),
+        "command 'export' takes message: str, but is given a Turn; turn.text is what the user "
+        "said; write: async def export(turn)",
+    ),
+    "handler of answers without the answer": Mistake(
+        lambda _: wrong().on_answer("trip")(agent),
+        "on_answer 'trip' takes (turn: 'Turn') -> 'None', but is given (turn, answer); "
+        "write: async def trip(turn, answer)",
+    ),
+    "agent that yields": Mistake(
+        lambda _: wrong().agent(yields),
+        "agent 'yields' is an async generator; say what it yields: await turn.say(…)",
+    ),
+    "class instead of an object": Mistake(
+        lambda _: wrong().agent(Worker),
+        "agent 'Worker' is a class; give an object of it: app.agent(Worker())",
+    ),
+    "call instead of the function": Mistake(
+        lambda turn: wrong().agent(agent(turn)),
+        "agent 'agent' is a call of an agent; give the function: @app.agent above "
+        "async def agent(turn)",
+    ),
+    "two agents of one name": Mistake(
+        lambda _: registered_twice(),
+        "there is an agent 'cars' already; give this one another name",
+    ),
+    "command without its name": Mistake(
+        lambda _: wrong().command(agent), 'write the name too: @app.command("name")'
+    ),
+    "on_answer without its name": Mistake(
+        lambda _: wrong().on_answer(agent), 'write the name too: @app.on_answer("name")'
+    ),
+    "command that nobody can type": Mistake(
+        lambda _: wrong().command("Export CSV"),
+        "command 'Export CSV': take lower-case letters, digits, - and _",
+    ),
+    "policy that there is not": Mistake(
+        lambda _: HubSettings(policy="drop"),  # type: ignore[arg-type] # the mistake
+        "HubSettings.policy: 'drop' is not one of queue, reject, interrupt",
+    ),
+    "limits as a dict": Mistake(
+        lambda _: HubSettings(limits={"max_surfaces": 3}),  # type: ignore[arg-type] # the mistake
+        "HubSettings.limits: expected Limits(…), got a dict",
+    ),
+    "ledger in a database that is not there": Mistake(
+        lambda _: wrong(ledger="postgresql://me@db/chats"),
+        "no ledger of kind 'postgresql:'; use sqlite:PATH, a path, or memory:",
+    ),
+    "ledger with a typing error": Mistake(
+        lambda _: wrong(ledger="sqlit:chats.db"),
+        "no ledger of kind 'sqlit:'; use sqlite:PATH, a path, or memory:",
+    ),
+    "access as a text": Mistake(
+        lambda _: wrong(access="secret"), "access: expected Access(…), got str"
+    ),
+    "origins as a text": Mistake(
+        lambda _: Access(origins="https://x.org"),  # type: ignore[arg-type] # the mistake
+        "Access.origins: expected a tuple of texts, got 'https://x.org'",
+    ),
+    "settings as a dict": Mistake(
+        lambda _: wrong(settings={"policy": "queue"}),
+        "settings: expected HubSettings(…), got dict",
+    ),
+    "suggestions as a text": Mistake(
+        lambda _: wrong(suggestions="Compare"),
+        "suggestions: expected a list of str, got 'Compare'",
+    ),
+    "tools as a list": Mistake(
+        lambda _: wrong(tools=[agent]), "tools: expected a ToolProvider, got list"
+    ),
+    "agent as the title": Mistake(lambda _: wrong(agent), "title: expected str, got function"),
+    "app without an agent": Mistake(
+        lambda _: serve(App(), port=0),
+        "the app has no agent; write @app.agent above an async function",
+    ),
+    "server that everybody reaches": Mistake(
+        lambda _: serve(registered(), host="0.0.0.0"),
+        "0.0.0.0 can be reached by others: give App an Access with a token",
+    ),
+    "object that is no runtime": Mistake(
+        lambda _: wrong().runtime(object()),
+        "object is no runtime, and no agent of a framework (langgraph, openai-agents, "
+        "pydantic-ai, ag-ui)",
+    ),
+}
+
+COMPONENTS = {
+    "chart with two labels and one value": Mistake(
+        lambda _: ui.chart("bar", labels=["a", "b"], datasets=[ui.dataset("Sales", [1])]),
+        "ui.chart: datasets[0]: labels: 2, values: 1; give one value for each label, None where "
+        "there is none",
+    ),
+    "chart of an unknown type": Mistake(
+        lambda _: u.chart("donut", [1]),
+        "ui.chart: type: 'donut' is not one of line, bar, pie, scatter, area",
+    ),
+    "chart without data": Mistake(
+        lambda _: ui.chart("bar"),
+        "ui.chart: give data, or labels=… and datasets=[ui.dataset(…)]",
+    ),
+    "column that is not there": Mistake(
+        lambda _: ui.chart("bar", pd.DataFrame({"sales": [1]}), y="slaes"),
+        "ui.chart: y: no column 'slaes'; did you mean 'sales'?",
+    ),
+    "column of texts as values": Mistake(
+        lambda _: ui.chart("bar", pd.DataFrame({"name": ["a"], "n": [1]}), y="name"),
+        "ui.chart: y: column 'name' is not of numbers; numbers are in: n",
+    ),
+    "texts as values of a dataset": Mistake(
+        lambda _: u.dataset("Sales", ["x"]),
+        "ui.dataset: data[0]: expected number or null, got string",
+    ),
+    "header that no row has": Mistake(
+        lambda _: ui.table(["nmae"], [{"name": 1}]),
+        "ui.table: headers: no column 'nmae'; did you mean 'name'?",
+    ),
+    "table of a number": Mistake(
+        lambda _: u.table(5), "ui.table: headers: expected array, got number"
+    ),
+    "highlight of a row that is not there": Mistake(
+        lambda _: ui.table(["a"], [[1]], highlight=[5]),
+        "ui.table: highlight: row 5, but there are 1, from 0",
+    ),
+    "selectable as a bool": Mistake(
+        lambda _: u.table(["a"], [[1]], selectable=True),
+        "ui.table: selectable: expected string, got boolean",
+    ),
+    "fields as texts": Mistake(
+        lambda _: u.form(["name"]),
+        "ui.form: fields[0]: expected object, got string; ui.field(…) makes one",
+    ),
+    "form without fields": Mistake(
+        lambda _: ui.form([]), "ui.form: fields: none; ui.field(…) makes one"
+    ),
+    "two fields of one name": Mistake(
+        lambda _: ui.form([ui.field("a"), ui.field("a")]), 'ui.form: two fields are named "a"'
+    ),
+    "kind of field that there is not": Mistake(
+        lambda _: u.field("a", field_type="dropdown"),
+        "ui.field: field_type: 'dropdown' is not one of text, textarea, select, checkbox, number, "
+        "date, email, password, file",
+    ),
+    "value that is none of the options": Mistake(
+        lambda _: ui.field("size", options=["S", "M"], value="L"),
+        "ui.field: value: 'L' is none of the options",
+    ),
+    "choices as one text": Mistake(
+        lambda _: u.choices("abc"), "ui.choices: options: expected array, got string"
+    ),
+    "choices without options": Mistake(
+        lambda _: ui.choices([]), "ui.choices: options: none; give strings, or ui.option(…)"
+    ),
+    "two options of one value": Mistake(
+        lambda _: ui.choices(["a", "a"]), "ui.choices: options: two have the value 'a'"
+    ),
+    "steps as pairs": Mistake(
+        lambda _: u.progress([("Read", "done")]),
+        "ui.progress: steps[0]: expected object, got array; ui.step(…) makes one",
+    ),
+    "status that there is not": Mistake(
+        lambda _: u.status_card("ok", "Done"),
+        "ui.status_card: status: 'ok' is not one of success, error, warning, info",
+    ),
+    "children as texts": Mistake(
+        lambda _: u.group(["a"]),
+        "ui.group: children[0]: expected object, got string; ui.text(…) makes one",
+    ),
+    "components as tabs": Mistake(
+        lambda _: u.tabs([ui.text("a")]),
+        "ui.tabs: tabs[0].id: unknown; known are label, component, icon; ui.tab(…) makes one",
+    ),
+    "tab that is not there": Mistake(
+        lambda _: ui.tabs([ui.tab("a", ui.text("a"))], active_tab=3),
+        "ui.tabs: active_tab: 3, but there are 1, from 0",
+    ),
+    "items as a list of numbers": Mistake(
+        lambda _: u.key_value([1, 2]),
+        "ui.key_value: items[0]: expected (key, value) or ui.item(…)",
+    ),
+    "text of a number": Mistake(
+        lambda _: u.text(3), "ui.text: content: expected string, got number"
+    ),
+    "image without words": Mistake(
+        lambda _: ui.image("https://example.org/x.png"),
+        "ui.image: alt: say in words what the image shows",
+    ),
+    "image by the name of a file": Mistake(
+        lambda _: ui.image("chart.png", "Sales"),
+        "ui.image: src: expected an http or https address, data:image/(png|jpeg|gif|webp);"
+        "base64,…, or a path below /_api/blobs/",
+    ),
+    "colour that is a style": Mistake(
+        lambda _: ui.dataset("a", [1], color="url(x)"),
+        'ui.dataset: color: expected a colour such as "#36a2eb", "teal" or "rgb(54, 162, 235)"',
+    ),
+    "fallback as a text": Mistake(
+        lambda _: u.text("x", fallback="y"),
+        "ui.text: fallback is a component, such as ui.text(…)",
+    ),
+}
+
+TURN = {
+    "ask of a table without selection": Mistake(
+        lambda turn: turn.ask(ui.table(["a"], [[1]])),
+        "turn.ask: a table asks nothing; ask a form, confirm, choices or text-input, a table with "
+        'selectable="one" or "many", or a type',
+    ),
+    "ask of a text": Mistake(
+        lambda turn: turn.ask("Sure?"),
+        "turn.ask: expected a component, got str; ui.text(…) is one",
+    ),
+    "ask with options of something else": Mistake(
+        lambda turn: turn.ask(ui.confirm("x"), title="x"),
+        "turn.ask: title: not for what is asked here",
+    ),
+    "ask with a text as time": Mistake(
+        lambda turn: turn.ask(ui.confirm("x"), timeout_s="5"),
+        "timeout_s: expected seconds, got str",
+    ),
+    "confirm of a number": Mistake(
+        lambda turn: turn.confirm(3), "turn.ask: title: expected string, got number"
+    ),
+    "if turn.confirm without await": Mistake(
+        lambda turn: bool(turn.confirm("Delete?")),
+        "turn.confirm(…) was not awaited, so there is no answer yet; write: await turn.confirm(…)",
+    ),
+    "with turn.tool": Mistake(
+        lambda turn: turn.tool("x").__enter__(), "write: async with turn.tool(…)"
+    ),
+    "await turn.frame": Mistake(lambda turn: turn.frame(), "write: async with turn.frame(…)"),
+    "two components of one id in one show": Mistake(
+        lambda turn: turn.show(ui.text("a", id="x"), ui.text("b", id="x")),
+        "turn.show: two components have the id 'x', so the second would take the place of the "
+        "first; give each its own, or none",
+    ),
+    "two of one id, one of them in a group": Mistake(
+        lambda turn: turn.show(ui.text("a", id="x"), ui.group([ui.text("b", id="x")])),
+        "turn.show: two components have the id 'x', so the second would take the place of the "
+        "first; give each its own, or none",
+    ),
+    "show of nothing": Mistake(
+        lambda turn: turn.show(None),
+        "turn.show: expected a component, got NoneType; ui.text(…) is one",
+    ),
+    "show of a component that there is not": Mistake(
+        lambda turn: turn.show(Component("", "rating", {})),
+        'components[0].type: no component "rating"; known are text, markdown, status-card, table, '
+        "code-block, diff, key-value, progress, chart, image, product-cards, form, confirm, "
+        "choices, text-input, group, tabs, split",
+    ),
+    "props of a wrong type": Mistake(
+        lambda turn: turn.show(Component("", "text", {"content": 3})),
+        "components[0].props.content: expected string, got number",
+    ),
+    "patch of a component that is not there": Mistake(
+        lambda turn: turn.patch("nope", "props.title", "x"),
+        "ops[0] update: no component 'nope' on this surface",
+    ),
+    "patch by the component": Mistake(
+        lambda turn: turn.patch(ui.text("x"), "props.content", "x"),
+        "target: expected the id of a component, got Component",
+    ),
+    "patch without props": Mistake(
+        lambda turn: (turn.show(ui.text("x", id="a")), turn.patch("a", "content", "x"))[1],
+        "ops[0] update: path 'content': begins with \"props\", then a dot",
+    ),
+    "say of a component": Mistake(
+        lambda turn: turn.say(ui.text("x")),
+        "turn.say: expected str, got Component; turn.show(…) shows everything else",
+    ),
+    "tool that the app does not have": Mistake(
+        lambda turn: turn.use("search"), "no tool 'search'. Available: none."
+    ),
+    "file of a text": Mistake(
+        lambda turn: turn.save_file("a.txt", "text"),
+        "expected bytes or a pathlib.Path, got str",
+    ),
+    "file by its name": Mistake(
+        lambda turn: turn.read_file("a.txt"), "ref: expected FileRef, got str"
+    ),
+    "commands as texts": Mistake(
+        lambda turn: turn.set_commands(["help"]), "commands: expected Command, got str"
+    ),
+    "command with its slash": Mistake(
+        lambda turn: turn.set_commands([Command("/help")]),
+        "command '/help': take 1 to 64 printable characters without spaces, and no slash in front",
+    ),
+    "usage that is no JSON": Mistake(
+        lambda turn: turn.usage(by=Thing()), "Thing is not a JSON value"
+    ),
+    "fact of an unknown type": Mistake(
+        lambda turn: turn.record("tool.startd", {}),
+        "profile validation failed: no type 'tool.startd'; the nearest is tool.started",
+    ),
+    "method that there is not": Mistake(
+        lambda turn: turn.reply("x"), "'Turn' object has no attribute 'reply'"
+    ),
+    "attribute that there is not": Mistake(
+        lambda turn: setattr(turn, "txt", "x"), "'Turn' object has no attribute 'txt'"
+    ),
+}
+
+MISTAKES = APP | COMPONENTS | TURN
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+async def test_mistake_is_told_where_it_is_written(name: str) -> None:
+    """By the call itself, or of a change by the next await of the turn."""
+    told: list[str] = []
+
+    async def makes_it(turn: Turn) -> None:
+        try:
+            made = MISTAKES[name].make(turn)
+            if inspect.isawaitable(made) or isinstance(made, AuthorBlock):
+                await made
+            await turn.say("")
+        except Exception as error:  # noqa: BLE001 - which one is asked below
+            told.append(str(error))
+
+    await played(makes_it)
+    assert told == [MISTAKES[name].says]
+
+
+def test_there_are_at_least_forty() -> None:
+    assert len(MISTAKES) >= 40
+
+
+# -- what is told at the end of the turn -----------------------------------------------------------
+
+
+def behind(call: Call) -> Any:
+    """Return what a call runs."""
+    return inspect.unwrap(getattr(call.of, call.name))
+
+
+AWAITED = [call for call in calls() if inspect.iscoroutinefunction(behind(call))]
+"""Every call of an author that has to be awaited."""
+
+
+@pytest.mark.filterwarnings("default::RuntimeWarning")
+@pytest.mark.parametrize("call", AWAITED, ids=[call.told for call in AWAITED])
+async def test_forgotten_await_is_in_the_log_with_the_agent_and_the_line(
+    call: Call, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def forgets(turn: Turn) -> None:
+        async with holding(turn, call.of) as held:
+            args, named = call.arguments({})
+            getattr(held, call.name)(*args, **named)
+
+    await played(forgets)
+    (told,) = [one for one in caplog.messages if "awaited" in one]
+    name = behind(call).__qualname__
+    assert told.startswith(f"agent 'agent' called {name} and never awaited it: {__file__}:")
+    assert told.endswith(" (turn t1 of session 's')")
+
+
+@pytest.mark.parametrize("name", ["tool", "frame"])
+async def test_block_that_is_never_entered_is_in_the_log(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def forgets(turn: Turn) -> None:
+        if name == "tool":
+            turn.tool("query")
+        else:
+            turn.frame()
+
+    await played(forgets)
+    (told,) = caplog.messages
+    assert told.startswith(f"agent 'agent' called turn.{name} and never entered it: {__file__}:")
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        (3, "agent 'agent' returned int; return nothing, a text, or what turn.show takes"),
+        (Thing(), "agent 'agent' returned Thing; return nothing"),
+    ],
+)
+async def test_what_an_agent_returns_that_cannot_be_shown_fails_its_turn(
+    returned: Any, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def returns(turn: Turn) -> Any:
+        return returned
+
+    renderer = await played(returns)
+    assert renderer.screen.turns["t1"].status == "failed"
+    assert says in caplog.text
+
+
+async def test_state_that_is_no_json_fails_the_turn_and_says_where_it_belongs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def keeps(turn: Turn) -> None:
+        turn.state["client"] = Thing()
+
+    renderer = await played(keeps)
+    assert renderer.screen.turns["t1"].status == "failed"
+    told = "turn.state: Thing is not a JSON value; keep live objects in turn.cache"
+    assert told in caplog.text
+
+
+async def test_turn_that_is_over_says_so() -> None:
+    """Of a task that outlives it."""
+    kept: list[Turn] = []
+
+    async def keeps(turn: Turn) -> None:
+        kept.append(turn)
+
+    async with running(keeps) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        with pytest.raises(Exception, match="turn t1 is over; it can show nothing more"):
+            await kept[0].say("late")
+
+
+# -- what is no mistake any more -------------------------------------------------------------------
+
+
+async def test_text_that_an_agent_returns_is_said_and_a_component_is_shown() -> None:
+    async def says(turn: Turn) -> str:
+        return "text"
+
+    async def shows(turn: Turn) -> Component:
+        return ui.status_card("info", "T")
+
+    def plain(turn: SyncTurn) -> pd.DataFrame:
+        return pd.DataFrame({"a": [1]})
+
+    assert (await played(says)).screen.text("t1") == "text"
+    assert [one.type for one in (await played(shows)).screen.output("t1")] == ["status-card"]
+    plainly: Any = in_thread(plain)
+    assert [one.type for one in (await played(plainly)).screen.output("t1")] == ["table"]
+
+
+async def test_text_list_and_data_frame_are_shown() -> None:
+    frame = pd.DataFrame({"sales": [1, 2]}, index=pd.Index(["N", "S"], name="region"))
+
+    async def shows(turn: Turn) -> None:
+        turn.show("text")
+        turn.show(["a", ui.text("b")], frame)
+
+    output = (await played(shows)).screen.output("t1")
+    assert [one.type for one in output] == ["text", "text", "text", "table"]
+    assert output[3].props == {"headers": ["region", "sales"], "rows": [["N", 1], ["S", 2]]}
+
+
+async def test_state_may_be_set_whole() -> None:
+    async def keeps(turn: Turn) -> None:
+        turn.state = {"count": 1}
+
+    async def reads(turn: Turn) -> None:
+        if turn.text == "go":
+            await keeps(turn)
+        else:
+            await turn.say(str(turn.state))
+
+    async with running(reads) as hub:
+        renderer = await Renderer(hub).join()
+        for number, text in enumerate(("go", "read"), 1):
+            await renderer.say(text)
+            await renderer.ended(f"t{number}")
+        assert renderer.screen.text("t2") == "{'count': 1}"
+
+
+def test_decorator_with_empty_brackets() -> None:
+    app = App()
+    app.agent()(agent)
+    assert list(app.handlers) == ["agent"]

@@ -1,0 +1,79 @@
+"""What MkDocs does besides when it builds the site: pages of the root, and links out of `docs/`.
+
+The pages are written for readers of the repository: they link to `../README.md` and to files of the
+source. In the site, the pages of the root are pages too; a link to any other file leads into the
+repository, if its address is known (`DOCS_REPOSITORY`), and is plain text if not.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+FROM_ROOT = {
+    "README.md": "overview.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "DECISIONS.md": "decisions.md",
+    "SECURITY.md": "security.md",
+}
+"""Pages of the root, and their names in the site."""
+
+LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\]\([^)]*\))*?)\]\((?P<to>[^)\s]+)\)")
+IN_HTML = re.compile(r"(?P<name>src|srcset|href)=\"docs/")
+BRACKETS = re.compile(r"\[((?:default|env): [^\[\]]*|\d+<=x<=\d+)\](?!\()")
+"""What the help of a command says of a flag; to MkDocs it would be a reference."""
+FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+OUTSIDE = ("http://", "https://", "mailto:", "#")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages of the root."""
+    from mkdocs.structure.files import File
+
+    for source, name in FROM_ROOT.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        content = IN_HTML.sub(r'\g<name>="', in_site(text, "", config["repo_url"]))
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Rewrite the links of a page of `docs/`."""
+    if page.file.src_uri in FROM_ROOT.values():
+        return markdown
+    return in_site(markdown, "docs", config["repo_url"])
+
+
+def in_site(text: str, folder: str, repository: str | None) -> str:
+    """Return a page with links as the site has them.
+
+    Args:
+        text: The page.
+        folder: Where it is in the repository.
+        repository: The address of the repository; `None` or empty: it is not known.
+    """
+
+    def replace(found: re.Match[str]) -> str:
+        link = found["to"]
+        if link.startswith(OUTSIDE):
+            return found[0]
+        place, mark, anchor = link.partition("#")
+        path = posixpath.normpath(posixpath.join(folder, place))
+        if path in FROM_ROOT:
+            return f"[{found['text']}]({FROM_ROOT[path]}{mark}{anchor})"
+        if path.startswith("docs/"):
+            return f"[{found['text']}]({path.removeprefix('docs/')}{mark}{anchor})"
+        if repository:
+            return f"[{found['text']}]({repository.rstrip('/')}/blob/main/{path})"
+        return found["text"]
+
+    parts = FENCE.split(text)
+    return "".join(
+        part if number % 2 else BRACKETS.sub(r"\[\1\]", LINK.sub(replace, part))
+        for number, part in enumerate(parts)
+    )
