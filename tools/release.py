@@ -6,8 +6,8 @@
 Theory of operation. What is committed is cloned into an empty folder; nothing else can get into
 what is built. The wheel, the sdist and the npm tarballs are built there. Then each is installed in
 a new environment: the wheel alone has to serve an app and answer, each extra has to be resolvable,
-the sdist has to result in the same wheel, the tutorial has to hold, and the tarballs have to install
-in an empty application. Versions agree everywhere, and the changelog has a section for the version
+the sdist has to result in the same wheel, the tutorial has to hold, and the tarballs have to
+install in an empty application. Versions agree everywhere, and the changelog has a section for the version
 (or for `Unreleased` where no tag is made).
 """
 
@@ -183,7 +183,8 @@ def new_environment(folder: Path, *wanted: str | Path) -> Path:
     uv = Path(sys.executable).parent / "uv"
     run(uv, "venv", "--quiet", "--python", sys.executable, folder, cwd=folder.parent)
     python = folder / "bin" / "python"
-    run(uv, "pip", "install", "--quiet", "--python", python, *wanted, cwd=folder.parent)
+    if wanted:
+        run(uv, "pip", "install", "--quiet", "--python", python, *wanted, cwd=folder.parent)
     return python
 
 

@@ -21,7 +21,7 @@ try:
     from joserfc.jwk import KeySet
 except ModuleNotFoundError as error:
     raise ValueError(
-        f"a login with OIDC needs {error.name}; install it: "
+        f"a login with OIDC needs {(error.name or 'authlib').partition('.')[0]}; install it: "
         'pip install "agent-rendering-protocol[oidc]"'
     ) from error
 

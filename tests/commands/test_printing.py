@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from arp import App, Turn
 from arp.access.principal import Principal
+from arp.access.tokens import IssuedToken, TokenFile
 from arp.cli import main
 from arp.evidence.replay_case import FORMAT, Case, Expected, TurnCase
 from arp.hub.hub import Hub
@@ -45,6 +46,7 @@ JSON_COMMANDS = (
     "replay-json",
     "export-json",
     "case-json",
+    "token-list-json",
 )
 
 app = App(title=RUDE)
@@ -101,6 +103,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("rude")
     asyncio.run(_written(folder / "l.db"))
     ledger = f"sqlite:{folder / 'l.db'}"
+    tokens = TokenFile(folder / "l.tokens")
+    tokens.create(IssuedToken("0" * 12, RUDE, 0.0, roles=(RUDE,), note=RUDE))
     pack, damaged = folder / "pack", folder / "damaged"
     for target in (pack, damaged):
         words = ["evidence", "export", "s", "--ledger", ledger, "-o", str(target)]
@@ -155,6 +159,11 @@ def commands() -> dict[str, list[str]]:
         "conformance-error": ["conformance", "runtime", RUDE],
         "conformance-case": ["conformance", "runtime", "{checks}", "--case", RUDE],
         "app-server": ["app-server", RUDE],
+        "token-create": ["token", "create", "--user", RUDE, "--ledger", "{ledger}"],
+        "token-list": ["token", "list", "--ledger", "{ledger}"],
+        "token-list-json": ["token", "list", "--ledger", "{ledger}", "--json"],
+        "token-revoke": ["token", "revoke", "--user", RUDE, "--ledger", "{ledger}"],
+        "token-revoke-error": ["token", "revoke", RUDE, "--ledger", "{ledger}"],
         "usage": ["sessions", f"--{RUDE}"],
     }
 

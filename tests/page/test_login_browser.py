@@ -75,7 +75,19 @@ def test_reader_signs_in_at_the_provider_comes_back_to_the_chat_and_signs_out(
     expect(page.get_by_text("Hello Ann L.")).to_have_count(0)
 
 
-def test_admin_reads_the_session_of_another_in_the_inspector(page: Page, server: Serving) -> None:
+def test_admin_reads_the_session_of_another_in_the_inspector(
+    page: Page, browser: Browser, server: Serving
+) -> None:
+    context = browser.new_context()
+    context.set_default_timeout(WAIT_S * 1000)
+    hers = context.new_page()
+    hers.goto(f"{server.http}/?session=for-bob")
+    hers.get_by_role("link", name="Sign in").click()
+    hers.get_by_role("link", name="ann").click()
+    hers.get_by_text("Connected", exact=True).wait_for()
+    say(hers, "hi")
+    hers.get_by_text("Hello Ann L.").wait_for()
+    context.close()
     page.goto(f"{server.http}/_inspect")
     page.get_by_role("link", name="Sign in").click()
     page.get_by_role("link", name="bob").click()
@@ -83,7 +95,7 @@ def test_admin_reads_the_session_of_another_in_the_inspector(page: Page, server:
     expect(page).to_have_url(f"{server.http}/_inspect")
     page.get_by_text("No sessions yet.").wait_for()
     page.get_by_label("Sessions of all users").check()
-    row = page.get_by_role("button", name="of-ann")
+    row = page.get_by_role("button", name="for-bob")
     expect(row).to_contain_text("ann")
     row.click()
     page.get_by_text("bob looked at it").wait_for()

@@ -191,16 +191,17 @@ async def test_nobody_gets_a_cookie_without_a_token(server: Serving) -> None:
         assert (await client.post("/_api/blobs/cookie")).status_code == 401
 
 
-@pytest.mark.parametrize("change", ["name", "time", "signature", "nothing", "broken"])
+@pytest.mark.parametrize("change", ["name", "grounds", "time", "signature", "nothing", "broken"])
 async def test_cookie_that_was_changed_opens_nothing(server: Serving, change: str) -> None:
     plot, _ = await addresses(server, f"forged-{change}")
     cookie, _ = await with_cookie(server, "a")
     name, _, value = cookie.partition("=")
-    user, until, signature = value.split(".")
+    user, grounds, until, signature = value.split(".")
     forged = {
-        "name": f"{base64.urlsafe_b64encode(b'bob').decode()}.{until}.{signature}",
-        "time": f"{user}.{int(until) + 1}.{signature}",
-        "signature": f"{user}.{until}.{'0' * 64}",
+        "name": f"{base64.urlsafe_b64encode(b'bob').decode()}.{grounds}.{until}.{signature}",
+        "grounds": f"{user}.x{grounds}.{until}.{signature}",
+        "time": f"{user}.{grounds}.{int(until) + 1}.{signature}",
+        "signature": f"{user}.{grounds}.{until}.{'0' * 64}",
         "nothing": "",
         "broken": '"',
     }[change]

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from websockets.exceptions import ConnectionClosed
 from arp import Access, App, Turn
 from arp.access.oidc import Oidc
 from arp.hub.settings import HubSettings
+from arp.server.application import Application
 from arp.server.logins import CREDENTIAL, LoginBook, local_path
 from tests.server.identity_provider import (
     CLIENT,
@@ -695,3 +697,11 @@ async def test_log_names_who_signed_in_and_no_secret(
 
 def test_credential_of_no_login_is_not_valid(logins: LoginBook) -> None:
     assert not logins.is_valid(f"{CREDENTIAL}none")
+
+
+def test_library_that_is_missing_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "authlib.oauth2.auth", None)
+    monkeypatch.delitem(sys.modules, "arp.server.oidc_library", raising=False)
+    says = r"a login with OIDC needs authlib; install it: pip install .*\[oidc\]"
+    with pytest.raises(ValueError, match=says):
+        Application(make("https://login.example.org").served())
