@@ -14,7 +14,8 @@ from tools.doc_tables import attribute_docs, table, type_text
 
 FAMILIES = {
     "session": "A session is created, renamed or pinned, shows another branch, or its `turn.state` "
-    "or its commands change, or what the user set for it; feedback on a turn; an admin reads the session of another user.",
+    "or its commands change, or what the user set for it; feedback on a turn; an admin reads the "
+    "session of another user.",
     "thread": "A thread of a session is started or changed.",
     "turn": "An input is accepted, its turn begins, and ends.",
     "task": "A task, which may outlive a turn, from its creation to its end, with its attempts.",

@@ -463,6 +463,7 @@ def serve_application(application: Application, target: str, serving: ServeSetti
     place = application.state.served.ledger if serving.ledger is None else ""
     host = serving.host
     access = application.state.served.access
+    tokens = application.state.guard.tokens
     check_reachable(application, host)
     listener = bind_to(host, serving.port)
     wanted = {name: getattr(serving, name) for name in PortSettings.__struct_fields__}

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Any, TypeAlias, TypeVar
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, convert
 
 from arp.hub.author_call import must_await
 from arp.hub.turn_host import TurnHost, copied_json
 from arp.hub.turn_surfaces import over
+from arp.protocol.catalog import take_children
 from arp.protocol.components import Component
-from arp.protocol.errors import SurfaceDestroyed
+from arp.protocol.errors import InvalidComponent, SurfaceDestroyed
 from arp.protocol.json_value import Json
 from arp.protocol.messages import CloseReason, SurfaceInfo, Viewport
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.record.wording import check_kind, well_formed
 from arp.surface.change import PatchChange, RenderChange
+from arp.values.shown import components_of
 
-Shown: TypeAlias = Component | str
-"""What `show` takes; a text stands for a component that shows it."""
+Shown: TypeAlias = Any
+"""What `show` takes: components, texts, data, figures; lists of them. See `Turn.show`."""
 
 OnClose = TypeVar("OnClose", bound=Callable[[CloseReason], Awaitable[object]])
 OnFocus = TypeVar("OnFocus", bound=Callable[[bool], Awaitable[object]])
@@ -96,14 +98,14 @@ class OpenSurface:
 
     # -- output ----------------------------------------------------------------------------------
 
-    def show(self, *components: Shown | Iterable[Shown], tool: str | None = None) -> str:
+    def show(self, *components: Shown, tool: str | None = None) -> str:
         """Show components at its end, or in the place of those with their ids, as `turn.show`.
 
         Raises:
             SurfaceDestroyed: It is closed, or the turn is over.
             InvalidComponent, TypeError, ValueError: As `turn.show`.
         """
-        named = [self._host.named(one, "surface.show") for one in each_shown(components)]
+        named = named_for(self._host, components, "surface.show")
         self._check_open()
         self._host.gather(self.name, RenderChange(named, tool and well_formed(tool)))
         return named[-1].id if named else ""
@@ -249,10 +251,28 @@ class OpenPopup(OpenSurface):
         return self._closed
 
 
-def each_shown(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:
-    """Return components one by one, those in lists too; what is neither is left to be refused."""
-    for given in shown:
-        is_one = isinstance(given, Component | str | bytes | Mapping)
-        several: Iterable[Any] = [given] if is_one or not isinstance(given, Iterable) else given
-        for one in several:
-            yield Component("", "text", {"content": one}) if isinstance(one, str) else one
+def named_for(host: TurnHost, shown: Iterable[Shown], where: str) -> list[Component]:
+    """Return the components of what is shown, each with an id.
+
+    Raises:
+        InvalidComponent: One is wrong, or two have one id; `where` says in which call.
+    """
+    named = [host.named(one, where) for given in shown for one in components_of(given, where)]
+    _refuse_same_ids(named, where)
+    return named
+
+
+def _refuse_same_ids(components: Iterable[Component], where: str) -> None:
+    """Refuse two components with one id in one call: the first would never be seen."""
+    seen: set[str] = set()
+    waiting = list(components)
+    while waiting:
+        one = waiting.pop()
+        if one.id in seen:
+            raise InvalidComponent(
+                f"{where}: two components have the id {one.id!r:.80}, so the second would take "
+                "the place of the first; give each its own, or none"
+            )
+        seen.add(one.id)
+        _, children = take_children(one.type, one.props)
+        waiting += [convert(child, Component) for child in children]

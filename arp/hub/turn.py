@@ -32,7 +32,7 @@ from msgspec import UNSET, UnsetType
 from arp.access.principal import User
 from arp.hub.author_call import must_await, must_enter
 from arp.hub.open_question import OpenQuestion
-from arp.hub.open_surface import OpenPopup, OpenSurface, Shown, each_shown
+from arp.hub.open_surface import OpenPopup, OpenSurface, Shown, named_for
 from arp.hub.past_messages import PastMessages, past_of
 from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
@@ -41,7 +41,7 @@ from arp.hub.turn_surfaces import checked_timeout, whole_number
 from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.hub.user_settings import UserSettings
 from arp.protocol.blob_path import blob_path
-from arp.protocol.catalog import asks, take_children
+from arp.protocol.catalog import asks
 from arp.protocol.components import Asks, Component, author_of
 from arp.protocol.errors import InvalidComponent, RoleConflict
 from arp.protocol.json_value import Json, JsonObject
@@ -61,7 +61,7 @@ from arp.session.recorded import SAYING, THINKING
 from arp.surface.answer_type import AnswerType
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.degrade import how_shown
-from arp.values.shown import as_component, components_of
+from arp.values.shown import as_component
 from arp.view.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
@@ -69,9 +69,6 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 T = TypeVar("T")
-
-Shown: TypeAlias = Any
-"""What `Turn.show` takes: components, texts, data, figures; lists of them. See `Turn.show`."""
 
 
 class Confirming(TypedDict, total=False):
@@ -378,12 +375,7 @@ class Turn:
         """
         self._session.check_running(self.id)
         host = self._host
-        named = [
-            host.named(one, "turn.show")
-            for given in components
-            for one in components_of(given, "turn.show")
-        ]
-        _refuse_same_ids(named)
+        named = named_for(host, components, "turn.show")
         tool = self._tool if tool is None else well_formed(tool) or self._tool
         host.gather(surface, RenderChange(named, tool))
         return named[-1].id if named else ""
@@ -511,7 +503,7 @@ class Turn:
 
     def popup(
         self,
-        *components: Shown | Iterable[Shown],
+        *components: Shown,
         over: str | None = None,
         row: int | None = None,
         surface: str = "main",
@@ -550,7 +542,7 @@ class Turn:
 
     def overlay(
         self,
-        *components: Shown | Iterable[Shown],
+        *components: Shown,
         anchor: Anchor = "top-right",
         timeout_ms: int | None = None,
         surface: str = "main",
@@ -582,13 +574,11 @@ class Turn:
         )
         return self._transient(components, info, "turn.overlay")
 
-    def _transient(
-        self, shown: Iterable[Shown | Iterable[Shown]], info: SurfaceInfo, where: str
-    ) -> OpenPopup:
+    def _transient(self, shown: Iterable[Shown], info: SurfaceInfo, where: str) -> OpenPopup:
         host = self._host
         host.check_running()
         host.settle()
-        named = [host.named(one, where) for one in each_shown(shown)]
+        named = named_for(host, shown, where)
         name = host.surfaces.new_name(info.role)
         host.surfaces.open(name, info, [RenderChange(named)])
         return OpenPopup(host, name)
@@ -1019,19 +1009,3 @@ def _text(text: str, where: str) -> str:
 
 def _as_it_is(answer: Json) -> Json:
     return answer
-
-
-def _refuse_same_ids(components: Iterable[Component]) -> None:
-    """Refuse two components with one id in one call: the first would never be seen."""
-    seen: set[str] = set()
-    waiting = list(components)
-    while waiting:
-        one = waiting.pop()
-        if one.id in seen:
-            raise InvalidComponent(
-                f"turn.show: two components have the id {one.id!r:.80}, so the second would take "
-                "the place of the first; give each its own, or none"
-            )
-        seen.add(one.id)
-        _, children = take_children(one.type, one.props)
-        waiting += [msgspec.convert(child, Component) for child in children]

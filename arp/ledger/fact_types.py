@@ -25,7 +25,8 @@ ROWS: Final[dict[str, str]] = {
     # the session, its thread, its turns
     "session.created": "@threadId epoch workflow owner? title?",
     "session.updated": (
-        "title? pinned? branch? state:object? sharedState:object? commands? viewer? settings? feedback?"
+        "title? pinned? branch? state:object? sharedState:object? commands? viewer? settings? "
+        "feedback?"
     ),
     "thread.started": "title?",
     "thread.updated": "reason? @status",
