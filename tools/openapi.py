@@ -82,7 +82,9 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "GET /_api/workflows": Operation("List the agents.", "agents"),
     "GET /_api/arp": Operation("Return the `hello` of the server: what it supports.", "agents"),
-    "GET /_api/chats": Operation("List the chats of the user.", "chats", ("query", "workflow", "before", "limit")),
+    "GET /_api/chats": Operation(
+        "List the chats of the user.", "chats", ("query", "workflow", "before", "limit")
+    ),
     "GET /_api/chat-events": Operation(
         "Stream the changes of that list.", "chats", answers=(_STREAM,)
     ),
