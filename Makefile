@@ -74,7 +74,7 @@ gen: install  ## write generated files: docs, schemas, types, pinned versions (U
 fixtures: install  ## write the examples of facts and snapshots, from a run of the project
 	$(VENV)/python -m tools.gen_fixtures
 
-bench: install  ## run the benchmarks against a bare server (BENCH=stream selects one)
+bench: install  ## run the benchmarks against a bare server (BENCH=stream selects one; peers: other libraries)
 	@for bench in $(BENCH); do \
 	  echo "== $$bench" && $(VENV)/python -m tests.bench.$$bench $(ARGS) || exit 1; done
 

@@ -72,8 +72,8 @@ class App:
             is entered before the first session, also where a parent application does not run the
             lifespan of a mounted one.
         session_settings: What users may set for a session, such as a model: a dataclass, Struct or
-            pydantic model whose fields have defaults. The page has a panel for it, other renderers
-            the command `/settings`; agents have a value of it as `turn.settings`.
+            pydantic model whose fields have defaults. Users change them by the command `/settings`,
+            on the page in its menu; agents have a value of it as `turn.settings`.
 
     Raises:
         TypeError: Something of it is of another type.

@@ -129,7 +129,7 @@ class Guard:
             return Denial(
                 403, f"user {uid} may not connect; the server's Access(uids=…) lists more"
             )
-        if self._is_open and self.proxies.is_elsewhere(scope):
+        if self._is_open() and self.proxies.is_elsewhere(scope):
             return self._refused_remote()
         return None
 

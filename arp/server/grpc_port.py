@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from arp.access.leases import Lease
 from arp.access.principal import Principal
 from arp.access.usage import Slot
 from arp.hub.object_peer import peer_speaking
@@ -37,7 +38,7 @@ from arp.protocol.envelope import (
 from arp.protocol.errors import LocalError, RateLimited
 from arp.runtime.errors import AriError
 from arp.runtime.tls import TlsFiles, is_loopback
-from arp.server.state import Requester, ServerState, log_arrival
+from arp.server.state import Requester, ServerState, expel, log_arrival
 from arp.store.errors import StoreError
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
@@ -119,7 +120,9 @@ class GrpcPort:
                 cannot be had, or the files are no certificate and its key.
         """
         settings = self._settings
-        if self._state.served.access.is_open and not is_loopback(settings.host):
+        state = self._state
+        is_open = state.served.access.is_open and not state.guard.tokens.are_used()
+        if is_open and not is_loopback(settings.host):
             raise GrpcUnavailable(
                 f"--grpc: {settings.host} can be reached by others: set --token (or ARP_TOKEN), or "
                 "give App an Access with an authenticate hook, or stay on 127.0.0.1"
@@ -183,10 +186,13 @@ class GrpcPort:
         except RateLimited as error:
             await end_call(context, 1013, error.message)
             return
-        scope["arp"] = Requester(state, slot, principal)
+        lease = Lease(state.leases)
+        scope["arp"] = Requester(state, slot, lease, principal)
+        state.begin_lease(lease, principal, partial(state.guard.principal, scope))
         try:
             await self._converse(principal, scope, context)
         finally:
+            lease.release()
             slot.release()
 
     async def _converse(
@@ -214,6 +220,7 @@ class GrpcPort:
             written = msgspec.convert(encoding, Encoding)
             peer = peer_speaking(spoken)(hub, outbox, written, workflow, principal, check)
             log_arrival(peer.viewer, "gRPC", scope)
+            scope["arp"].lease.when_ended(partial(expel, peer, outbox))
             return peer
 
         self._connections.add(connection)

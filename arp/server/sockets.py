@@ -10,13 +10,12 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
-from arp.access.leases import ENDED
 from arp.control.connection import Connection
 from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding
 from arp.protocol.envelope import Dialect
-from arp.server.state import Requester, ServerState, log_arrival
+from arp.server.state import Requester, ServerState, expel, log_arrival
 from arp.store.errors import StoreError
 from arp.transport.websocket import SUBPROTOCOLS, Receive, Scope, Send, SocketOutbox, talk
 
@@ -71,17 +70,11 @@ async def accept_socket(
         if principal is None:
             waiting.add(peer)
             peer.on_trusted = lambda: waiting.discard(peer)
-        asker.lease.when_ended(partial(_expel, peer, outbox))
+        asker.lease.when_ended(partial(expel, peer, outbox))
         return peer
 
     await receive()
     return talk(scope, receive, send, encoding, chosen, make)
-
-
-def _expel(peer: Peer | Connection, outbox: SocketOutbox) -> None:
-    """Close the connection of somebody who is not let in any more, who may go on sending."""
-    peer.expel()
-    outbox.cut(1008, ENDED)
 
 
 async def refuse_socket(receive: Receive, send: Send) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs
 
 import msgspec
@@ -352,6 +352,19 @@ class StreamRoute(Route):
         super().__init__(path, serve, methods=None if method is None else [method])
         self.app = serve
         self.methods = None if method is None else self.methods
+
+
+class CutOutbox(Protocol):
+    """An outbox that can drop what waits."""
+
+    def cut(self, code: int, reason: str) -> None:
+        """Close the connection, and drop what waits."""
+
+
+def expel(peer: Peer | Connection, outbox: CutOutbox) -> None:
+    """Close the connection of somebody who is not let in any more, who may go on sending."""
+    peer.expel()
+    outbox.cut(1008, ENDED)
 
 
 def log_arrival(viewer: Viewer, way: str, scope: Scope | None = None) -> None:

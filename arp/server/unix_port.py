@@ -20,6 +20,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from arp.access.leases import Lease
 from arp.access.principal import Principal
 from arp.access.usage import Slot
 from arp.hub.object_peer import peer_speaking
@@ -29,7 +30,7 @@ from arp.protocol.envelope import Dialect
 from arp.protocol.errors import RateLimited
 from arp.server.descriptor_uploads import take_files
 from arp.server.sockets import MAX_UNKNOWN_PEERS, PATH
-from arp.server.state import Requester, ServerState, log_arrival
+from arp.server.state import Requester, ServerState, expel, log_arrival
 from arp.store.errors import StoreError
 from arp.transport.unix_socket import FLUSH_S, UnixOutbox, talk_framed
 from arp.unix.framed_socket import FramedSocket
@@ -126,10 +127,13 @@ class UnixConversations:
             return
         if principal is not None:
             principal = replace(principal, address=address)
-        scope["arp"] = Requester(state, slot, principal)
+        lease = Lease(state.leases)
+        scope["arp"] = Requester(state, slot, lease, principal)
+        state.begin_lease(lease, principal, partial(state.guard.principal, scope))
         try:
             await self._talk(framed, scope, way)
         finally:
+            lease.release()
             slot.release()
 
     async def _talk(self, framed: FramedSocket, scope: dict[str, Any], way: str) -> None:
@@ -155,6 +159,7 @@ class UnixConversations:
                 waiting.add(peer)
                 peer.on_trusted = lambda: waiting.discard(peer)
             peers.append(peer)
+            scope["arp"].lease.when_ended(partial(expel, peer, outbox))
             return peer
 
         await talk_framed(framed, make, lambda one: take_files(state.intake, peers[0], one))

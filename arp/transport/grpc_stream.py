@@ -104,6 +104,13 @@ class GrpcOutbox:
             self.closed = (code, reason)
             self._wake()
 
+    def cut(self, code: int, reason: str) -> None:
+        """End the call, and drop what waits: who reads it may not see it any more."""
+        self.buffered -= sum(map(len, self.waiting()))
+        self._first = None
+        self._frames.clear()
+        self.close(code, reason)
+
     async def run(self) -> None:
         """Write frames until the outbox is closed and empty."""
         write, dialect, frames = self._context.write, self._dialect, self._frames

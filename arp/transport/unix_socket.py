@@ -50,6 +50,11 @@ class UnixOutbox:
             closing = self._socket.close(code, reason, flush_s=FLUSH_S)
             self._closing = asyncio.get_running_loop().create_task(closing)
 
+    def cut(self, code: int, reason: str) -> None:
+        """Close the connection, and drop what waits: who reads it may not see it any more."""
+        self._socket.drop_waiting()
+        self.close(code, reason)
+
     async def closed(self) -> None:
         """Wait until the connection is closed, if somebody closes it; else close it at once."""
         if self._closing is not None:

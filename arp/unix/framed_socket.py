@@ -246,6 +246,12 @@ class FramedSocket:
         if sent < len(data):
             self._wait_with(memoryview(data)[sent:])
 
+    def drop_waiting(self) -> None:
+        """Drop the frames that wait; what was begun is sent to its end."""
+        self.buffered -= sum(map(len, self.waiting()))
+        self._first = None
+        self._frames.clear()
+
     def waiting(self) -> list[bytes]:
         """Return the frames that wait whole."""
         return [*(() if self._first is None else (self._first,)), *self._frames]

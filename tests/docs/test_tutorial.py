@@ -15,7 +15,9 @@ def follower(folder: Path) -> Follower:
 
 
 def test_the_tutorial_is_followed_line_by_line(tmp_path: Path) -> None:
-    count = follower(tmp_path).follow(PAGE.read_text(encoding="utf-8"))
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    count = follower(clone).follow(PAGE.read_text(encoding="utf-8"))
     assert count == 15
     assert (tmp_path / "help-desk" / ".arp" / "app.db").is_file()
 

@@ -6,12 +6,13 @@
 import { ArpClient, type Wire } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import { LOCALES, loadStrings, translator, type Translator } from "@agent-rendering/core/strings";
-import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type SignIn } from "@agent-rendering/elements/chat";
+import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type FeedbackSource, type SignIn } from "@agent-rendering/elements/chat";
 import type { ArpSessions } from "@agent-rendering/elements/sessions";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 
 import type { Account } from "./account.js";
 import { keepToken, sessionOf, tokenOf, tokensOf, withSession, workflowOf } from "./address.js";
+import { feedbackOf } from "./feedback.js";
 import type { Format } from "./saving.js";
 import { soon } from "./soon.js";
 import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } from "./settings.js";
@@ -69,6 +70,7 @@ export class ArpPage extends LitElement {
   #isWorded = false;
   #worded: Promise<void> = Promise.resolve();
   readonly #token: string | null;
+  readonly #feedback: FeedbackSource;
   /** What the address brought: another token than this tab has, which the reader is asked for, and its session. */
   readonly #brought: { readonly token: string; readonly session: string | null } | null;
 
@@ -102,6 +104,7 @@ export class ArpPage extends LitElement {
       locale: this.settings.locale ?? navigator.language,
       ...timeZone(),
     });
+    this.#feedback = feedbackOf(this.client, token);
   }
 
   protected override createRenderRoot(): this {
@@ -401,6 +404,7 @@ export class ArpPage extends LitElement {
             .locale=${t.locale}
             picture-frame="_picture"
             .signIn=${this.signIn}
+            .feedback=${this.#feedback}
             @arp-session=${(event: CustomEvent<{ sessionId: string | null }>) => this.#named(event.detail.sessionId)}
             .workflow=${workflowOf(location.href)}
             @arp-workflow=${this.#chosen}
@@ -442,6 +446,13 @@ export class ArpPage extends LitElement {
     return [{ label: this.words("signOut"), group: account.user.display_name || account.user.name, run: () => void leave() }];
   }
 
+  /** The settings of the chat, where the app has some: its own command asks for them. */
+  #ofChat(): MenuItem[] {
+    const { commands } = this.client.store.status.get();
+    if (!commands.some(({ name }) => name === "settings")) return [];
+    return [{ label: this.words("chatSettings"), icon: "settings", group: " ", run: () => void this.#chat.say("/settings") }];
+  }
+
   #menu(): MenuItem[] {
     const { words: t, settings } = this;
     const theme = (theme: Theme, name: "sun" | "moon" | "screen", label: string, group?: string): MenuItem => ({
@@ -462,6 +473,7 @@ export class ArpPage extends LitElement {
       { label: "Markdown", icon: "export", group: t("exportChat"), run: () => void this.#save("md") },
       { label: "JSON", icon: "export", run: () => void this.#save("json") },
       { label: "HTML", icon: "export", run: () => void this.#save("html") },
+      ...this.#ofChat(),
       { label: t("importChat"), icon: "import", group: " ", run: () => this.#import() },
       { label: t("print"), icon: "print", run: () => void this.#print() },
       { label: t("shortcuts"), icon: "keyboard", run: () => void this.#keys() },

@@ -42,6 +42,7 @@ import { showsItsError } from "./outgoing.js";
 import { endLine, openFiles } from "./outcome.js";
 import { Recent } from "./recent.js";
 import { adoptChatStyles } from "./styles.js";
+import type { FeedbackSource } from "./rating.js";
 import { popups, sidePanel } from "./surfaces.js";
 import { loadMessages, timeline } from "./timeline.js";
 import { lastInput, NO_ACTIONS, turnActions } from "./turn_actions.js";
@@ -73,6 +74,7 @@ export class ArpChat extends ArpElement {
     avatar: { type: String },
     keys: { attribute: false },
     signIn: { attribute: false },
+    feedback: { attribute: false },
     showActivity: { attribute: "show-activity", converter: (value: string | null) => value !== "false" },
     words: { state: true },
     isDark: { state: true },
@@ -103,6 +105,8 @@ export class ArpChat extends ArpElement {
   declare pictureFrame: string | undefined;
   /** How a reader signs in whom the server does not let in. */
   declare signIn: SignIn | null | undefined;
+  /** Where ratings of answers are kept; absent: nobody is asked for one. */
+  declare feedback: FeedbackSource | null | undefined;
   /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
   declare avatar: string | undefined;
   /** Other keys than ours. */
@@ -321,6 +325,7 @@ export class ArpChat extends ArpElement {
     if (client === null) return;
     this.#active = client;
     this.#actions = turnActions(client, (error) => this.#note(error), (id) => this.#asks(id));
+    if (this.feedback) this.#actions = { ...this.#actions, feedback: this.feedback };
     this.#context = null;
     this.#drafts = new Drafts(this.storage, client.address.base);
     this.#shownSession = client.sessionId;

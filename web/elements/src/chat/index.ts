@@ -19,4 +19,5 @@ export type { ChatKeys } from "./keys.js";
 export { ArpMenu } from "./menu.js";
 export type { MenuItem } from "./menu.js";
 export type { ArpMessage, MessageActions } from "./message.js";
+export type { FeedbackSource, Rating } from "./rating.js";
 export { adoptChatStyles, CHAT_STYLES } from "./styles.js";

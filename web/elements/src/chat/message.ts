@@ -22,6 +22,7 @@ import { permissionNote } from "./permission_note.js";
 import { errorCard } from "./error_card.js";
 import { icon } from "./icons.js";
 import { inputBubble } from "./input_bubble.js";
+import type { FeedbackSource } from "./rating.js";
 import { isGrown, sectionsOf, type Block, type Section } from "./sections.js";
 import { adoptChatStyles } from "./styles.js";
 import { timeOf } from "./times.js";
@@ -42,6 +43,8 @@ export interface MessageActions {
   leave?(turn: TurnState): void;
   /** Moves a turn to the front of the queue. */
   promote?(turn: TurnState): void;
+  /** Where the reader's ratings of answers are kept; absent: nobody is asked for one. */
+  readonly feedback?: FeedbackSource;
   /** Resumes the queue, which is paused since a turn failed. */
   goOn?(): void;
   /** The versions of this turn, and which one shows; `null` if there is only one. */
@@ -317,8 +320,15 @@ export class ArpMessage extends ArpElement {
       ${again && !turn.errors.length
         ? html`<button type="button" class="arp-icon-button" aria-label=${t("regenerate")} title=${t("regenerate")} @click=${again}>${icon("again")}</button>`
         : nothing}
-      ${time}
+      ${this.#rating(turn)}${time}
     </div>`;
+  }
+
+  #rating(turn: TurnState): unknown {
+    const { feedback } = this.actions;
+    if (feedback === undefined || this.readonly || turn.status !== "completed" || turn.output.length === 0) return nothing;
+    void import("./rating.js").catch(() => undefined);
+    return html`<arp-rating .turnId=${turn.id} .source=${feedback} .context=${this.context}></arp-rating>`;
   }
 
   async #copy(turn: TurnState): Promise<void> {
