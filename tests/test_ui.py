@@ -363,7 +363,7 @@ def test_a_builder_gives_the_component_of_the_wire(built: Component, expected: C
 
 REFUSED: list[tuple[Callable[[], Any], type[ArpError], str]] = [
     (
-        lambda: ui.table(["a"], [[1], [2], [3], 4]),  # type: ignore[list-item]  # the mistake
+        lambda: ui.table(["a"], [[1], [2], [3], 4]),  # the mistake
         InvalidComponent,
         "ui.table: rows[3]: expected array, got number",
     ),
@@ -390,7 +390,7 @@ REFUSED: list[tuple[Callable[[], Any], type[ArpError], str]] = [
         "ui.table: selectable: 'two' is not one of none, one, many",
     ),
     (
-        lambda: ui.table(["a"], 5),  # type: ignore[arg-type]  # the mistake
+        lambda: ui.table(["a"], 5),  # the mistake
         InvalidComponent,
         "ui.table: rows: expected array, got number",
     ),
@@ -436,7 +436,7 @@ REFUSED: list[tuple[Callable[[], Any], type[ArpError], str]] = [
         "ui.chart: datasets[0].data[0]: expected number or null, got string",
     ),
     (
-        lambda: ui.key_value(["ab"]),  # type: ignore[list-item]  # the mistake
+        lambda: ui.key_value(["ab"]),  # the mistake
         InvalidComponent,
         "ui.key_value: items[0]: expected (key, value) or ui.item(…)",
     ),

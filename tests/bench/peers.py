@@ -58,7 +58,7 @@ def install() -> None:
     if not PYTHON.exists():
         subprocess.run([uv, "venv", "--quiet", ENVIRONMENT], check=True)
     command = [uv, "pip", "install", "--quiet", "--python", PYTHON, *PEERS]
-    subprocess.run(command, check=True)
+    subprocess.run([str(one) for one in command], check=True)
 
 
 @contextmanager
@@ -102,7 +102,10 @@ def asked_of_peer(kind: str) -> Ask:
 
     def ask(url: str, text: str, cut: int) -> int:
         command = [PYTHON, APPS / "peer_client.py", kind, url, text, *([str(cut)] if cut else [])]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        parts = [str(one) for one in command]
+        done = subprocess.run(parts, capture_output=True, text=True, check=True, timeout=120)
+            [str(one) for one in command], capture_output=True, text=True, check=True, timeout=120
+        )
         return int(done.stdout)
 
     return ask
