@@ -55,7 +55,8 @@ def llms_text() -> str:
         "> A Python library, a server and clients that connect agents to user interfaces. An agent "
         "says what to show (text, tables, charts, forms, approvals); a web page, a terminal or "
         "another program shows it. `from arp import App, Turn, ui`; `arp serve app.py`.\n\n"
-        f"## Documentation\n\n- [README](README.md): what it is, and ten lines of agent\n{links}\n\n"
+        "## Documentation\n\n- [README](README.md): what it is, and ten lines of agent\n"
+        f"{links}\n\n"
         "## Data\n\n- [OpenAPI](schemas/openapi.json): the HTTP routes\n"
         "- [JSON Schemas](schemas/README.md): components, messages and facts\n"
     )

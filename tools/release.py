@@ -7,8 +7,8 @@ Theory of operation. What is committed is cloned into an empty folder; nothing e
 what is built. The wheel, the sdist and the npm tarballs are built there. Then each is installed in
 a new environment: the wheel alone has to serve an app and answer, each extra has to be resolvable,
 the sdist has to result in the same wheel, the tutorial has to hold, and the tarballs have to
-install in an empty application. Versions agree everywhere, and the changelog has a section for the version
-(or for `Unreleased` where no tag is made).
+install in an empty application. Versions agree everywhere, and the changelog has a section for the
+version (or for `Unreleased` where no tag is made).
 """
 
 from __future__ import annotations
