@@ -62,8 +62,9 @@ def written(folder: Path, servers: str) -> Path:
     places = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "\n".join(f"{name}_temp_path {folder}/{name};" for name in places)
     file = folder / "nginx.conf"
+    user = "user root;" if os.geteuid() == 0 else ""  # else its workers could not write here
     file.write_text(
-        f"{'user root;' if os.geteuid() == 0 else ''} daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
+        f"{user} daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
         f"http {{ access_log off;\n{temporary}\n{servers}\n}}\n"
     )
     return file

@@ -16,9 +16,9 @@ def test_the_versions_of_all_packages_agree() -> None:
 
 def test_a_changelog_without_what_is_new_is_refused() -> None:
     check_changelog(WRITTEN, "0.2.0", is_tagged=False)
-    with pytest.raises(ReleaseFault, match="write under '## 0.2.0'"):
+    with pytest.raises(ReleaseFault, match=r"write under '## 0\.2\.0'"):
         check_changelog(WRITTEN, "0.2.0", is_tagged=True)
-    with pytest.raises(ReleaseFault, match="move what is under '## Unreleased' to '## 0.1.0'"):
+    with pytest.raises(ReleaseFault, match=r"move what is under '## Unreleased' to '## 0\.1\.0'"):
         check_changelog(WRITTEN, "0.1.0", is_tagged=True)
 
 
