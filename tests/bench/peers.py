@@ -57,7 +57,7 @@ def install() -> None:
     uv = Path(sys.executable).parent / "uv"
     if not PYTHON.exists():
         subprocess.run([uv, "venv", "--quiet", ENVIRONMENT], check=True)
-    command = [uv, "pip", "install", "--quiet", "--python", PYTHON, *PEERS]
+    command: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", PYTHON, *PEERS]
     subprocess.run(command, check=True)
 
 
@@ -101,7 +101,14 @@ def asked_of_peer(kind: str) -> Ask:
     """Return what asks a peer, with a client of its own environment."""
 
     def ask(url: str, text: str, cut: int) -> int:
-        command = [PYTHON, APPS / "peer_client.py", kind, url, text, *([str(cut)] if cut else [])]
+        command: list[str | Path] = [
+            PYTHON,
+            APPS / "peer_client.py",
+            kind,
+            url,
+            text,
+            *([str(cut)] if cut else []),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
         return int(done.stdout)
 
