@@ -73,6 +73,8 @@ def check(words: list[str]) -> None:
 
 def _check_arp(arguments: list[str]) -> None:
     """Parses the command line as `arp` does; runs nothing."""
+    if arguments == ["--version"]:
+        return
     if "<" in arguments:
         del arguments[arguments.index("<") : arguments.index("<") + 2]
     command: click.Command = main
