@@ -36,9 +36,30 @@ def main(arguments: list[str]) -> int:
             stale.append(page.relative_to(ROOT).as_posix())
             if not check:
                 page.write_text(written, encoding="utf-8")
+    listed, llms = llms_text(), ROOT / "llms.txt"
+    if not llms.exists() or llms.read_text(encoding="utf-8") != listed:
+        stale.append("llms.txt")
+        if not check:
+            llms.write_text(listed, encoding="utf-8")
     for name in stale:
         print(f"docs: {name} {'is out of date; run make gen' if check else 'written'}")
     return 1 if stale and check else 0
+
+
+def llms_text() -> str:
+    """Return the list of the documentation for language models (llmstxt.org)."""
+    rows = re.findall(r"^\| (.+?) \| \[(.+?\.md)\]", (ROOT / "docs/index.md").read_text(), re.M)
+    links = "\n".join(f"- [{name}](docs/{name}): {wish}" for wish, name in rows)
+    return (
+        "# ARP, the Agent Rendering Protocol\n\n"
+        "> A Python library, a server and clients that connect agents to user interfaces. An agent "
+        "says what to show (text, tables, charts, forms, approvals); a web page, a terminal or "
+        "another program shows it. `from arp import App, Turn, ui`; `arp serve app.py`.\n\n"
+        "## Documentation\n\n- [README](README.md): what it is, and ten lines of agent\n"
+        f"{links}\n\n"
+        "## Data\n\n- [OpenAPI](schemas/openapi.json): the HTTP routes\n"
+        "- [JSON Schemas](schemas/README.md): components, messages and facts\n"
+    )
 
 
 def pages() -> list[Path]:

@@ -57,8 +57,8 @@ def install() -> None:
     uv = Path(sys.executable).parent / "uv"
     if not PYTHON.exists():
         subprocess.run([uv, "venv", "--quiet", ENVIRONMENT], check=True)
-    command = [uv, "pip", "install", "--quiet", "--python", PYTHON, *PEERS]
-    subprocess.run([str(one) for one in command], check=True)
+    command: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", PYTHON, *PEERS]
+    subprocess.run(command, check=True)
 
 
 @contextmanager
@@ -101,11 +101,15 @@ def asked_of_peer(kind: str) -> Ask:
     """Return what asks a peer, with a client of its own environment."""
 
     def ask(url: str, text: str, cut: int) -> int:
-        command = [PYTHON, APPS / "peer_client.py", kind, url, text, *([str(cut)] if cut else [])]
-        parts = [str(one) for one in command]
-        done = subprocess.run(parts, capture_output=True, text=True, check=True, timeout=120)
-            [str(one) for one in command], capture_output=True, text=True, check=True, timeout=120
-        )
+        command: list[str | Path] = [
+            PYTHON,
+            APPS / "peer_client.py",
+            kind,
+            url,
+            text,
+            *([str(cut)] if cut else []),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
         return int(done.stdout)
 
     return ask

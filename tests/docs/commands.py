@@ -17,7 +17,7 @@ from tests.docs.pages import ROOT
 _TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"[A-Z_]+=")
 _FOUND_ELSEWHERE = (
-    ".",
+    "",  # `.`, which reads a file of commands
     "cd",
     "docker",
     "mkdir",
@@ -73,6 +73,8 @@ def check(words: list[str]) -> None:
 
 def _check_arp(arguments: list[str]) -> None:
     """Parses the command line as `arp` does; runs nothing."""
+    if arguments == ["--version"]:
+        return
     if "<" in arguments:
         del arguments[arguments.index("<") : arguments.index("<") + 2]
     command: click.Command = main

@@ -15,7 +15,12 @@ from tests.docs.pages import ROOT, Block, blocks
 
 EXAMPLES = ("echo", "fastapi_embed", "fastapi_login", "django_login")
 WHOLE = {(ROOT / "examples" / name / "test_app.py").read_text() for name in EXAMPLES}
-OWN = [block for block in blocks("python", page="testing.md") if block.code not in WHOLE]
+OWN = [
+    block
+    for page in ("testing.md", "webhooks.md")
+    for block in blocks("python", page=page)
+    if block.code not in WHOLE and "async def test_" in block.code
+]
 
 
 @pytest.mark.parametrize("block", OWN, ids=str)
