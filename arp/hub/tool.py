@@ -377,10 +377,14 @@ class ToolCall:
             ResourceLimit: It is larger than an upload may be; nothing is shown.
         """
         self._check_open()
-        name = f"image.{mime.rpartition('/')[2]}"
-        ref = await self._host.files.save(name, content, mime)
+        ref = await self._host.files.save("image", content, mime)
         self._check_open()
-        told = {"bytes": ref.size, "sha256": ref.sha256, "mime": mime, "file": plain_object(ref)}
+        told = {
+            "bytes": ref.size,
+            "sha256": ref.sha256,
+            "mime": ref.mime,
+            "file": plain_object(ref),
+        }
         self._record("output.spilled", told, output_ref=ref.sha256)
         self._session.input_log.remember_files([ref.sha256])  # else nobody could load it
         src = blob_path(self._session.head.session_id, ref.sha256, ref.name)
