@@ -72,7 +72,7 @@ test("it has a title, which is that of its only surface, and its own where there
   expect(await page.getByRole("region", { name: "Build status" }).count()).toBe(1);
   await ask(page, "second");
   await title.filter({ hasText: "Side panel" }).waitFor();
-  expect(await panel().locator(".arp-surface > h3").allInnerTexts()).toEqual(["Build status"]);
+  expect(await panel().locator(".arp-surface-head > h3").allInnerTexts()).toEqual(["Build status"]);
 });
 
 test("closed by button or Escape, it leaves a button that has the focus and opens it again", async () => {
