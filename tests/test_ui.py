@@ -436,7 +436,7 @@ REFUSED: list[tuple[Callable[[], Any], type[ArpError], str]] = [
         "ui.chart: datasets[0].data[0]: expected number or null, got string",
     ),
     (
-        lambda: ui.key_value(["ab"]),  # the mistake
+        lambda: ui.key_value(["ab"]),  # type: ignore[list-item]  # the mistake
         InvalidComponent,
         "ui.key_value: items[0]: expected (key, value) or ui.item(…)",
     ),

@@ -26,7 +26,7 @@ _GIB: Final = 2**30
 GPU_S: Final = 5.0
 
 
-class Machine(Protocol):
+class MachineInfo(Protocol):
     """What a machine has; asked each time."""
 
     def system(self) -> SystemInfo:
@@ -83,7 +83,7 @@ class Resources:
         machine: What there is.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: MachineInfo) -> None:
         self._machine = machine
         self._allocated: dict[str, ResourceUsage] = {}
 
