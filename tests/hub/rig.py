@@ -15,6 +15,7 @@ from arp.hub.runner import AnswerHandler, Handler, HubApp
 from arp.hub.settings import HubSettings
 from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
+from arp.hub.user_settings import UserSettings
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding
@@ -235,10 +236,19 @@ async def running(
     settings: HubSettings | None = None,
     tools: ToolProvider | None = None,
     answers: Mapping[str, AnswerHandler] = NO_ANSWERS,
+    user_settings: UserSettings | None = None,
     **more: Handler,
 ) -> AsyncIterator[Hub]:
     """Starts a hub over a store in memory, and ends it."""
-    hub = await started(agent, store=store, settings=settings, tools=tools, answers=answers, **more)
+    hub = await started(
+        agent,
+        store=store,
+        settings=settings,
+        tools=tools,
+        answers=answers,
+        user_settings=user_settings,
+        **more,
+    )
     try:
         yield hub
     finally:
@@ -253,13 +263,19 @@ async def started(
     settings: HubSettings | None = None,
     tools: ToolProvider | None = None,
     answers: Mapping[str, AnswerHandler] = NO_ANSWERS,
+    user_settings: UserSettings | None = None,
     **more: Handler,
 ) -> Hub:
     """Starts a hub; the caller ends it."""
     kept = store if store is not None else MemoryStore()
     await kept.open()
     settings = settings or HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05)
-    app = HubApp({"agent": agent, **more}, tools=tools, answer_handlers=answers)
+    app = HubApp(
+        {"agent": agent, **more},
+        tools=tools,
+        answer_handlers=answers,
+        user_settings=user_settings,
+    )
     hub = Hub(kept, MemoryBlobs(), app, settings, now=lambda: AT)
     await hub.start()
     return hub

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from arp import App, ArpError, Component, Turn, ui
+from arp.hub.user_settings import UserSettings
 from arp.ledger.fact import Fact, decode
 from arp.protocol.capabilities import hello_frame
 from arp.protocol.components import AUTHOR, SOURCES
@@ -29,6 +31,13 @@ from tests.restoring import restore
 from tests.waiting import becomes
 
 CALLS = calls()
+
+
+class Chosen(Struct):
+    """What users set for a session; `update_settings` is called with `changes` here."""
+
+    changes: str = ""
+
 
 MISTAKES = (TypeError, ValueError, ArpError, OSError, Rude)
 """What an author may get for an object that cannot be used, or a path where nothing is."""
@@ -79,7 +88,7 @@ async def outcome(
                 raised.append(await throw(turn, call, arguments))
         await turn.say("fine")
 
-    async with running(agent, store=store) as hub:
+    async with running(agent, store=store, user_settings=UserSettings(Chosen)) as hub:
         features = [*FEATURES, "overlays", "thinking", "tool-detail"]
         # Not every value of JSON goes into the other encodings; what does not must not get here.
         kinds = [*ALL, AUTHOR]
