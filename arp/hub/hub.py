@@ -570,7 +570,9 @@ class Hub:
     ) -> None:
         if message.input_type not in SILENT:
             self.check_takes_input()
-        before = live.session.serials.last
+        serials = live.session.serials
+        before = serials.last
+        serials.stamp(asyncio.get_running_loop().time())
         profile = viewer.profile if viewer and viewer.said_hello else DRAFT
         info = viewer.info if viewer else UNKNOWN
         if asks_to_turn(live.session, message):
@@ -590,8 +592,6 @@ class Hub:
             effects = receive(live.session, message, read_typed, info, traceparent, check)
         live.began(principal.known_as, count, waiting)
         live.touch()
-        serials = live.session.serials
-        serials.stamp(asyncio.get_running_loop().time())
         serial = serials.last if serials.last > before else None
         self.carry_out(live, effects, partial(_with_serial, reply, serial))
         if message.input_type in SILENT:

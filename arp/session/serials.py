@@ -13,7 +13,7 @@ from arp.protocol.errors import InvalidSerial
 class Serials:
     """The newest input of each surface of a session."""
 
-    __slots__ = ("_at_s", "_newest", "last")
+    __slots__ = ("_at_s", "_newest", "_now_s", "last")
 
     def __init__(self) -> None:
         self.last = 0
@@ -21,16 +21,17 @@ class Serials:
         self._newest: dict[str, int] = {}
         self._at_s: dict[int, float] = {}
         """By serial."""
-
-    def note(self, surface: str, serial: int) -> None:
-        """Keep an input that was just accepted; `stamp` says when that was."""
-        self.forget(surface)
-        self._newest[surface] = self.last = serial
+        self._now_s = 0.0
 
     def stamp(self, now_s: float) -> None:
-        """Say when the inputs came that were noted since this was last called."""
-        for serial in self._newest.values():
-            self._at_s.setdefault(serial, now_s)
+        """Take the time at which the inputs come that are noted from now on."""
+        self._now_s = now_s
+
+    def note(self, surface: str, serial: int) -> None:
+        """Keep an input that was just accepted."""
+        self.forget(surface)
+        self._newest[surface] = self.last = serial
+        self._at_s[serial] = self._now_s
 
     def forget(self, surface: str) -> None:
         """Forget the input of a surface: there is a newer one, or it is closed."""

@@ -164,6 +164,14 @@ def commands() -> dict[str, list[str]]:
         "token-list-json": ["token", "list", "--ledger", "{ledger}", "--json"],
         "token-revoke": ["token", "revoke", "--user", RUDE, "--ledger", "{ledger}"],
         "token-revoke-error": ["token", "revoke", RUDE, "--ledger", "{ledger}"],
+        "feedback": ["feedback", "--ledger", "{ledger}"],
+        "feedback-error": ["feedback", "--ledger", f"sqlite:{RUDE}"],
+        "tools-list": ["tools", "list", "--url", f"http://{RUDE}"],
+        "tools-show": ["tools", "show", RUDE],
+        "tools-invoke": ["tools", "invoke", RUDE],
+        "tools-request": ["tools", "request", RUDE, "--url", f"http://{RUDE}"],
+        "tools-serve": ["tools", "serve", "--coder", RUDE, "--port", "0"],
+        "tools-import": ["tools", "import", RUDE, RUDE],
         "usage": ["sessions", f"--{RUDE}"],
     }
 
@@ -172,7 +180,10 @@ def run(place: Place, words: list[str], tmp_path: Path, stdin: bytes = b"") -> t
     """Run a command as it runs behind a pipe; give what it wrote."""
     names = place._asdict() | {"new": str(tmp_path / "new")}
     given = [word.format(**names) if word.startswith("{") else word for word in words]
-    environment = {**os.environ, "PYTHONUTF8": "1", "NO_COLOR": "1"}
+    tools = str(tmp_path / "tools")
+    environment = {
+        **os.environ, "PYTHONUTF8": "1", "NO_COLOR": "1", "TOOL_AGENT_DATA_DIR": tools,
+    }  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "arp.cli", *given],
         input=stdin,

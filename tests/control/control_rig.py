@@ -59,7 +59,13 @@ async def controlled(
 ) -> AsyncIterator[Control]:
     """Yield the control plane of a hub in memory, for an anonymous principal."""
     async with running(
-        agent, store=store, settings=settings, tools=None, answers={}, **more
+        agent,
+        store=store,
+        settings=settings,
+        tools=None,
+        answers={},
+        user_settings=None,
+        **more,
     ) as hub:
         yield Control(Plane(hub, ["agent", *more]), Principal())
 

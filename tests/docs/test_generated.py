@@ -44,6 +44,9 @@ def test_a_check_changes_no_byte_and_says_which_page_is_stale(
     page.write_text("<!-- generated: flags:render -->\n<!-- end -->\n")
     monkeypatch.setattr(gen_docs, "ROOT", tmp_path)
     monkeypatch.setattr(gen_docs, "pages", lambda: [page])
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text("| read a page | [page.md](page.md) |\n")
+    (tmp_path / "llms.txt").write_text(gen_docs.llms_text())
     assert gen_docs.main(["--check"]) == 1
     assert page.read_text() == "<!-- generated: flags:render -->\n<!-- end -->\n"
     assert capsys.readouterr().out == "docs: page.md is out of date; run make gen\n"
