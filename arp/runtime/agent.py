@@ -96,6 +96,8 @@ SWITCHES = ("model", "mode", "provider")
 """What users may switch, and the names of the commands for it."""
 COMPACT = "compact"
 """The command that makes the conversation shorter."""
+OURS = (*SWITCHES, COMPACT)
+"""Commands that are carried out here: the agent is told nothing of them."""
 SUBAGENT = "agent"
 """What a sub-agent without a name is called."""
 MAX_CALLERS = 1_000
@@ -1207,7 +1209,7 @@ def _without_switches(history: Sequence[tuple[str, str]]) -> list[tuple[str, str
     is_ours = False
     for role, said in history:
         if role == "user":
-            is_ours = said.split(maxsplit=1)[:1] in [[f"/{name}"] for name in SWITCHES]
+            is_ours = said.split(maxsplit=1)[:1] in [[f"/{name}"] for name in OURS]
         if not is_ours:
             kept.append((role, said))
     return kept
@@ -1234,7 +1236,7 @@ def _history_of(turn: Turn) -> tuple[ari.RuntimeMessage, ...]:
     ours = {
         message.turn_id
         for message in past
-        if message.text.split(maxsplit=1)[:1] in [[f"/{name}"] for name in SWITCHES]
+        if message.text.split(maxsplit=1)[:1] in [[f"/{name}"] for name in OURS]
     }
     return tuple(
         ari.RuntimeMessage(

@@ -89,7 +89,12 @@ def _tries(workspace: Workspace) -> list[str]:
     """Return questions about the current data, a few for each table."""
     tables = workspace.dataset.schema.tables[:2]
     asked = [question for table in tables for question in questions_about(table)[: MAX_TRIES // 2]]
-    return [*asked, "tables", "help"]
+    return _once(*asked, "tables", "help")
+
+
+def _once(*questions: str) -> list[str]:
+    """Return each question once: two tables can suggest the same."""
+    return list(dict.fromkeys(questions))
 
 
 async def show_tables(turn: Turn, workspace: Workspace) -> None:
@@ -117,7 +122,7 @@ async def describe_table(turn: Turn, dataset: Dataset, name: str) -> None:
     ]
     await say(turn, f"**{table.name}** has {_size(table).partition(':')[0]}.")
     turn.show(ui.table(["column", "type", "looks like", "values"], rows, title=table.name))
-    turn.show(ui.choices([f"show {name}", *questions_about(table)], title="Ask, for instance"))
+    turn.show(ui.choices(_once(f"show {name}", *questions_about(table)), title="Ask, for instance"))
 
 
 def questions_about(table: Table) -> list[str]:
@@ -145,7 +150,7 @@ def show_help(turn: Turn, workspace: Workspace) -> None:
     turn.show(ui.markdown(f"I explore tables. Ask me, for instance:\n\n{lines}"))
     tables = workspace.dataset.schema.tables
     asked = [question for table in tables[:2] for question in questions_about(table)[:2]]
-    turn.show(ui.choices(["tables", *asked, "form"], title="Try one"))
+    turn.show(ui.choices(_once("tables", *asked, "form"), title="Try one"))
 
 
 async def show_result(turn: Turn, title: str, result: Result, chart: ChartPlan | None) -> None:

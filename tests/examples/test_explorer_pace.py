@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pytest
 from pace import CHART_STEPS, MAX_PAUSES, say, show_chart, word_pause_s
@@ -31,7 +31,15 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def line(count: int, kind: ChartType = "line") -> Component:
     labels = [f"l{number}" for number in range(count)]
     values = [float(number) for number in range(count)]
-    return ui.chart(kind, labels=labels, datasets=[ui.dataset("a", values), ui.dataset("b", [7.0])])
+    only_first = [7.0, *[None] * (count - 1)]
+    datasets = [ui.dataset("a", values), ui.dataset("b", only_first)]
+    return ui.chart(kind, labels=labels, datasets=datasets)
+
+
+def appended(turn: Recorder, series: int) -> list[Any]:
+    """Return what was appended to the data of a series."""
+    place = f"props.datasets.{series}.data"
+    return [value for path, data in turn.appended if path == place for value in data]
 
 
 @pytest.mark.parametrize(
@@ -85,9 +93,9 @@ async def test_a_chart_grows_to_all_its_points(
     await show_chart(turn.turn, line(30))
     shown = turn.only("chart")
     assert len(shown["labels"]) == 30
-    assert [each["data"] for each in shown["datasets"]] == [[0.0, 1.0, 2.0], [7.0]]
-    assert {path for path, _ in turn.appended} == {"props.datasets.0.data"}
-    assert [value for _, data in turn.appended for value in data] == list(range(3, 30))
+    assert [each["data"] for each in shown["datasets"]] == [[0.0, 1.0, 2.0], [7.0, None, None]]
+    assert appended(turn, 0) == list(range(3, 30))
+    assert appended(turn, 1) == [None] * 27
     assert waits == [0.05] * 9
     assert len(waits) <= CHART_STEPS
 
@@ -122,4 +130,4 @@ async def test_a_cancel_leaves_the_whole_chart(monkeypatch: pytest.MonkeyPatch) 
     showing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(showing, 5)
-    assert [value for _, data in turn.appended for value in data] == list(range(3, 30))
+    assert appended(turn, 0) == list(range(3, 30))

@@ -1,10 +1,7 @@
 /** The page: what is chosen, what is drawn when, and the page's address. */
 
-<<<<<<< HEAD
 import { asker, Catalog } from "./catalog.js";
-=======
 import { readAccount, signInAddress } from "./account.js";
->>>>>>> service
 import { at, el, setText } from "./dom.js";
 import { detail } from "./detail.js";
 import { rowsOf, rowWith } from "./fact_window.js";
