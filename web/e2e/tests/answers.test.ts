@@ -240,7 +240,7 @@ describe("what went wrong", () => {
     await log(page).getByText("3", { exact: true }).waitFor();
     await say(page, "waits");
     await page.locator("arp-message[data-status=queued]").waitFor(); // else what runs would be stopped for it
-    await page.locator(".arp-under button").last().dispatchEvent("click"); // text that comes moves it
+    await page.locator(".arp-under > button").last().dispatchEvent("click"); // text that comes moves it
     await page.locator(".arp-notice").getByText("Une réponse est en cours ; attendez ou arrêtez-la.").waitFor();
     await page.locator(".arp-notice .arp-caption").getByText("a turn runs").waitFor();
     await page.locator(".arp-stop").click();
