@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from arp.client.events import Disconnected
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import Unauthenticated
 from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.serve import Port
+from arp.server.state import ServerState
 from arp.server.unix_port import UnixPort, UnixSettings
 from tests.server.test_expiry import issue
 from tests.serving import serving
@@ -36,7 +39,7 @@ async def test_a_revoked_token_closes_a_connection(kind: str, tmp_path: Path) ->
     ledger = tmp_path / "app.db"
     tokens = TokenFile(ledger.with_suffix(".tokens"))
     token, token_id = issue(tokens)
-    ports = [
+    ports: list[Callable[[ServerState], Port]] = [
         lambda state: UnixPort(state, str(tmp_path / "s"), UnixSettings()),
         lambda state: GrpcPort(state, GrpcSettings()),
     ]
