@@ -163,5 +163,6 @@ class SessionSettings:
 
 
 def one_line(text: str) -> str:
-    """Return a text as a title."""
-    return " ".join(text.split())[:TITLE_CHARACTERS]
+    """Return a text as a title; of a long text only the first words are looked at."""
+    words = text.split(maxsplit=TITLE_CHARACTERS)[:TITLE_CHARACTERS]
+    return " ".join(words)[:TITLE_CHARACTERS]

@@ -176,20 +176,29 @@ def commands() -> dict[str, list[str]]:
     }
 
 
+NEEDS_PIPES = ("app-server", "connect", "render")
+"""Commands that read or write file descriptors; the others run in this process, which is faster."""
+
+
 def run(place: Place, words: list[str], tmp_path: Path, stdin: bytes = b"") -> tuple[str, str]:
-    """Run a command as it runs behind a pipe; give what it wrote."""
+    """Run a command whose output is no terminal; return what it wrote."""
     names = place._asdict() | {"new": str(tmp_path / "new")}
     given = [word.format(**names) if word.startswith("{") else word for word in words]
-    tools = str(tmp_path / "tools")
-    environment = {
-        **os.environ, "PYTHONUTF8": "1", "NO_COLOR": "1", "TOOL_AGENT_DATA_DIR": tools,
-    }  # fmt: skip
+    environment = {"NO_COLOR": "1", "TOOL_AGENT_DATA_DIR": str(tmp_path / "tools")}
+    if words[0] in NEEDS_PIPES:
+        return _run_process(given, environment, stdin)
+    done = CliRunner(env=environment).invoke(main, given, input=stdin)
+    assert isinstance(done.exception, SystemExit | None), done.exc_info
+    return done.stdout, done.stderr
+
+
+def _run_process(words: list[str], environment: dict[str, str], stdin: bytes) -> tuple[str, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "arp.cli", *given],
+        [sys.executable, "-m", "arp.cli", *words],
         input=stdin,
         capture_output=True,
         timeout=60,
-        env=environment,
+        env={**os.environ, "PYTHONUTF8": "1", **environment},
         check=False,
     )
     return done.stdout.decode(), done.stderr.decode()

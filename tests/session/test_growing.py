@@ -25,6 +25,7 @@ from tests.session.conversation import AT, begun, facts, text, user
 
 PATHS = [("text", "props.content"), ("code-block", "props.code"), ("status-card", "props.message")]
 KNOWN = "correct-horse-battery-staple"
+REDACTOR = Redactor(Redaction(secrets=(KNOWN,)))
 
 
 def component(kind: str, component_id: str = "c", content: str = "") -> Component:
@@ -87,7 +88,7 @@ def all_facts(session: Session, before: Sequence[Fact] = ()) -> list[Fact]:
 
 
 def new() -> Session:
-    session = Session(Head("s", "e"), Limits(), "queue", Redactor(Redaction(secrets=(KNOWN,))))
+    session = Session(Head("s", "e"), Limits(), "queue", REDACTOR)
     user(session, "hi")
     return session
 

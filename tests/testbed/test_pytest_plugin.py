@@ -42,8 +42,16 @@ print([name for name in heavy if name in sys.modules])
 """
 
 
+# Plugins that only this repository has; they take longer to load than the tests run.
+WITHOUT = [
+    word
+    for name in ("cacheprovider", "schemathesis", "hypothesispytest", "langsmith_plugin", "xdist")
+    for word in ("-p", f"no:{name}")
+]
+
+
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *arguments]
+    command = [sys.executable, "-m", "pytest", *WITHOUT, "-q", *arguments]
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         command, cwd=folder, env=kept, capture_output=True, text=True, check=False, timeout=60
