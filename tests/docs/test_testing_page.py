@@ -48,7 +48,13 @@ def test_the_tests_of_an_example_pass_in_its_folder(example: str) -> None:
     # Without the plugins that only this repository has, which take longer to load than these tests.
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
