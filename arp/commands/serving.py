@@ -364,7 +364,7 @@ def _load(target: str) -> App:
 
 def _runtime_app(serving: ServeSettings) -> App:
     """Return an app whose only agent is the runtime that the settings name."""
-    from arp.runtime.agent import RuntimeOffers
+    from arp.runtime.session_commands import RuntimeOffers
     from arp.runtime.types import CreateSessionRequest
 
     assert serving.runtime is not None
