@@ -61,7 +61,7 @@ def _with_unheard(turn: Turn, link: LinkedSession, text: str) -> str:
 
 
 def _answered_late(turn: Turn) -> str:
-    """Return what the agent is told if a permission is answered after its turn is gone.
+    """Return what the agent is sent if a permission is answered after its turn has ended.
 
     Nothing runs by that answer: the runtime that had asked is gone, and asks again if it still
     wants to.
