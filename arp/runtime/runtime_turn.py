@@ -174,7 +174,7 @@ class RuntimeTurn:
             before, after = "", f"({len(after):,} characters)"
         self._turn.show(Component("", "diff", {"title": path, "before": before, "after": after}))
 
-    # -- the rest --------------------------------------------------------------------------------
+    # -- what else is shown ------------------------------------------------------------------------
 
     def _show_lifecycle(self, event: ari.Event) -> None:
         details = event.details
