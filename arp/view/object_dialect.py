@@ -165,7 +165,7 @@ class ObjectDialect:
 
     @property
     def is_behind(self) -> bool:
-        """Whether so much waits to be sent that later commits are better merged."""
+        """Whether so much waits that what comes next is better merged."""
         return self._queued_commits > MAX_WAITING_COMMITS or self.is_suspended
 
     @property
@@ -317,7 +317,7 @@ class ObjectDialect:
         )
 
     def _note(self, input_type: InputType, data: JsonObject, surface_id: int) -> list[AgentEvent]:
-        """Return an input without an acknowledgement."""
+        """Return an input that nobody acknowledges."""
         name = self._names.get(surface_id)
         if name is None or not self.is_open:
             return []
@@ -383,7 +383,7 @@ class ObjectDialect:
         self._answer_configures()
 
     def _take(self, message: AgentMessage) -> bool:
-        """Send a message; return whether it was sent."""
+        """Send a message; return whether it went."""
         try:
             return self._written(message)
         except ArpError as error:

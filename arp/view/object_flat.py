@@ -94,10 +94,15 @@ class FlatContent:
         self._replaced: set[str] = set()
         """Surfaces that the next commit empties first."""
         self._holds = False
-        """Whether a snapshot is incomplete: nothing of it is written before its last commit."""
+        """Whether a snapshot is coming, of which nothing shows before its last commit."""
         self._is_final = False
         """Whether a turn has ended since the last commit."""
         self._seq = 0
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether something is not written yet."""
+        return self._is_final or any(one.dirty or one.moved for one in self._shown.values())
 
     def changed(self) -> list[str]:
         """Return the surfaces that are to be committed; none while a snapshot is incomplete."""
@@ -146,7 +151,7 @@ class FlatContent:
         self._seq = ready.seq
 
     def _note(self, change: Render | Patch) -> None:
-        """Remember which components a change names, and their places now."""
+        """Remember which components a change names, and where they stand now."""
         touched = self._touched.setdefault(change.surface, {})
         tree = self._screen.surfaces.get(change.surface)
         if isinstance(change, Render):
@@ -294,7 +299,7 @@ class FlatContent:
         return node.turn if node is not None else root.partition("/")[0]
 
     def _shown_before(self, surface: str, shown: _Shown, root: str) -> str | None:
-        """Return the last root before this one that the renderer has; `None`: this is the first."""
+        """Return the last root before this one that the renderer has; `None` = it comes first."""
         if surface != MAIN:
             own = self._screen.surfaces[surface].outputs.get("", [])
             return _last_shown(own[: own.index(root)], shown)
@@ -311,7 +316,7 @@ class FlatContent:
         return None
 
     def _before(self, surface: str, shown: _Shown, root: str) -> str | None:
-        """Return the root after which a new one is added; `_LAST` at the end."""
+        """Return behind which root a new one comes; `_LAST` if it comes behind all."""
         if all(False for _ in self._shown_behind(surface, shown, root)):
             return _LAST
         return self._shown_before(surface, shown, root)
