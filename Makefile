@@ -129,11 +129,12 @@ browser: install  ## run the tests that use Chromium
 kill-test: install  ## kill the server 100 times while it works (ARGS="--kill-seed N" repeats a run)
 	$(PYTEST) -m kill --kills 100 -rP $(ARGS)
 
-soak: install  ## mixed load for 20 minutes (MINUTES=20), 1,000 permissions and 200 kills with real CLIs, 2,000 calls of tools, 1,000,000 fuzzed inputs, property tests with 100 times the examples
+soak: install  ## mixed load for 20 minutes (MINUTES=20), 1,000 permissions and 200 kills with real CLIs, all cases of the contract with each, 2,000 calls of tools, 1,000,000 fuzzed inputs, property tests with 100 times the examples
 	$(VENV)/python -m tests.bench.soak --minutes $(or $(MINUTES),20)
 	@! command -v npm >/dev/null || $(MAKE) -s opencode || echo "arp: going on without OpenCode"
 	$(PYTEST) -m trials --trials 1000 -rP $(ARGS)
 	$(PYTEST) -n 3 tests/runtime/test_orphans.py --kills 200 -rP
+	$(PYTEST) -n 2 -m soak --soak $(ARGS)
 	$(PYTEST) tests/tools/test_many_tools.py --tool-calls 2000 -rP
 	@! command -v podman >/dev/null || $(PYTEST) tests/tools/test_docker.py --container-engine podman
 	$(PYTEST) -n 2 -k fuzz --fuzz 1000000 -o timeout=1800 $(ARGS)

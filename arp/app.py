@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from arp.hub.turn import Turn
     from arp.hub.user_settings import UserSettings
     from arp.record.recorder import Recorder
-    from arp.runtime.agent import RuntimeAgent, RuntimeLimits, RuntimeOffers
+    from arp.runtime.agent import RuntimeAgent
+    from arp.runtime.agent_sessions import RuntimeLimits
     from arp.runtime.services import RuntimeService
+    from arp.runtime.session_commands import RuntimeOffers
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
     from arp.server.lifespan import AppLifespan

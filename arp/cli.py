@@ -215,7 +215,8 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
             fail("--reload watches the files beside TARGET; give one")
         arguments = [argument for argument in sys.argv[1:] if argument != "--reload"]
         raise SystemExit(run_reloading(arguments, target))
-    from arp.commands.serving import read_settings, serve_target
+    from arp.commands.serve_settings import read_settings
+    from arp.commands.serving import serve_target
 
     serve_target(target, read_settings(config, flags))
 

@@ -78,14 +78,22 @@ settings.load_profile("ci" if IN_CI else "local")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--kills", type=int, default=20, help="how often the kill tests kill the server (20)"
+        "--soak",
+        action="store_true",
+        help="run also what takes long and shows little more, as make soak does",
+    )
+    parser.addoption(
+        "--kills",
+        type=int,
+        default=20 if IN_CI else 10,
+        help="how often the kill tests kill the server (10; 20 with CI=true)",
     )
     parser.addoption(
         "--kill-seed", type=int, help="the seed that a kill test printed, to repeat its schedule"
     )
 
     parser.addoption(
-        "--trials", type=int, default=60, help="how many permissions of real CLIs are tried (60)"
+        "--trials", type=int, default=30, help="how many permissions of real CLIs are tried (30)"
     )
     parser.addoption(
         "--trial-seed", type=int, help="the seed that such a test printed, to repeat its trials"
@@ -118,12 +126,18 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In CI a test of a page may try twice, as in `web/e2e`; the closing line counts it.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only `--soak` runs.
+
+    In CI a test of a page may try twice, as in `web/e2e`; the closing line counts it.
 
     So may one that waited in vain: a machine that others use may stand still. What is wrong is
     wrong at once; where a server is killed, what does not come may be lost, and that is wrong too.
     """
+    if not config.getoption("--soak"):
+        left_out = [item for item in items if item.get_closest_marker("soak") is not None]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("soak") is None]
     for item in items:
         if IN_CI and item.get_closest_marker("browser") is not None:
             item.add_marker(pytest.mark.flaky(reruns=1))

@@ -119,16 +119,17 @@ def type_text(kind: Any) -> str:
         case shapes.StructType() | shapes.DictType():
             return "object"
         case _:
-            return _WORDS.get(type(kind), "any JSON")
+            return JSON_WORDS.get(type(kind), "any JSON")
 
 
-_WORDS: dict[type, str] = {
+JSON_WORDS: dict[type, str] = {
     shapes.StrType: "string",
     shapes.IntType: "number",
     shapes.FloatType: "number",
     shapes.BoolType: "boolean",
     shapes.NoneType: "null",
 }
+"""What a type without parts is in JSON, and in TypeScript."""
 
 
 def _default(field: Any) -> str:

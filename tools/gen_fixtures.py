@@ -23,6 +23,7 @@ from arp.ledger.fact import Fact
 from arp.ledger.models.read_model import ReadModel
 from arp.protocol.json_value import JsonObject
 from tools import fixture_run
+from tools.generated_files import write_or_check
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,18 +38,7 @@ MANIFEST = "b" * 64
 
 def main(arguments: list[str]) -> int:
     """Write or check every file; return the exit code."""
-    check = "--check" in arguments
-    stale = []
-    for name, text in files().items():
-        path = ROOT / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(name)
-            if not check:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-    for name in stale:
-        print(f"fixtures: {name} {'is out of date; run make fixtures' if check else 'written'}")
-    return 1 if stale and check else 0
+    return write_or_check(ROOT, files(), "fixtures", arguments)
 
 
 def files() -> dict[str, str]:

@@ -32,6 +32,7 @@ from arp.runtime.proto_fields import (
     service_method,
 )
 from tools.doc_tables import attribute_docs, summary
+from tools.generated_files import write_or_check
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,7 +57,6 @@ package {PACKAGE};
 
 def main(arguments: list[str]) -> int:
     """Write or check every file; return the exit code."""
-    check = "--check" in arguments
     table = extended(read(NUMBERS), present())
     breaks = breaking(read(RELEASED), live(table))
     for line in breaks:
@@ -66,17 +66,7 @@ def main(arguments: list[str]) -> int:
     texts = {NUMBERS: table_text(table), PROTO: proto_text(table)}
     if "--release" in arguments:
         texts[RELEASED] = table_text(live(table))
-    stale = []
-    for name, text in texts.items():
-        path = ROOT / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(name)
-            if not check:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-    for name in stale:
-        print(f"proto: {name} {'is out of date; run make gen' if check else 'written'}")
-    return 1 if stale and check else 0
+    return write_or_check(ROOT, texts, "proto", arguments)
 
 
 def read(name: str) -> ProtoNumbers:

@@ -23,6 +23,7 @@ from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, RendererMessage
 from tools import object_tables, openapi, typescript
+from tools.generated_files import write_or_check
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,18 +35,7 @@ END = r"(?![\s\S])"
 
 def main(arguments: list[str]) -> int:
     """Write or check every file; return the exit code."""
-    check = "--check" in arguments
-    stale = []
-    for name, text in files().items():
-        path = ROOT / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(name)
-            if not check:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-    for name in stale:
-        print(f"schemas: {name} {'is out of date; run make gen' if check else 'written'}")
-    return 1 if stale and check else 0
+    return write_or_check(ROOT, files(), "schemas", arguments)
 
 
 def files() -> dict[str, str]:

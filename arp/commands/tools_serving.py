@@ -11,13 +11,9 @@ import click
 
 from arp.app import App
 from arp.commands.output import fail, printable
-from arp.commands.serving import (
-    application_of,
-    bind_to,
-    check_reachable,
-    read_settings,
-    serve_application,
-)
+from arp.commands.serve_settings import read_settings
+from arp.commands.serving import bind_to, check_reachable, serve_application
+from arp.commands.serving_app import application_of
 from arp.hub.extension import AppExtension
 from arp.runtime.errors import AriError
 from arp.runtime.named import not_installed

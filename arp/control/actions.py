@@ -147,7 +147,7 @@ class Actions:
 
 
 def as_input(component: Component, response: Json) -> tuple[InputType, JsonObject]:
-    """Return the input that a plain answer to a component stands for.
+    """Return the input that a plain answer to a component means.
 
     Raises:
         InvalidMessage: It is not the kind of value that the component takes.

@@ -151,7 +151,7 @@ class Connection:
             task.cancel()
 
     def expel(self) -> None:
-        """Take nothing further: whoever is there is not let in any more."""
+        """Take no more requests: the client is no longer allowed in."""
         self._context = None
         self._end()
 

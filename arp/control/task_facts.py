@@ -130,7 +130,7 @@ def check_edges(
 
 
 class TaskRecorder:
-    """Records facts of one task, and those of the item of a job that it stands for."""
+    """Records facts of one task, and of the item of a job that the task carries out."""
 
     def __init__(
         self,

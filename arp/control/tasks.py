@@ -62,7 +62,7 @@ class CreateTask(SessionParams, frozen=True, kw_only=True):
     detail: Json = None
     job_id: Id | None = None
     job_item_id: Id | None = None
-    """The item of the job that it stands for: facts of the task are recorded of the item too."""
+    """The item of a job that it carries out: facts of the task are recorded of the item too."""
 
 
 class TaskParams(SessionParams, frozen=True, kw_only=True):

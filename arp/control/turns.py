@@ -236,7 +236,7 @@ class Turns:
         return EvictedTurn(past.turn.status, await self._evicted_thread(live, turn_id))
 
     async def _evicted_thread(self, live: LiveSession, turn_id: str) -> str:
-        """Return the thread of a turn that was evicted, as far as it is kept anywhere."""
+        """Return the thread of a turn that was evicted, if it is still stored."""
         if not live.session.threads.begun:
             return THREAD
         threads = (await self._context.model(live.id)).state.threads.threads

@@ -1,7 +1,7 @@
 """Whether a pack is what was exported; where it is not, which fact is the first bad one.
 
 Theory of operation. Three questions, each of which makes sense only if the one before is answered
-well. Are the facts those of the chain? Has each part the bytes that the manifest tells of? Are the
+well. Are the facts those of the chain? Has each part the bytes that the manifest names? Are the
 parts, and what the manifest says of them, what the facts make? The last is answered by making all
 of it again: who forges a part can mend its hash in the manifest, but not the facts that it is made
 of. For that the pack must be made by the same rules; parts of another version are *unproven*,

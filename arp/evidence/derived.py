@@ -93,7 +93,7 @@ class Derived:
         return self._timeline.take(fact)
 
     def _about(self, fact_type: str) -> list[PackSection]:
-        """Return the sections that a type of facts stands in."""
+        """Return the sections that contain a type of facts."""
         known = self._by_type.get(fact_type)
         if known is None:
             known = [section for section in self._sections if section.is_about(fact_type)]

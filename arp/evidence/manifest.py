@@ -47,7 +47,7 @@ class Part(Struct, frozen=True):
 
 
 class Scope(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What of a session is exported: all of it, or what one of its ids stands for."""
+    """What of a session is exported: all of it, or what belongs to one of its ids."""
 
     thread_id: str | None = None
     turn_id: str | None = None
@@ -128,7 +128,7 @@ class Manifest(Struct, frozen=True, kw_only=True, rename="camel"):
     runtime_correlation: JsonObject
     """Ids that everything in the pack is joined by; see `correlation`."""
     correlation_states: dict[str, Export]
-    """Each of the seven ids → whether it is told."""
+    """Each of the seven ids → whether it is present."""
     chain: Chain
     sections: dict[str, Export]
     """Part → whether there is something in it."""

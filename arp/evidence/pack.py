@@ -49,7 +49,7 @@ _END: Final = struct.Struct("<4s4H2LH")
 
 _END_64: Final = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR_64: Final = struct.Struct("<4sLQL")
-"""The same for a zip that is larger than 4 GiB, and where that stands."""
+"""The same for a zip that is larger than 4 GiB, and where to find it."""
 
 _READING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 

@@ -31,7 +31,7 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class PackUnwritable(LocalError):
-    """A pack cannot be written there; nothing stands under its name that did not before."""
+    """A pack cannot be written there; whatever had its name is unchanged."""
 
 
 class PackWriter:
@@ -99,13 +99,13 @@ class PackWriter:
             raise _unwritable(self.target, error) from error
 
     def finish(self, manifest: Manifest) -> str:
-        """Name the pack; return the SHA-256 of its manifest, which stands for all of it.
+        """Give the pack its name; return the SHA-256 of its manifest, which covers all of it.
 
         Args:
             manifest: With the parts that `close_parts` gave.
 
         Raises:
-            PackUnwritable: The disk refuses, or something has come to stand there.
+            PackUnwritable: The disk refuses, or the name is taken by now.
         """
         data = encode_manifest(manifest)
         self.add(MANIFEST, data)
@@ -123,7 +123,7 @@ class PackWriter:
         return sha256(data).hexdigest()
 
     def _zipped(self) -> Path:
-        """Pack what stands aside, the manifest first; return the file, durable."""
+        """Put the prepared files into a zip, the manifest first; return the file, durable."""
         zipped = self._aside / f"pack{ZIP}"
         zipped.touch(0o600, exist_ok=False)
         with zipped.open("r+b") as file:

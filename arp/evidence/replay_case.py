@@ -68,7 +68,7 @@ INTERRUPTED: Final = "interrupted"
 """Why a turn ended that a server could not finish."""
 
 _NAMING: Final = frozenset(("id", "target", "component_id", "source_component", "after", "before"))
-"""Fields inside a payload that name something; names may be made anew each time."""
+"""Fields inside a payload that name something; each run may choose other names."""
 
 _TEXT: Final = frozenset(("model.delta", "reasoning.delta"))
 
@@ -99,7 +99,7 @@ class Expected(Struct, frozen=True, rename="camel", omit_defaults=True):
     payload: JsonObject
     status_reason: str | None = None
     sequence: int = 0
-    """Where it stands in the log that it is of; not compared."""
+    """Its position in its own log; not compared."""
 
     def same_as(self, other: Expected) -> bool:
         """Return whether two runs did the same here."""
@@ -280,7 +280,7 @@ class Reducer:
         facts.append(Expected(fact.type, ids, payload, fact.status_reason, fact.sequence))
 
     def _named(self, kind: str, value: str) -> str:
-        """Return what stands for an id: its kind, and the how-manyth it is."""
+        """Return what replaces an id: its kind, and its number among those of its kind."""
         if value in NOT_KNOWN:
             return value
         if value not in self._names:

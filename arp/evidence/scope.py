@@ -3,9 +3,9 @@
 A chain has no holes, so what lies between the facts of a turn is in its pack too; the sections tell
 of the turn alone.
 
-What a task did is told by the turns of its attempts: a tool call has the id of its turn and no id
-of a task. So a turn that was submitted for a task, or in which an attempt of it began, belongs to
-the task with all of its facts but those that name another task.
+What a task did is known from the turns of its attempts: a tool call has the id of its turn and no
+id of a task. So a turn that was submitted for a task, or in which an attempt of it began, belongs
+to the task with all of its facts but those that name another task.
 """
 
 from __future__ import annotations

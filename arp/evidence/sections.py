@@ -59,7 +59,7 @@ ROWS: Final[dict[str, SectionRow]] = {
     "cost.json": SectionRow("turnId", "cost."),
     "verification.json": SectionRow("evidenceId", "evidence."),
 }
-"""Part of the pack → what stands in it."""
+"""Part of the pack → its content."""
 
 _NAMES: Final = (
     "threadId", "turnId", "stepId", "toolCallId", "actionId", "taskId", "runId", "requestId",
@@ -77,7 +77,7 @@ def ids_of(fact: Fact) -> JsonObject:
 
 
 def told(fact: Fact) -> JsonObject:
-    """Return what a section tells of a fact; long values as their beginning."""
+    """Return a fact as a section shows it; of long values the beginning."""
     payload: dict[str, Json] = {name: brief(value) for name, value in fact.payload.items()}
     entry: JsonObject = {"sequence": fact.sequence, "timestamp": fact.timestamp, "type": fact.type}
     return {**entry, **ids_of(fact), "payload": payload}
@@ -272,7 +272,7 @@ class CorrelationIds:
         return spine
 
     def states(self) -> dict[str, Export]:
-        """Return of each of the seven whether it is told, does not apply, or is not known."""
+        """Return of each of the seven ids whether it is present, applies, and is known."""
         return {name: self._state(name) for name in SPINE}
 
     def _state(self, name: str) -> Export:

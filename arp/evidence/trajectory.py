@@ -234,7 +234,7 @@ def _arguments(value: Json) -> JsonObject:
 
 
 def _metrics(costs: dict[str, float]) -> JsonObject:
-    """Return what a step took; other money than dollars stands in `extra`."""
+    """Return what a step cost; amounts in other currencies than dollars are in `extra`."""
     told: JsonObject = {_TOKENS[name]: costs[name] for name in _TOKENS if costs.get(name)}
     if "USD" in costs:
         told["cost_usd"] = costs["USD"]

@@ -172,7 +172,7 @@ class TrialPart:
         self._events.append(msgspec.to_builtins(fact))
 
     def extra(self) -> JsonObject:
-        """Return what a trajectory tells of its trial."""
+        """Return what a trajectory says about its trial."""
         trial = self._book.trials.get(self._id)
         if trial is None:
             return {}

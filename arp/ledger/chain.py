@@ -1,6 +1,6 @@
 """The hash chain over a session's facts: each hash covers the fact and the hash before it.
 
-So one hash stands for a whole history. Who keeps the newest one elsewhere (a pack's manifest, the
+So one hash covers a whole history. Who keeps the newest one elsewhere (a pack's manifest, the
 store's segments) can tell that a fact was changed, left out, moved, added, or comes from another
 session. There is no key in it: who may rewrite facts *and* every hash kept of them can make a chain
 that holds.
@@ -41,7 +41,7 @@ class ChainBroken(LocalError):
 
 
 def genesis(session_id: str, epoch: str) -> bytes:
-    """Return the hash that stands before the first fact of one life of a session's log.
+    """Return the hash before the first fact of one life of a session's log.
 
     Args:
         session_id: Of the session.
@@ -99,7 +99,7 @@ class Checked(Struct, frozen=True, rename="camel", omit_defaults=True):
     kept_through: int
     """The last one that a kept hash covers; those behind it have none yet."""
     head: str
-    """Hash of the last one, in hex: it stands for all of them, for whoever writes it down."""
+    """Hash of the last one, in hex: it covers all of them, for whoever writes it down."""
     broken: Break | None = None
     """`None`: each fact that a kept hash covers is what it was."""
 

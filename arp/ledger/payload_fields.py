@@ -1,4 +1,4 @@
-"""What a name in a payload means: one type and one meaning, whichever fact it stands in.
+"""What a name in a payload means: one type and one meaning, in all facts.
 
 `fact_types.ROWS` says which fact has which of them.
 """

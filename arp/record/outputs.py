@@ -27,7 +27,7 @@ Aside: TypeAlias = Callable[[Callable[[], Cleaned]], Awaitable[Cleaned]]
 
 
 class OutputStore(Struct, frozen=True):
-    """Where whole outputs lie, beside the ledger."""
+    """Stores whole outputs, beside the ledger."""
 
     keep: Callable[[AsyncIterator[bytes]], Awaitable[str]]
     """Make bytes durable and return their SHA-256; raises `ArpError` if it cannot."""
@@ -98,7 +98,7 @@ class Outputs:
         return cleaned.encode("utf-8", "surrogateescape") if found else data, found
 
     def redacted(self, found: Found) -> None:
-        """Record how much was taken out of an output, by which rules; never what."""
+        """Record how many secrets were removed from an output, by which rules."""
         if found:
             findings = [Finding(rule=rule, count=found[rule]) for rule in sorted(found)]
             self._scope("output.redacted", {"findings": findings})

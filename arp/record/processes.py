@@ -28,7 +28,7 @@ class _Flow(Struct):
     """One stream of a process."""
 
     held: str = ""
-    """What has come and may be the beginning of a secret."""
+    """Output that may be the beginning of a secret."""
     recorded: str = ""
     """The end of what was recorded."""
 
@@ -92,7 +92,7 @@ class RecordedProcess(Entity):
         return kept
 
     async def _grown(self, held: str, piece: str, before: str) -> Grown:
-        """Take secrets out of a piece; out of a large one, beside the loop."""
+        """Remove secrets from a piece; from a large one in a thread."""
         if len(piece) < IN_A_THREAD:
             return self._scope.grow(held, piece, before)
         grown: list[Grown] = []
@@ -111,7 +111,7 @@ class RecordedProcess(Entity):
         return kept
 
     def _release_all(self) -> None:
-        """Record what is held: the process writes no more, or nothing more may be recorded."""
+        """Record the held output: the process writes no more, or no more may be recorded."""
         self._is_watched = False
         for stream in self._flows:
             self._release(stream)

@@ -198,7 +198,7 @@ class Recorder:
         return await self._outputs.keep(data, mime)
 
     async def read(self, output_ref: str) -> bytes:
-        """Return an output that was kept.
+        """Return an output that was stored.
 
         Raises:
             ArpError: There is no such output (any more).

@@ -125,11 +125,11 @@ class FactScope:
         return str(cleaned), found
 
     def grow(self, held: str, piece: str, before: str) -> Grown:
-        """Take secrets out of a text that comes in pieces; see `arp.redact.stream.grow`."""
+        """Remove secrets from a text that arrives in pieces; see `arp.redact.stream.grow`."""
         return grow(self._session.log.redactor, held, piece, before)
 
     def let_go(self, held: str, before: str) -> Grown:
-        """Return what is held of such a text, since nothing follows."""
+        """Return the held end of such a text, since nothing follows."""
         return let_go(self._session.log.redactor, held, before)
 
     def before_end(self, action: Callable[[], None]) -> None:

@@ -309,7 +309,7 @@ class ModelRequest(Work):
         self._end("completed", usage=usage, finishReason=finish_reason)
 
     def failed(self, error: str, *, retryable: bool | None = None) -> None:
-        """Record that it gave nothing, or not all; `error` is for people."""
+        """Record that there is no answer, or only a part of one; `error` is for people."""
         self._end("failed", error=error, retryable=retryable)
 
     def cost(

@@ -1,8 +1,7 @@
-"""Takes secrets out of text and JSON before it becomes a fact.
+"""Removes secrets from text and JSON before they become facts.
 
-What is found: the shapes of `secret_shapes`, the operator's own, fields whose names say that they
-are secret, and secrets that are known by value (of the environment). In the place of each stands
-`MARK`, which none of the rules finds again.
+It finds the patterns of `shapes`, the operator's own patterns, fields with the name of a secret,
+and secrets that are known by value (of the environment). `MARK` replaces each; no rule matches it.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ MARK: Final = "[redacted]"
 KNOWN: Final = "known-secret"
 """The rule of a secret that is known by value."""
 FIELD: Final = "secret-field"
-"""The rule of a field whose name says it."""
+"""The rule of a field with the name of a secret."""
 
 _MOST_NESTED: Final = 4
-"""Texts that are JSON inside texts that are JSON …; deeper ones are read as text."""
+"""How deep texts that are JSON contain each other; deeper ones are read as text."""
 
 HELD_FROM: Final = 4
-"""Characters of a known secret that may be told before the rest shows what they are, and one."""
+"""From how many characters of a known secret on they are held; fewer are passed on."""
 
 _UNFINISHED: Final = re.compile(UNFINISHED)
 
 _LONG: Final = 1024
-"""Characters of a text from which it is worth looking up whether it was looked through."""
+"""From how many characters on it pays to look up whether a text was cleaned before."""
 
 _RARE: Final = "zqxjkvbpygfwmucldrhsnioate"
 """Letters, the rarest of English first."""
 
 Found: TypeAlias = dict[str, int]
-"""Rule → how often."""
+"""How often each rule matched."""
 
 
 class Cleaned(NamedTuple):
-    """A value that was looked through, and what came of it."""
+    """A value, its cleaned form, and what was found in it."""
 
     value: Json
     cleaned: Json
@@ -59,23 +58,23 @@ class Cleaned(NamedTuple):
 
 
 class SecretSpan(NamedTuple):
-    """Where a secret stands in a text, or may stand."""
+    """The place of a secret in a text, or of what may become one."""
 
     start: int
     end: int
     shape: Shape | None
     """`None`: it is known by value."""
     is_secret: bool
-    """Or what follows decides; then it goes to the end of the text."""
+    """`False`: the text that follows decides, and the span reaches to the end of the text."""
 
     @property
     def rule(self) -> str:
-        """What facts call it."""
+        """The name of the rule in facts."""
         return self.shape.rule if self.shape is not None else KNOWN
 
 
 class Redactor:
-    """Finds secrets as its settings say. Holds no state of any text; one serves all sessions."""
+    """Finds secrets as its settings say. It keeps no state of texts; one serves all sessions."""
 
     __slots__ = (
         "_begins",
@@ -94,7 +93,7 @@ class Redactor:
         own = [_shape_of(pattern) for pattern in settings.patterns]
         self._shapes = [*own, *SHAPES] if settings.enabled else []
         self.is_on = settings.enabled
-        """Whether anything is looked for."""
+        """Whether it looks for secrets at all."""
         self._bodies = [re.compile(shape.body) for shape in self._shapes]
         self._fields = frozenset(name.lower() for name in settings.fields)
         self.known = usable(settings.secrets) if settings.enabled else []
@@ -107,10 +106,10 @@ class Redactor:
         self.has_sign: Callable[[str], object] = re.compile(
             f"[{re.escape(signs)}]" if self._shapes else _NOTHING
         ).search
-        """Whether a text may begin, or end, a lead or a known secret. One that has no sign, behind
-        text that none of these goes on in, needs no further look: most texts have none."""
+        """Whether a text may have a part of a lead or of a known secret. Most texts have no such
+        sign: they need no search, unless the text before them ends inside of one."""
         self._looked_through: dict[int, Cleaned] = {}
-        """By the id of the value, while `knowing` lasts."""
+        """Cleaned values by the id of the value, while `knowing` lasts."""
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -159,7 +158,7 @@ class Redactor:
     def _judged(
         self, text: str, lead: re.Match[str], number: int, is_whole: bool
     ) -> SecretSpan | None:
-        """Return what stands behind a lead, if it is a secret, or may be one."""
+        """Return the span after a lead, if it is a secret or may become one."""
         shape, body, begin, end = self._shapes[number], self._bodies[number], lead.end(), len(text)
         stop = _end(body.match(text, begin, begin + shape.window), begin)
         is_open = not is_whole and shape.may_go_on(text, stop)
@@ -173,9 +172,9 @@ class Redactor:
         return SecretSpan(begin, _end(body.match(text, stop), stop), shape, True)
 
     def unfinished(self, text: str) -> bool:
-        """Return whether a text ends with what may be a lead, or a known secret, but for the rest.
+        """Return whether a text ends with the beginning of a lead or of a known secret.
 
-        That is: whether text that follows must be looked at although it has no sign in it.
+        Then the text that follows must be searched, even without a sign in it.
         """
         return _UNFINISHED.search(text) is not None or any(
             text.endswith(tuple(secret[:count] for count in range(1, HELD_FROM)))
@@ -183,9 +182,9 @@ class Redactor:
         )
 
     def beginning_of_known(self, text: str, start: int) -> int:
-        """Return where a known secret may begin that goes on behind the text; its length if none.
+        """Return where a known secret begins that the end of the text cuts; else the length.
 
-        A secret of which less than `HELD_FROM` characters are there is not yet taken for one.
+        Fewer than `HELD_FROM` characters of a secret do not count.
         """
         first = len(text)
         for secret in self.known:
@@ -199,9 +198,9 @@ class Redactor:
         return first
 
     def shape_before(self, text: str) -> Shape | None:
-        """Return what a secret was that ends a text, of which only lead and mark are left.
+        """Return the shape of the secret whose lead and mark end a text; `None` without one.
 
-        What follows may still belong to it. `None`: no secret of a shape stood there.
+        The text that follows may still belong to that secret.
         """
         if not text.endswith(MARK):
             return None
@@ -215,11 +214,11 @@ class Redactor:
         return None
 
     def body_of(self, shape: Shape) -> re.Pattern[str]:
-        """Return what matches the characters of a shape."""
+        """Return the expression for the characters of a shape."""
         return self._bodies[self._shapes.index(shape)]
 
     def suspects(self, text: str) -> bool:
-        """Return whether a secret may stand in a text that is JSON, taken as it is written."""
+        """Return whether JSON text may contain a secret, without decoding it."""
         for match in self._begins.finditer(text):
             numbers = self._by_begin[match.group()]
             if not numbers or any(self._leads[n].match(text, match.start()) for n in numbers):
@@ -235,8 +234,8 @@ class Redactor:
 
         Args:
             value: Plain JSON; `msgspec.Raw` in it is read.
-            shown: It is to be shown as it is: a name alone makes a secret only if it is certain,
-                so that a column `token` stays.
+            shown: Whether it is shown to people: then only a certain name makes a field secret, so
+                that a column `token` stays.
         """
         found: Found = {}
         if not self.is_on:
@@ -249,7 +248,7 @@ class Redactor:
         return (cleaned if found else value), found
 
     def look_through(self, value: Json) -> list[Cleaned]:
-        """Return what `clean` would give, for `knowing`: of the value and of long texts in it.
+        """Return the results of `clean` for a value and the long texts in it, for `knowing`.
 
         May be called in a thread.
         """
@@ -265,7 +264,7 @@ class Redactor:
 
     @contextmanager
     def knowing(self, cleaned: Sequence[Cleaned]) -> Iterator[None]:
-        """Spare `clean` the work for these very values, which must not change meanwhile."""
+        """Let `clean` return these results for the same values, which must not change meanwhile."""
         mine = {id(one.value): one for one in cleaned}
         self._looked_through |= mine
         try:

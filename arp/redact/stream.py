@@ -1,17 +1,17 @@
-"""Takes secrets out of text that comes in pieces, wherever the cuts are.
+"""Removes secrets from text that arrives in pieces, wherever the cuts are.
 
-Theory of operation. What a piece ends with may be the beginning of a secret: that is *held* until
-what follows decides. When enough has come to tell that it is one, the mark is given out, and what
-still belongs to it is dropped as it comes (`_inside`). So little is held: at most a shape's window,
-or a known secret. Leads are no secrets, they are given out at once; so who owns the text tells with
-each piece what stands before it.
+Theory of operation. The end of a piece may be the beginning of a secret. It is *held* until the
+next pieces decide. As soon as it is known to be a secret, the mark is passed on, and the rest of
+the secret is dropped as it arrives (`_inside`). So little is held: at most the window of a shape,
+or a known secret. A lead, such as `token=`, is no secret and is passed on at once. So the caller
+gives with each piece the text before it.
 
-Most pieces have no sign of a lead and follow on nothing that has: for them there is no stream at
-all, see `Redactor.has_sign`. A stream is made for the first piece with one, and is of use until it
-is no longer busy.
+Most pieces have no sign of a lead, and neither has the text before them. They need no stream, see
+`Redactor.has_sign`. A stream is made for the first piece with a sign, and used until it is no
+longer busy.
 
-A text that stands somewhere and grows now and then (`grow`) needs no stream that is kept: what
-stands before a piece tells where it goes on, also behind a mark. Only what is held is to be kept.
+A stored text that grows from time to time (`grow`) needs no stream in between: the stored text
+shows how to continue, even after a mark. Only the held text must be kept.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ from arp.redact.redactor import MARK, Found, Redactor
 from arp.redact.shapes import Shape
 
 CONTEXT: Final = 160
-"""Characters before a piece that are looked at with it: more than any lead has."""
+"""How many characters before a piece are searched with it: more than any lead has."""
 
 GROWN_CONTEXT: Final = 2 * CONTEXT
-"""The same where the text itself is asked: a lead may stand before a mark, that before the end."""
+"""The same for a stored text: it may end with a lead and a mark."""
 
 
 class SecretStream:
-    """One text on its way; made by whoever says the first piece of it."""
+    """One text that arrives in pieces.
+
+    Args:
+        redactor: Finds the secrets.
+        inside: The shape of a secret whose beginning the text before already had.
+    """
 
     __slots__ = ("_behind", "_inside", "_redactor", "found", "held", "is_busy")
 
@@ -37,25 +42,25 @@ class SecretStream:
         self._redactor = redactor
         self._inside = inside
         self._behind = ""
-        """What stood before what was held, when something else had to follow."""
+        """The text before, after `finish`: the next piece may continue it."""
         self.is_busy = False
-        """Something is held, or what follows is to be looked at whatever it is."""
+        """Whether text is held, or the next piece must be searched even without a sign."""
         self.held = ""
-        """What has come and not gone out."""
+        """Text that has arrived and was not passed on."""
         self.found: Found = {}
-        """Since `take_found`."""
+        """What was found since `take_found`."""
 
     def admit(self, piece: str, before: str) -> str:
-        """Take a piece, and return what may go out now; that may be nothing.
+        """Take a piece, and return the text that can be passed on now; it may be empty.
 
         Args:
-            piece: What comes.
-            before: What went out last: `CONTEXT` characters, or all there are.
+            piece: The next piece of the text.
+            before: The last `CONTEXT` characters that were passed on, or all there are.
         """
         return self._pass(self.held + piece, before, is_whole=False)
 
     def finish(self, before: str) -> str:
-        """Return what was held, since something else follows now. Text may go on behind that.
+        """Return the held text, since something else than text follows. Text may continue later.
 
         Args:
             before: As in `admit`.
@@ -72,17 +77,17 @@ class SecretStream:
     def _pass(self, text: str, before: str, is_whole: bool) -> str:
         self.held, self.is_busy = "", False
         if self._inside is not None:
-            rest = self._leave(self._inside, text, is_whole)
+            rest = self._after_secret(self._inside, text, is_whole)
             if rest is None:
                 return ""
             text = rest
         return self._cleaned(text, (self._behind + before)[-CONTEXT:], is_whole)
 
-    def _leave(self, shape: Shape, text: str, is_whole: bool) -> str | None:
-        """Drop what goes on with the secret that was found.
+    def _after_secret(self, shape: Shape, text: str, is_whole: bool) -> str | None:
+        """Drop the rest of the secret that was found.
 
         Returns:
-            What is behind it; `None` if it has not come to its end.
+            The text after it; `None` if the secret may continue.
         """
         match = self._redactor.body_of(shape).match(text)
         rest = text[match.end() :] if match is not None else text
@@ -123,23 +128,23 @@ class SecretStream:
 
 
 class Grown(NamedTuple):
-    """What comes of a piece by which a text grows."""
+    """The result for a piece by which a text grows."""
 
     out: str
-    """What may be told now."""
+    """The text that can be stored now."""
     held: str
-    """What follows decides; it goes before the next piece."""
+    """The text that the next piece decides; it belongs before that piece."""
     found: Found
 
 
 def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
-    """Take secrets out of a piece by which a text grows that stands somewhere.
+    """Remove secrets from a piece by which a stored text grows.
 
     Args:
-        redactor: What finds them.
-        held: Of the pieces before.
-        piece: What comes.
-        before: What stands there: its last `GROWN_CONTEXT` characters, or all there are.
+        redactor: Finds the secrets.
+        held: The held text of the pieces before.
+        piece: The next piece.
+        before: The last `GROWN_CONTEXT` characters of the stored text, or all there are.
     """
     if not held and not redactor.has_sign(piece) and not redactor.has_sign(before):
         return Grown(piece, "", {})
@@ -149,7 +154,7 @@ def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
 
 
 def let_go(redactor: Redactor, held: str, before: str) -> Grown:
-    """Return what is held, since nothing follows for now; with `before` as in `grow`."""
+    """Return the held text, since nothing follows for now; `before` is as in `grow`."""
     stream = SecretStream(redactor, redactor.shape_before(before))
     stream.held = held
     return Grown(stream.finish(before), "", stream.found)

@@ -464,7 +464,7 @@ class AcpQuestion(msgspec.Struct, frozen=True):
             )
 
     def answer(self, response: ari.PermissionResponse) -> JsonObject:
-        """Return what the agent is told."""
+        """Return the answer for the agent."""
         if response.decision == "allow":
             chosen = response.rule_id or self.option("allow_once")
         else:
@@ -477,7 +477,7 @@ CANCELLED: JsonObject = {"outcome": {"outcome": "cancelled"}}
 """The answer to what nobody is asked, or no longer."""
 
 
-# -- what an agent is told -----------------------------------------------------------------------
+# -- what an agent is sent -----------------------------------------------------------------------
 
 
 def prompt_of(message: ari.RuntimeMessage, abilities: AgentAbilities) -> list[JsonObject]:

@@ -651,7 +651,7 @@ class AcpConnection:
         assert self._child is not None
         return self._child
 
-    # -- what it is told -------------------------------------------------------------------------
+    # -- what the agent is sent --------------------------------------------------------------------
 
     async def call(self, method: str, params: JsonObject) -> Json:
         """Return the answer of the agent.

@@ -35,7 +35,7 @@ MAX_ERROR_CHARACTERS = 500
 """Of each of them."""
 READ_BYTES = 2**16
 END_S = GRACE_S + LEFTOVERS_S + 2.0
-"""How long a supervised program may take to end when it is told to; then all is killed."""
+"""How long a supervised program may take to end when it is asked to; then all is killed."""
 
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

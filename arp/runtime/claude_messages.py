@@ -215,7 +215,7 @@ class MessageReader:
     def _task_updated(self, line: Line) -> None:
         patch = line.get("patch") or {}
         is_waited_for = any(one["task_id"] == line["task_id"] for one in self._waited_for.values())
-        # What came of one that its caller waits for is told next.
+        # If its caller waits for it, its result is reported next.
         if patch.get("status") in _ENDED and not is_waited_for:
             self._task_ended(line, str(patch["status"]))
 
@@ -223,7 +223,7 @@ class MessageReader:
         self._task_ended(line, str(line.get("status")))
 
     def _task_ended(self, line: Line, status: str) -> None:
-        """Take the end of a task; it is told once or twice."""
+        """Take the end of a task, which Claude Code reports once or twice."""
         if line["task_id"] in self.background_agents:
             self.background_agents.discard(line["task_id"])
             self._subagent(line, "completed" if status == "completed" else "failed")

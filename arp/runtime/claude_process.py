@@ -109,7 +109,7 @@ class ClaudeProcess(sdk.Transport):
             process.note(data)
             return None
         if not data.endswith(b"\n"):
-            return None  # It was cut off by the end of the process, which is told next.
+            return None  # The end of the process cut it off; that end is reported next.
         try:
             line: Line = json.loads(data)
             self._on_line(line)

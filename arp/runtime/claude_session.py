@@ -1,4 +1,4 @@
-"""One session inside of Claude Code: its process, what it is told, and what it asks."""
+"""One session of Claude Code: its process, what it is sent, and what it asks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CONTROL_S = 10.0
 INTERRUPT_S = 2.0
 """How long an interrupt may take when a session is closed in the middle of a turn."""
 DENIED = "The user does not allow this."
-"""What the agent is told with a denial that has no message: it must be told something."""
+"""The message of a denial that has none: Claude Code requires one."""
 
 
 class AskedPermission:
@@ -124,7 +124,7 @@ class ClaudeSession:
         self._drain = asyncio.get_running_loop().create_task(self._drained(self._client))
 
     def _resolved(self, model: str) -> str:
-        """Return what a name of a model stands for, as far as Claude Code has said."""
+        """Return the model behind a name, as far as Claude Code has reported it."""
         for one in self.info.get("models") or ():
             if one.get("value") == (model or "default"):
                 return str(one.get("resolvedModel") or one["value"])
@@ -272,7 +272,7 @@ class ClaudeSession:
         self._feed.tell(ari.Lifecycle.COMMANDS, commands=commands)
 
     async def _interrupt_again(self) -> None:
-        with suppress(AriError):  # The process is gone, which is told by itself.
+        with suppress(AriError):  # The process is gone; its end is reported elsewhere.
             await self.cancel(())
 
     def _run(self, work: Coroutine[Any, Any, object]) -> None:

@@ -42,7 +42,7 @@ HEAD_BYTES = 64 * 1024
 
 
 class Transcripts:
-    """The transcripts below one directory of Claude Code; each call reads the files anew.
+    """The transcripts below one directory of Claude Code; each call reads the files again.
 
     Args:
         environment: Of Claude Code: it says where the directory is.
@@ -176,7 +176,7 @@ def entries_of(data: bytes) -> list[SessionStoreEntry]:
 
 
 def session_of(info: SDKSessionInfo) -> RuntimeSession:
-    """Return what the SDK tells of a session."""
+    """Return a session, as the SDK describes it."""
     return RuntimeSession(
         session_id=info.session_id,
         state=SessionState.CLOSED,
@@ -189,7 +189,7 @@ def session_of(info: SDKSessionInfo) -> RuntimeSession:
 
 
 def history_of(messages: Sequence[tuple[str, object]]) -> tuple[RuntimeMessage, ...]:
-    """Return a transcript's messages; the result of a tool call stands with the call."""
+    """Return a transcript's messages; a tool call has its result."""
     results = dict(_results(messages))
     history: list[RuntimeMessage] = []
     last_id = ""

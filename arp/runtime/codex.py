@@ -119,7 +119,7 @@ class CodexRuntime(DrivenRuntime):
         return {name: value for name, value in params.items() if value}
 
     def _thread_of(self, thread: CodexThread, mode: str) -> CodexThread:
-        """Return a thread, which is told from now on what Codex tells about it.
+        """Return a thread, which gets from now on what Codex sends about it.
 
         Raises:
             InvalidArgument: Codex took a mode that asks less.

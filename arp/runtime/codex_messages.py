@@ -1,4 +1,4 @@
-"""What `codex app-server` says and is told: its messages as values, and what they mean in ARI.
+"""What `codex app-server` sends and receives: its messages as values, and what they mean in ARI.
 
 Pure functions. Only the fields that are read are named here; whatever else a message has is
 ignored, so that a newer Codex does not break a session. `codex app-server generate-json-schema`
@@ -77,7 +77,7 @@ class TurnFailure(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CodexTurn(msgspec.Struct, frozen=True, rename="camel"):
-    """A turn, as Codex tells of it."""
+    """A turn, as Codex reports it."""
 
     id: str
     status: str = "inProgress"
@@ -407,7 +407,7 @@ def tool_of(item: CodexItem) -> ItemTool | None:
 
 
 def script_of(command: str) -> str:
-    """Return what a shell is told to run: of `/bin/bash -lc 'touch f'` that is `touch f`."""
+    """Return the command that a shell runs: of `/bin/bash -lc 'touch f'` that is `touch f`."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -520,7 +520,7 @@ def object_of(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {"arguments": value}
 
 
-# -- what Codex is told --------------------------------------------------------------------------
+# -- what Codex is sent --------------------------------------------------------------------------
 
 _MCP_NAME = re.compile(r"[A-Za-z0-9_-]+")
 

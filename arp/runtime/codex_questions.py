@@ -36,7 +36,7 @@ class CodexQuestion(NamedTuple):
     """Where `updated_input` goes: `answers` of questions, `content` of a form."""
 
     def answer(self, response: ari.PermissionResponse) -> CodexAnswer:
-        """Return what Codex is told."""
+        """Return the answer for Codex."""
         if response.decision == "deny":
             return self.interrupt if response.interrupt and self.interrupt else self.deny
         if response.rule_id:

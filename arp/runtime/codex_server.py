@@ -562,11 +562,11 @@ class CodexThread:
         self.feed.tell(ari.Lifecycle.USAGE, model=self.model, **details)
 
     def limits_changed(self, limits: codex.AccountLimits) -> None:
-        """Take how near the limits of the account are; each step is told once."""
+        """Report how near the limits of the account are, each step once."""
         for limit in codex.limits_of(limits):
             told = self._limits.get(limit.name, 0)
             if self.turn is None and limit.step > told:
-                continue  # It is told in the next turn, where somebody looks.
+                continue  # The next turn reports it, where somebody looks.
             self._limits[limit.name] = limit.step
             if limit.step > told:
                 self.feed.tell(ari.Lifecycle.RATE_LIMIT, **limit.details)

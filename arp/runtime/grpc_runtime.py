@@ -189,7 +189,7 @@ class GrpcEvents:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Unsubscribe: the server is told at once."""
+        """Unsubscribe, at the server too."""
         self._is_over = True
         self._call.cancel()
 

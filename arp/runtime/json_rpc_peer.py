@@ -48,7 +48,7 @@ class PeerClosed(Exception):
 
 
 class JsonRpcHandler(Protocol):
-    """Who is told what the other side says, in order."""
+    """Receives what the other side sends, in order."""
 
     def notified(self, method: str, params: JsonObject) -> None:
         """Take a notification."""

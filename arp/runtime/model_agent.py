@@ -36,7 +36,7 @@ from arp.values.shown import component_of, shown, text_of
 NO_KEY = "none"
 """What a server at an address of one's own gets as key, if there is no other."""
 MAX_TOLD_ROWS = 50
-"""Of a list that is shown as a table: the model is told so many."""
+"""Rows of a list that is shown as a table: the model gets so many."""
 
 PythonTool = Callable[..., Any]
 """A function that a model may call; its docstring says what it does."""
@@ -216,7 +216,7 @@ def _failing() -> Iterator[None]:
 
 
 def _told(result: Any) -> Any:
-    """Return what the model is told of a result, with the component that shows it."""
+    """Return what the model gets of a result, and the component that shows it."""
     component = shown(result)
     if component is None:
         return result

@@ -35,7 +35,7 @@ MAX_WORDS = 100_000
 MAX_DIRECTORIES = 64
 """In which the words of one input may be files."""
 MAX_FILE_BYTES = 16 << 20
-"""A larger file is told by its size, its times and its place on the disk."""
+"""A larger file is recognised by its size, its times and its place on the disk."""
 MAX_READ_BYTES = 64 << 20
 """Of all files of one look."""
 MAX_SEARCHED_BYTES = 1 << 20
@@ -50,7 +50,7 @@ READ_BYTES = 1 << 20
 COMMAND_NAMES = frozenset(("args", "argv", "cmd", "command", "commands", "script"))
 """Fields of an input that hold commands, also where its kind does not say so."""
 _ENTERS = frozenset(("-C", "--cwd", "--directory", "--prefix", "cd", "pushd"))
-"""Words behind which the name of a directory stands."""
+"""Words that are followed by the name of a directory."""
 _PIECE = re.compile(r"[^\s'\"`;&|<>(){}\[\]$,=:@]+")
 _SPLITS = re.compile(r"[\s'\"`;&|<>()]")
 _OF_THE_KERNEL = ("/proc/", "/sys/")

@@ -195,7 +195,7 @@ async def _ask(
         turn: Where to ask.
         state: Of the run.
         items: What it waits for.
-        rules: The tools that are allowed in this session; one may come to it.
+        rules: The tools that are allowed in this session; a call may add one.
     """
     asked = [item for item in items if item.name not in rules]
     for item in items:

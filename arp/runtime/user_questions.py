@@ -54,7 +54,7 @@ class SchemaField(NamedTuple):
     type: str
     fields: tuple[JsonObject, ...]
     values: tuple[Json, ...]
-    """Of an array: what each of the fields, a checkbox, stands for."""
+    """Of an array: the value that each of the fields, a checkbox, adds to it."""
 
 
 def is_user_question(tool_input: JsonObject) -> bool:

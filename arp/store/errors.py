@@ -31,7 +31,7 @@ class SequenceConflict(StoreError):
 
     def __init__(self, session_id: str, expected: int, actual: int) -> None:
         super().__init__(
-            f"session {session_id} stands at sequence {actual}, not at {expected}; "
+            f"session {session_id} is at sequence {actual}, not at {expected}; "
             "read what is there and append behind it",
             detail=session_id,
         )

@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 
 def open_sink(environment: Mapping[str, str]) -> Sink:
-    """Return a sink that exports as the environment says; OTLP where it says nothing.
+    """Return a sink that exports as the environment says; without a word there, by OTLP.
 
     The SDK reads the rest of the standard variables itself: endpoint, headers, intervals, sampler.
 
@@ -198,7 +198,7 @@ def _close(what: str, close: Callable[[], object]) -> None:
 
 
 def _caller(trace: Trace) -> Context:
-    """Return the context of what is above a turn: whoever asked for it, or nothing."""
+    """Return the parent context of a turn: that of its caller, or an empty one."""
     caller = trace.caller
     if caller is None:
         return Context()

@@ -38,7 +38,7 @@ class MeasuredSpan(Struct, frozen=True, kw_only=True):
     """Of the turn; `trace.span_id` is the turn's span."""
     span_id: str
     parent_id: str | None
-    """`None`: nothing is above it but `trace.caller`."""
+    """The span above it; `None`: only `trace.caller`."""
     start_ns: int
     """Since 1970, UTC."""
     end_ns: int

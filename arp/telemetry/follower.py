@@ -150,7 +150,7 @@ class Follower:
         return live.stored if live is not None else 0
 
     def _measured(self, followed: _Followed, sequence: int, body: bytes) -> Iterator[Measured]:
-        """Return what ends with a fact and was not sent before; most are text and end nothing."""
+        """Return the spans that end with a fact and were not sent yet; most facts end none."""
         head = _head_decoder.decode(body)
         if head.type not in TYPES:
             return

@@ -128,7 +128,7 @@ def _reader(value: Any) -> Reader | None:
 
 
 def name_of_column(name: Any) -> str:
-    """Return the name of a column as a text: the levels of a multi-index behind one another."""
+    """Return the name of a column as a text: the levels of a multi-index in order."""
     if isinstance(name, tuple):
         return " / ".join(filter(None, map(name_of_column, name)))
     return well_formed(name) if isinstance(name, str) else str(cell_of(name) or 0)

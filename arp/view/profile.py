@@ -84,7 +84,7 @@ def _is_known(component: Component, profile: Profile) -> bool:
 
 
 def stands_native(node: Node, profile: Profile) -> bool:
-    """Return whether a component, and those that it stands in, are shown as they are.
+    """Return whether a component, and those that contain it, are shown as they are.
 
     What is in it may not be: its own props and its list of children are what this is about.
     """

@@ -22,13 +22,13 @@ class ShownRoot(NamedTuple):
     born: int
     """The commit that made it: an id may be used again, by another component."""
     pieces: list[str] | None
-    """The ids of what stands in its place; `None`: its own."""
+    """The ids of the components that replace it; `None`: it is shown itself."""
     is_cut: bool
-    """It does not fit into one message, so that something shorter stands there."""
+    """Whether something shorter replaces it, since it does not fit into one message."""
 
 
 class ShownRoots:
-    """The root components of one surface that stand as something else."""
+    """The root components of one surface that are shown as other components."""
 
     __slots__ = ("_profile", "_roots", "is_needed")
 
@@ -55,7 +55,7 @@ class ShownRoots:
         return shown if node is not None and node.born == shown.born else None
 
     def update(self, tree: Tree, roots: Iterable[str]) -> None:
-        """Take over what some roots stand as now.
+        """Take over how some roots are shown now.
 
         Args:
             tree: The surface after a commit.
@@ -81,7 +81,7 @@ class ShownRoots:
 
 
 def piece_ids(root: str, tree: Tree, profile: Profile) -> list[str]:
-    """Return the ids that a root component stands as after a commit."""
+    """Return the ids of the components that show a root after a commit."""
     if not may_take_other_ids(tree.nodes[root].type, profile):
         return [root]
     return [piece.id for piece in shown_as(tree.component(root), profile)]

@@ -84,7 +84,7 @@ def opening(
     gaps: dict[str, int] | None = None,
     workflow: str | None = None,
 ) -> list[AgentMessage]:
-    """Return what a snapshot begins with: `session`, commands, the surfaces besides `main`.
+    """Return the beginning of a snapshot: `session`, commands, the surfaces besides `main`.
 
     Args:
         screen: What the renderer shows then.
@@ -180,7 +180,7 @@ def _surface(surface: str, tree: Tree, name: SessionName, profile: Profile) -> R
 
 
 def _ending(turn: TurnScreen, session_id: str) -> Commit:
-    """Return the commit behind a turn's output."""
+    """Return the commit after a turn's output."""
     return Commit(
         session_id=session_id,
         turn_id=turn.id,
@@ -266,7 +266,7 @@ def catch_up(
 
 
 def _is_in_order(tree: Tree, profile: Profile, since: int) -> bool:
-    """Return whether to remove and to add at the end comes to all that changed since a cursor."""
+    """Return whether removing, and adding at the end, makes all changes since a cursor."""
     takes_parts = not shows(profile, "group", 1)
     if tree.restructured > since or (takes_parts and tree.reshaped > since):
         return False
@@ -289,7 +289,7 @@ class _TurnSince(NamedTuple):
     renders: list[AgentMessage]
     """What changed of its output."""
     rests: list[AgentMessage]
-    """The text of parts that are rendered empty, to be sent behind a commit."""
+    """The text of parts that are rendered empty, to be sent after a commit."""
 
 
 def _turn_since(
@@ -316,7 +316,7 @@ def _turn_since(
 def _marked(
     tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> Iterator[AgentMessage]:
-    """Return what a turn's marks stand for, in the order in which it came, as far as it is new."""
+    """Return the new output behind a turn's marks, in the order in which it was made."""
     session_id, since = name.session_id, cursor.seq
     for mark in turn.marks:
         behind = _behind(tree, mark, profile) if mark.seq > since else None
@@ -427,7 +427,7 @@ def _thinking(session_id: str, turn_id: str, text: str, behind: Behind | None) -
 
 
 def _statuses(turn: TurnScreen, session_id: str) -> Iterator[TurnMessage]:
-    """Return the turn's status, behind the permissions that its tools asked for."""
+    """Return the turn's status, after the permissions that its tools asked for."""
     if turn.status is None:
         return
     for permission in turn.permissions.values():

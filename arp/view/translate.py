@@ -86,7 +86,7 @@ class _Translation:
         return {root for root in touched if (was := shown.before(root, tree)) and was.is_cut}
 
     def _too_large(self) -> set[str]:
-        """Return the touched roots that are there now and stand as something shorter."""
+        """Return the touched roots that exist now and are shown as something shorter."""
         if room(self._profile.limits) is None:
             return set()
         roots = {root.id for root in _roots(self._changes, self._tree)}
@@ -107,7 +107,7 @@ class _Translation:
     # -- what goes through as it is ----------------------------------------------------------------
 
     def _passes(self, changes: Iterable[Change]) -> bool:
-        """Return whether every change means the same to this profile as it stands."""
+        """Return whether this profile can take every change unchanged."""
         tree, profile = self._tree, self._profile
         if not all(stands_native(node, profile) for node in tree.gone.values()):
             return False
@@ -174,7 +174,7 @@ class _Translation:
         return out
 
     def _replaced(self, changes: Sequence[Change], turn: str) -> list[Change]:
-        """Render the whole surface again: nothing of what was there before is left."""
+        """Render the whole surface again; it replaces all that was there."""
         roots = self._tree.outputs.get(turn, ())
         first, *rest = self._renders(roots, _tools(changes)) or [RenderChange([])]
         return [msgspec.structs.replace(first, replace=True), *rest]
@@ -198,7 +198,7 @@ class _Translation:
                 after = piece.id
 
     def _successor(self, node: Node) -> str | None:
-        """Return what stands in the end in the place of a root component that was replaced."""
+        """Return the component that replaces a root component in the end."""
         gone, seen = self._tree.gone, set[str]()
         name = node.successor
         while name in gone and name not in seen:
@@ -207,7 +207,7 @@ class _Translation:
         return name
 
     def _has_wandered(self) -> bool:
-        """Return whether an id has come from one root to another."""
+        """Return whether an id has moved from one root to another."""
         nodes = self._tree.nodes
         return any(
             name in nodes and nodes[name].root.id != node.root.id
@@ -249,7 +249,7 @@ class _Translation:
         return verdicts
 
     def _judged(self, op: PatchOp, updated: set[str]) -> tuple[str, bool]:
-        """Return the root that an op touched, and whether the op passes as it stands."""
+        """Return the root that an op touched, and whether the op passes unchanged."""
         name = op.component.id if isinstance(op, Insert) else op.target
         tree = self._tree
         node, gone = tree.nodes.get(name), tree.gone.get(name)

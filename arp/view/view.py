@@ -172,7 +172,7 @@ class View:
     def ready(
         self, session: Session, group: FrameGroup, resume: Literal["new", "replay"]
     ) -> list[bytes]:
-        """Return the frames for a renderer to which nothing is shown, or what the log holds."""
+        """Return the frames for a renderer that shows nothing, or what the log holds."""
         name, state = session.name, session.screen.shared_state
         ready = SessionReady(
             session_id=name.session_id,
@@ -215,6 +215,6 @@ class View:
 
 
 def _isolated(changes: list[Change]) -> list[Change]:
-    """Return a deep copy that nobody else holds: what is in the tree goes on changing."""
+    """Return a deep copy: the values in the tree change later."""
     raw = msgspec.json.encode(stored(changes))
     return restored(msgspec.json.decode(raw, type=list[StoredChange]))

@@ -179,15 +179,11 @@ async def test_what_opencode_does_beyond_the_contract(
         session = await caller.session()
         assert (session.model, session.mode) == ("fake/fake-2", "plan")
 
-
-async def test_commands_of_opencode_end_when_it_is_killed(opencode_cli: Cli) -> None:
-    """They run in sessions of their own."""
-    async with opencode(opencode_cli) as runtime:
-        caller = await Caller.create(runtime)
+        # Its commands run in sessions of their own, and end when it is killed.
+        await runtime.set_mode(ari.SetModeRequest(caller.session_id, "build"))
         await caller.send("run: sleep 600")
         await caller.answer((await caller.until(asks))[-1], ALLOW)
         await becomes(lambda: "sleep" in [one.name() for one in processes_of(opencode_cli)])
-        agent = await agent_of(runtime)
         agent.send_signal(signal.SIGKILL)
         events = await caller.until(lambda event: event.lifecycle is Lifecycle.FAILED)
         assert kinds(events)[-3:] == ["tool_result", "error", "failed"]

@@ -17,9 +17,11 @@ from arp.client.client import ArpClient
 from arp.ledger.fact import decode
 from arp.protocol.components import Component
 from arp.runtime import types as ari
-from arp.runtime.agent import RuntimeLimits, RuntimeOffers
+from arp.runtime.agent_sessions import RuntimeLimits
 from arp.runtime.errors import Unavailable
 from arp.runtime.http_runtime import HttpRuntime
+from arp.runtime.linked_session import MAX_KNOWN_TURNS, STATE_KEY
+from arp.runtime.session_commands import RuntimeOffers
 from arp.store.sqlite import SqliteStore
 from arp.testing import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
 from tests.runtime.test_http import served
@@ -546,19 +548,24 @@ def kept(fake: FakeRuntime) -> dict[str, list[ari.RuntimeMessage]]:
     return {file.stem: fake.kept(file.stem) for file in directory.glob("*.jsonl")}
 
 
+async def edit(server: Serving, turn_id: str, text: str, answer: str) -> None:
+    """Edit the input of a turn, and wait for the answer."""
+    heard = ""
+    async with websocket(server.ws) as socket:
+        hello = {"capabilities": {"components": ["text"]}, "session_id": "s"}
+        await socket.send(json.dumps({"v": 1, "type": "hello", **hello}))
+        again = {"input_type": "text", "data": {"text": text}, "edits": turn_id}
+        await socket.send(json.dumps({"v": 1, "type": "input", "session_id": "s", **again}))
+        while not heard.endswith(answer):
+            message = json.loads(await socket.recv())
+            heard += message["payload"]["delta"] if message["type"] == "delta" else ""
+
+
 async def test_edit_gives_the_agent_the_branch_and_nothing_else(tmp_path: Path) -> None:
     async with shown({}, tmp_path) as (client, fake, server):
         await client.ask("one")
         edited = await client.ask("two")
-        heard = ""
-        async with websocket(server.ws) as socket:
-            hello = {"capabilities": {"components": ["text"]}, "session_id": "s"}
-            await socket.send(json.dumps({"v": 1, "type": "hello", **hello}))
-            again = {"input_type": "text", "data": {"text": "three"}, "edits": edited.id}
-            await socket.send(json.dumps({"v": 1, "type": "input", "session_id": "s", **again}))
-            while not heard.endswith("You said: three"):
-                message = json.loads(await socket.recv())
-                heard += message["payload"]["delta"] if message["type"] == "delta" else ""
+        await edit(server, edited.id, "three", "You said: three")
         sent = [one for name, one in fake.called if name == "send_message"]
         assert fake.calls("create_session") == 2
         assert isinstance(sent[-1], ari.SendMessageRequest)
@@ -569,6 +576,30 @@ async def test_edit_gives_the_agent_the_branch_and_nothing_else(tmp_path: Path) 
             ("assistant", "You said: one"),
         ]
         assert sent[-1].message.content == "three"
+
+
+async def test_what_is_kept_of_a_session_does_not_grow_with_its_turns(tmp_path: Path) -> None:
+    """The newest turns are kept; a restart and an edit still know what the runtime has heard."""
+    many = 3 * MAX_KNOWN_TURNS
+    async with shown({}, tmp_path) as (client, fake, _):
+        for number in range(many):
+            turn = await client.ask(f"number {number}")
+        assert fake.calls("create_session") == 1
+    states = [one["state"] for one in await facts_of(tmp_path, "session.updated") if "state" in one]
+    assert states[-1][STATE_KEY]["turns"][-1] == turn.id
+    sizes = [len(json.dumps(one)) for one in states]
+    assert sizes[-1] < 600
+    assert max(sizes) == sizes[-1] == sizes[-MAX_KNOWN_TURNS]
+    async with shown({}, tmp_path) as (client, again, server):
+        await client.ask("after a restart")
+        assert (again.calls("create_session"), again.calls("resume_session")) == (0, 1)
+        (sent,) = [one for name, one in again.called if name == "send_message"]
+        assert isinstance(sent, ari.SendMessageRequest)
+        assert sent.message.content == "after a restart"
+        await edit(server, turn.id, "edited", "You said: edited")
+        created = [one for name, one in again.called if name == "create_session"][-1]
+        assert isinstance(created, ari.CreateSessionRequest)
+        assert created.history[-1].content == f"You said: number {many - 2}"
 
 
 async def test_turn_that_the_runtime_begins_is_shown_as_such(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.runtime import mcp_server
-from tests.runtime.clis import Cli, JsonLinesPeer, Message, processes_of, running
+from tests.runtime.clis import Cli, JsonLinesPeer, Message, running
 from tests.runtime.model_server import ModelServer
-from tests.waiting import becomes
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ"
@@ -272,6 +272,7 @@ def prompt(session: str, text: str, *before: Message) -> Message:
     return {"sessionId": session, "prompt": [*before, {"type": "text", "text": text}]}
 
 
+@pytest.mark.soak
 async def test_opencode_speaks_asks_retries_shows_an_image_uses_a_server_and_is_cancelled(
     opencode_cli: Cli, model_server: ModelServer
 ) -> None:
@@ -318,24 +319,3 @@ async def test_claude_sees_its_environment_alone(claude_cli: Cli) -> None:
         await claude.result()
         process = psutil.Process(peer.process.pid)
         assert process.environ() == claude_cli.environment
-
-
-async def test_a_command_that_runs_ends_with_its_cli(opencode_cli: Cli) -> None:
-    """The command has a session of its own, and OpenCode leaves it when it is killed."""
-    async with running(opencode_cli) as peer:
-        rpc, session = await opencode_session(peer, opencode_cli)
-        await rpc.begin("session/prompt", prompt(session, "run: sleep 600"))
-        question = await rpc.message("session/request_permission")
-        [option] = [o for o in question["params"]["options"] if o["kind"] == "allow_once"]
-        chosen = {"outcome": "selected", "optionId": option["optionId"]}
-        await rpc.answer(question, {"outcome": chosen})
-
-        await becomes(lambda: "sleep" in names_of_processes(opencode_cli))
-        peer.process.kill()
-        await peer.process.wait()
-        assert names_of_processes(opencode_cli) == ["sleep"]
-    assert names_of_processes(opencode_cli) == []
-
-
-def names_of_processes(cli: Cli) -> list[str]:
-    return [process.name() for process in processes_of(cli)]

@@ -18,7 +18,6 @@ import pytest
 from arp import App, connect
 from arp.client.client import ArpClient
 from arp.runtime import types as ari
-from arp.runtime.agent import RuntimeOffers
 from arp.runtime.codex import CodexRuntime
 from arp.runtime.errors import (
     AriCode,
@@ -29,6 +28,7 @@ from arp.runtime.errors import (
     Unimplemented,
 )
 from arp.runtime.event_log import LogSubscription
+from arp.runtime.session_commands import RuntimeOffers
 from arp.runtime.types import EventType, Lifecycle
 from tests.runtime import mcp_server
 from tests.runtime.clis import Cli, processes_of

@@ -45,7 +45,7 @@ class Cost(Struct, rename="camel", omit_defaults=True):
             self.amounts[currency] = f"{before + amount:f}"
 
     def document(self) -> JsonObject:
-        """Return what is told of it: amounts as numbers."""
+        """Return it as a JSON object; amounts are numbers."""
         told: JsonObject = to_builtins(self)
         if self.amounts:
             told["amounts"] = {name: float(amount) for name, amount in self.amounts.items()}

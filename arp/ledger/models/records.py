@@ -335,7 +335,7 @@ class EntityKind:
         name: Of its window.
         fields: What is kept of one, in the order in which documents have it.
         most: How many open ones, and how many that ended.
-        key: The id that joins its facts. Without one each fact tells of one more thing.
+        key: The id that joins its facts. Without one, each fact is about another thing.
         begin: Row of the fact that begins one.
     """
 

@@ -32,11 +32,11 @@ class HeadModel(Struct, rename="camel", omit_defaults=True):
     title: str | None = None
     created_at: str | None = None
     title_was_given: bool = False
-    """Otherwise it is the beginning of what was said first."""
+    """`False`: the title is the beginning of the first input. Clients of the model can read it."""
 
 
 class State(Struct, rename="camel", omit_defaults=True):
-    """Everything that facts up to `sequence` have come to."""
+    """The result of all facts up to `sequence`."""
 
     version: int
     sequence: int = 0

@@ -51,7 +51,7 @@ class Attempt(Record, rename="camel", omit_defaults=True, kw_only=True):
 
 
 class Edges(Struct, rename="camel", omit_defaults=True):
-    """How a task hangs together with others."""
+    """How a task is related to others."""
 
     parent_task_id: str | None = None
     root_task_id: str | None = None

@@ -1,0 +1,170 @@
+"""`LinkedSession`: the session of a runtime behind one thread of a session of ARP.
+
+What a restart must find of it is in `turn.state`: its id, what its user has switched, the agent's
+list of tasks, and the newest turns that it knows. The rest is in memory only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from arp.protocol.json_value import Json, JsonObject
+from arp.runtime import types as ari
+from arp.runtime.errors import AriError
+from arp.runtime.services import EventSubscription, RuntimeService
+
+if TYPE_CHECKING:
+    from arp.hub.turn import Turn
+
+STATE_KEY = "arp.runtime"
+"""Where `turn.state` and `turn.cache` keep the link of the first thread. The key of another thread
+ends with its name."""
+FIRST_THREAD = "main"
+"""The thread with which a session begins."""
+MAX_KNOWN_TURNS = 20
+"""How many of the turns that the runtime knows are kept, the newest. They show whether the branch
+of a turn is the one that the runtime has heard, and since when others have answered the user. The
+newest alone says both, unless it was cancelled at once: then the one before it counts."""
+MAX_CALLERS = 1_000
+"""How many calls of sub-agents a session remembers."""
+SUBAGENT = "agent"
+"""What a sub-agent without a name is called."""
+
+
+def key_of(thread_id: str) -> str:
+    """Return the key under which `turn.state` and `turn.cache` keep the link of a thread."""
+    return STATE_KEY if thread_id == FIRST_THREAD else f"{STATE_KEY}.{thread_id}"
+
+
+class RuntimeHandle:
+    """A runtime, with its name and its capabilities, for which it is asked once."""
+
+    def __init__(self, service: RuntimeService) -> None:
+        self.service = service
+        self.name = ""
+        """The runtime's name; empty until `learn_name`."""
+        self._capabilities: frozenset[str] | None = None
+
+    async def learn_name(self) -> None:
+        """Ask the runtime for its name, if it is not known yet."""
+        if not self.name:
+            self.name = (await self.service.version(ari.VersionRequest())).runtime_name
+
+    async def can(self, capability: str) -> bool:
+        """Return whether the runtime has a capability."""
+        if self._capabilities is None:
+            status = await self.service.status(ari.StatusRequest())
+            self._capabilities = frozenset(one.name for one in status.capabilities if one.enabled)
+        return capability in self._capabilities
+
+    async def session(self, session_id: str) -> ari.RuntimeSession:
+        """Return a session of the runtime.
+
+        Raises:
+            NotFound: There is none with this id.
+        """
+        return (await self.service.get_session(ari.GetSessionRequest(session_id))).session
+
+    async def events(self, session_id: str, after: int | None) -> EventSubscription:
+        """Return the events of a session after a sequence number; `None`: those that come."""
+        return await self.service.session_events(ari.SessionEventsRequest(session_id, after))
+
+    async def cancel(self, session_id: str, turn_id: str = "") -> None:
+        """Cancel a turn of the runtime if it is active; an empty id: whichever is active."""
+        with suppress(AriError):
+            await self.service.cancel_turn(ari.CancelTurnRequest(session_id, turn_id))
+
+
+class LinkedSession:
+    """The session of a runtime behind a thread of a session of ARP.
+
+    Args:
+        key: Where `turn.state` and `turn.cache` keep it.
+        session_id: The runtime's own id.
+    """
+
+    def __init__(self, key: str, session_id: str) -> None:
+        self.key = key
+        self.session_id = session_id
+        self.cursor = 0
+        """The sequence number of the last event that was shown."""
+        self.cwd = ""
+        """The directory where its agent works; empty: on another machine, or not known."""
+        self.model = ""
+        """The model that answers, as the runtime said last."""
+        self.tasks: dict[str, Json] = {}
+        """The agent's list, as it is in the ledger: the status of each task by its id."""
+        self.switched: dict[str, str] = {}
+        """What its user has chosen, by "model", "mode" and "provider"."""
+        self.limits: dict[str, JsonObject] = {}
+        """Limits that the runtime reported between turns, for the next turn to show, by name."""
+        self.knows_past = False
+        """Whether it began with the conversation before its first turn."""
+        self.watcher: asyncio.Task[None] | None = None
+        """Takes what the runtime does between turns."""
+        self.turns = 0
+        """How many turns of ARP use it now."""
+        self.used_at = 0.0
+        """When a turn used it last, on the loop's clock."""
+        self.known_turns: list[str] = []
+        """The newest turns of ARP that the runtime has heard, oldest first."""
+        self._callers: dict[str, tuple[str, str]] = {}
+
+    def began(self, turn: Turn) -> None:
+        """Note that the runtime has heard a turn: a restart while it asks must find it."""
+        self.known_turns = [*self.known_turns, turn.id][-MAX_KNOWN_TURNS:]
+        self.remember(turn)
+
+    def remember(self, turn: Turn) -> None:
+        """Write into `turn.state` what a restart must find."""
+        turn.state[self.key] = {
+            "session_id": self.session_id,
+            "turns": list(self.known_turns),
+            "switched": dict(self.switched),
+            "tasks": dict(self.tasks),
+        }
+
+    def is_at(self, state: JsonObject) -> bool:
+        """Return whether the runtime has heard exactly the turns behind the state of a branch."""
+        return self.session_id == state.get("session_id") and self.known_turns == _turns_of(state)
+
+    def recall(self, state: JsonObject, *, same_session: bool) -> None:
+        """Take over what was written down.
+
+        Args:
+            state: What `remember` has written.
+            same_session: Whether the session of the runtime is still the one that wrote it. A new
+                one has heard no turn, and has no tasks.
+        """
+        switched, tasks = state.get("switched"), state.get("tasks")
+        self.switched = {
+            name: value
+            for name, value in (switched.items() if isinstance(switched, dict) else ())
+            if isinstance(value, str)
+        }
+        if same_session:
+            self.known_turns = _turns_of(state)
+            self.tasks = dict(tasks) if isinstance(tasks, dict) else {}
+
+    def caller(self, event: ari.Event) -> tuple[str, str]:
+        """Return id and name of the sub-agent that makes a call; empty: the agent itself does.
+
+        An agent repeats a call without them when its question outlives its turn, so they are
+        remembered.
+        """
+        subagent_id = event.details.get("subagent_id")
+        if isinstance(subagent_id, str) and subagent_id:
+            name = event.details.get("subagent")
+            shown = name if isinstance(name, str) and name else SUBAGENT
+            self._callers[event.tool_call_id] = subagent_id, shown
+            if len(self._callers) > MAX_CALLERS:
+                del self._callers[next(iter(self._callers))]
+        return self._callers.get(event.tool_call_id, ("", ""))
+
+
+def _turns_of(state: JsonObject) -> list[str]:
+    """Return the turns of a state; an older version wrote all of them."""
+    turns = state.get("turns")
+    return [str(one) for one in turns][-MAX_KNOWN_TURNS:] if isinstance(turns, list) else []

@@ -1,0 +1,278 @@
+"""`RuntimeTurn`: what the events of a runtime's turn do to a turn of ARP.
+
+Text is output, thoughts are reasoning, and tools, plans, retries and limits are shown while they go
+on. What the runtime asks goes to `TurnQuestions`, what is worth recording to `RunFacts`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from arp.hub.tool import ToolCall, ToolFailed
+from arp.protocol.components import Component, author_of
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.validate import check_component
+from arp.runtime import types as ari
+from arp.runtime.errors import AriCode, ErrorStatus
+from arp.runtime.linked_session import LinkedSession, RuntimeHandle
+from arp.runtime.run_facts import RunFacts, notice_of, record_event, record_plan, record_warning
+from arp.runtime.services import EventSubscription
+from arp.runtime.session_commands import CHANGES_COMMANDS, SessionCommands
+from arp.runtime.turn_questions import TurnQuestions
+
+if TYPE_CHECKING:
+    from arp.hub.turn import Turn
+
+MAX_SHOWN = 20_000
+"""Characters of a command's output that are shown as a component; the tool's result has all."""
+MAX_DIFF = 200_000
+"""Characters of a file before and after a change; a larger one is shown by its name only."""
+MAX_PROGRESS = 200
+"""Characters of a tool's last line that are shown while it runs."""
+
+
+class RuntimeTurn:
+    """One turn of a runtime, on the screens.
+
+    Args:
+        runtime: Whose turn it is.
+        commands: Shown again when the runtime changes them.
+        turn: Where it is shown.
+        link: The session of the runtime.
+    """
+
+    def __init__(
+        self, runtime: RuntimeHandle, commands: SessionCommands, turn: Turn, link: LinkedSession
+    ) -> None:
+        self._runtime = runtime
+        self._commands = commands
+        self._turn = turn
+        self._link = link
+        self._calls: dict[str, ToolCall] = {}
+        self._begun: dict[str, ari.Event] = {}
+        """The events with which the calls began."""
+        self.questions = TurnQuestions(runtime, turn, link, self._calls)
+        self._facts = RunFacts(turn.record, link.model)
+        self._plan = ""
+        """The component that shows the agent's list."""
+        self._retry = ""
+        """The component that shows that the model is asked again."""
+        self._retries = 0
+        """Since the model answered last."""
+        self._limits: dict[str, str] = {}
+        """The components that tell of limits, by the name of the limit."""
+
+    async def play(self, events: EventSubscription, turn_id: str) -> None:
+        """Show a turn to its end; a cancel of ours cancels the runtime's."""
+        try:
+            while self._link.limits:
+                self._show_limit(self._link.limits.pop(next(iter(self._link.limits))))
+            async for event in events:
+                self._link.cursor = event.sequence
+                if event.turn_id != turn_id:
+                    continue
+                await self._show(event)
+                if event.done:
+                    await self._finish(event)
+                    return
+            raise ToolFailed(f"{self._runtime.name}: the session was closed")
+        except BaseException:
+            # Nobody watches it any more, so nobody could answer what it asks. First the questions
+            # end: the runtime may need some time to stop, and no answer may come before that.
+            self.questions.stop()
+            await asyncio.shield(self._runtime.cancel(self._link.session_id, turn_id))
+            raise
+        finally:
+            self.questions.stop()
+            await events.aclose()
+            self._link.model = self._facts.model
+            self._link.remember(self._turn)
+
+    async def _show(self, event: ari.Event) -> None:
+        if self._retries and event.type is not ari.EventType.LIFECYCLE:
+            self._end_retry(event)
+        match event.type:
+            case _ if event.lifecycle is ari.Lifecycle.COMPONENT:
+                self._show_component(event.details.get("component"))
+            case _ if event.lifecycle is ari.Lifecycle.SPEAKER:
+                self._show_speaker(event.content)
+            case ari.EventType.TEXT:
+                await self._turn.say(event.content)
+            case ari.EventType.THINKING:
+                self._turn.think(event.content)
+            case ari.EventType.TOOL_CALL:
+                self._begin_call(event)
+            case ari.EventType.TOOL_RESULT:
+                await self._end_call(event)
+            case ari.EventType.PERMISSION_REQUEST:
+                self.questions.ask(event)
+            case ari.EventType.LIFECYCLE:
+                self._show_lifecycle(event)
+                if event.lifecycle in CHANGES_COMMANDS:
+                    self._turn.set_commands(await self._commands.listed(self._link.session_id))
+
+    # -- tools -----------------------------------------------------------------------------------
+
+    def _begin_call(self, event: ari.Event) -> None:
+        subagent_id, subagent = self._link.caller(event)
+        call = self._turn.start_tool(
+            f"{subagent}: {event.tool_name}" if subagent_id else event.tool_name,
+            event.tool_input_raw or {},
+            id=event.tool_call_id,
+            subagent_id=subagent_id or None,
+        )
+        self._calls[event.tool_call_id] = call
+        self._begun[event.tool_call_id] = event
+
+    async def _end_call(self, event: ari.Event) -> None:
+        call = self._calls.pop(event.tool_call_id, None)
+        begun = self._begun.pop(event.tool_call_id, None)
+        if call is None or begun is None:
+            return
+        self._record_process(call, begun, event)
+        refused = self.questions.refusal_of(event.tool_call_id)
+        if event.is_error:
+            call.failed(refused or event.content or "failed")
+        else:
+            await call.done(event.content)
+        self._show_output(begun, event)
+
+    def _record_process(self, call: ToolCall, begun: ari.Event, event: ari.Event) -> None:
+        command = begun.tool_input_summary
+        ran = not event.details.get("denied") and not event.synthetic
+        if begun.details.get("kind") == ari.PermissionKind.COMMAND and command and ran:
+            process = call.record.process(command)
+            exit_code = event.details.get("exit_code")
+            if isinstance(exit_code, int):
+                process.completed(exit_code)
+            elif event.is_error:
+                process.failed("the command failed")
+            else:
+                process.completed(0)
+
+    def _show_output(self, begun: ari.Event, event: ari.Event) -> None:
+        if event.details.get("denied") or event.details.get("no_output"):
+            return
+        diffs = event.details.get("diffs") or begun.details.get("diffs")
+        if isinstance(diffs, list) and not event.is_error:
+            for diff in diffs:
+                self._show_diff(diff)
+        elif begun.details.get("kind") == ari.PermissionKind.COMMAND and event.content.strip():
+            shown = event.content[:MAX_SHOWN]
+            props: JsonObject = {"title": begun.tool_input_summary, "code": shown}
+            self._turn.show(Component("", "code-block", props))
+
+    def _show_diff(self, diff: Json) -> None:
+        if not isinstance(diff, dict):
+            return
+        path, before, after = (str(diff.get(name) or "") for name in ("path", "before", "after"))
+        if len(before) + len(after) > MAX_DIFF:
+            before, after = "", f"({len(after):,} characters)"
+        self._turn.show(Component("", "diff", {"title": path, "before": before, "after": after}))
+
+    # -- what else is shown ------------------------------------------------------------------------
+
+    def _show_lifecycle(self, event: ari.Event) -> None:
+        details = event.details
+        match event.lifecycle:
+            case ari.Lifecycle.TOOL_PROGRESS:
+                call = self._calls.get(event.tool_call_id)
+                if call is not None:
+                    call.progress(event.content.rstrip().rpartition("\n")[2][-MAX_PROGRESS:])
+            case ari.Lifecycle.PERMISSION_RESOLVED:
+                self.questions.resolved(event)
+            case ari.Lifecycle.PLAN:
+                self._show_plan(details.get("todos"))
+            case ari.Lifecycle.RETRYING:
+                self._show_retry(event)
+            case ari.Lifecycle.USAGE:
+                self._facts.usage(details)
+            case ari.Lifecycle.RATE_LIMIT:
+                self._show_limit(details)
+        record_event(self._turn.record, event)
+
+    def _show_speaker(self, name: str) -> None:
+        """Say who speaks from now on."""
+        self._turn.show(author_of(name))
+
+    def _show_component(self, given: Json) -> None:
+        """Show a component of the agent; one that is wrong is recorded."""
+        try:
+            shown = check_component({"id": "", **given}, empty_ids=True)
+        except (TypeError, ArpError) as wrong:
+            told = f"{self._runtime.name} has shown what is no component: {wrong}"
+            record_warning(self._turn.record, told)
+        else:
+            self._turn.show(shown)
+
+    def _show_plan(self, todos: Json) -> None:
+        steps: list[Json] = []
+        for todo in todos if isinstance(todos, list) else ():
+            if isinstance(todo, dict):
+                status = todo.get("status")
+                known = status if status in ("active", "done") else "pending"
+                steps.append({"name": str(todo.get("text") or ""), "status": known})
+        if steps:
+            plan = Component(self._plan, "progress", {"title": "Plan", "steps": steps})
+            self._plan = self._turn.show(plan)
+        record_plan(self._turn.record, todos, self._link.tasks, f"plan-{self._link.session_id}")
+
+    def _show_retry(self, event: ari.Event) -> None:
+        """Show that the model is asked again: a card, for as long as it does not answer."""
+        attempt, attempts, status, delay = map(
+            event.details.get, ("attempt", "attempts", "http_status", "delay_ms")
+        )
+        self._retries += 1
+        answered = f"answered {status}" if status else "did not answer"
+        wait = f" in {delay / 1000:.0f} s" if isinstance(delay, int | float) else ""
+        message = f"The model {answered}; it is asked again{wait}."
+        told = f"{message}\n{event.content}" if event.content else message
+        of = f" of {attempts}" if attempts else ""
+        props: JsonObject = {
+            "status": "warning",
+            "title": f"Retry {attempt or self._retries}{of}",
+            "message": told,
+        }
+        self._retry = self._turn.show(Component(self._retry, "status-card", props))
+        self._facts.retried(event, event.content or message)
+        record_warning(self._turn.record, told)
+
+    def _end_retry(self, event: ari.Event) -> None:
+        """Let the card become a line: nothing is tried again any more."""
+        many = "1 retry" if self._retries == 1 else f"{self._retries} retries"
+        is_over = event.type is ari.EventType.ERROR
+        content = f"No answer after {many}." if is_over else f"The model answered after {many}."
+        self._turn.show(Component(self._retry, "text", {"content": content}))
+        self._retry, self._retries = "", 0
+
+    def _show_limit(self, details: JsonObject) -> None:
+        """Say that a limit is reached, or nearly, and when it resets."""
+        notice = notice_of(details)
+        props: JsonObject = {
+            "status": "error" if notice.is_reached else "warning",
+            "title": notice.title,
+            "message": notice.message,
+        }
+        limit = str(details.get("limit"))
+        known = self._limits.get(limit, "")
+        self._limits[limit] = self._turn.show(Component(known, "status-card", props))
+
+    async def _finish(self, event: ari.Event) -> None:
+        used = event.usage
+        if used is not None:
+            given = msgspec.to_builtins(used)
+            self._turn.usage(**{name: value for name, value in given.items() if value})
+        self._facts.ended(event)
+        if event.type is ari.EventType.ERROR:
+            error = event.error or ErrorStatus(AriCode.INTERNAL)
+            if error.code is AriCode.CANCELED:
+                # Some agents cancel their turn by themselves when something is denied.
+                if not self.questions.unsent:
+                    await self._turn.say("\n\n*Cancelled.*")
+                return
+            self.questions.show_fate("was not told")
+            raise ToolFailed(f"{self._runtime.name}: {error.message}")
