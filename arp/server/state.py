@@ -263,7 +263,7 @@ class ServerState:
         if principal is None or asker.lease.is_over:
             return None
         asker.slot.assign(principal.name)
-        self.begin_lease(asker.lease, principal, partial(self.guard.check_token, token, scope))
+        self.begin_lease(asker.lease, principal, partial(self.guard.recheck, scope, token))
         return msgspec.structs.replace(principal, address=asker.slot.address)
 
     def begin_lease(self, lease: Lease, principal: Principal | None, ask: Ask) -> None:
