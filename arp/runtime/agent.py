@@ -24,7 +24,7 @@ import msgspec
 from arp.hub.past_messages import told
 from arp.hub.question_outcome import DECLINED, Declined
 from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, ToolFailed, digest_of
-from arp.protocol.components import Component, author_of
+from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command, CommandChoice
@@ -1098,8 +1098,8 @@ class RuntimeTurn:
         record_event(self.turn.record, event)
 
     def _show_speaker(self, name: str) -> None:
-        """Say who speaks from now on."""
-        self.turn.show(author_of(name))
+        """Say who speaks from now on, unless it is the one who spoke before."""
+        self.turn._speak_as(name)
 
     def _show_component(self, given: Json) -> None:
         """Show a component of the agent; one that is wrong is recorded."""
