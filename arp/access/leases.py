@@ -41,6 +41,7 @@ Ask: TypeAlias = Callable[[], Awaitable[Principal | None]]
 class HookFailed(Exception):
     """The hook raised, instead of saying who somebody is."""
 
+
 Grounds: TypeAlias = tuple[str, float | None]
 """By what somebody was let in, and until when."""
 

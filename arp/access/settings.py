@@ -175,12 +175,13 @@ class Access(Struct, frozen=True):
             raise ValueError(
                 "Access.oidc: is a login of its own; leave login_url and authenticate out"
             )
-        for name, values, kind in (
+        lists: tuple[tuple[str, Any, Any], ...] = (
             ("hosts", self.hosts, HostName),
             ("origins", self.origins, Origin),
             ("trusted_proxies", self.trusted_proxies, ProxyAddress),
             ("uids", self.uids, UserNumber),
-        ):
+        )
+        for name, values, kind in lists:
             if isinstance(values, str) or not isinstance(values, Iterable):
                 items = "numbers" if kind is UserNumber else "texts"
                 raise ValueError(f"Access.{name}: expected a tuple of {items}, got {values!r:.60}")
