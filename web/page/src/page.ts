@@ -6,13 +6,12 @@
 import { ArpClient, type Wire } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import { LOCALES, loadStrings, translator, type Translator } from "@agent-rendering/core/strings";
-import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type FeedbackSource, type SignIn } from "@agent-rendering/elements/chat";
+import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type SignIn } from "@agent-rendering/elements/chat";
 import type { ArpSessions } from "@agent-rendering/elements/sessions";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 
 import type { Account } from "./account.js";
 import { keepToken, sessionOf, tokenOf, tokensOf, withSession, workflowOf } from "./address.js";
-import { feedbackOf } from "./feedback.js";
 import type { Format } from "./saving.js";
 import { soon } from "./soon.js";
 import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } from "./settings.js";
@@ -70,7 +69,6 @@ export class ArpPage extends LitElement {
   #isWorded = false;
   #worded: Promise<void> = Promise.resolve();
   readonly #token: string | null;
-  readonly #feedback: FeedbackSource;
   /** What the address brought: another token than this tab has, which the reader is asked for, and its session. */
   readonly #brought: { readonly token: string; readonly session: string | null } | null;
 
@@ -104,7 +102,6 @@ export class ArpPage extends LitElement {
       locale: this.settings.locale ?? navigator.language,
       ...timeZone(),
     });
-    this.#feedback = feedbackOf(this.client, token);
   }
 
   protected override createRenderRoot(): this {
@@ -404,7 +401,7 @@ export class ArpPage extends LitElement {
             .locale=${t.locale}
             picture-frame="_picture"
             .signIn=${this.signIn}
-            .feedback=${this.#feedback}
+            feedback
             @arp-session=${(event: CustomEvent<{ sessionId: string | null }>) => this.#named(event.detail.sessionId)}
             .workflow=${workflowOf(location.href)}
             @arp-workflow=${this.#chosen}

@@ -88,6 +88,7 @@ export class ArpRating extends ArpElement {
       this.context.announce(this.context.t("rateFailed"));
       return false;
     }
+    this.dispatchEvent(new CustomEvent("arp-feedback", { bubbles: true, composed: true, detail: { turnId: this.turnId, comment: "", ...rating } }));
     if (rating.rating !== "none") this.context.announce(this.context.t("rateThanks"));
     return true;
   }
