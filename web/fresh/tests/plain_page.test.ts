@@ -89,11 +89,16 @@ test("the block of HTML in docs/theming.md colours and shapes the chat", async (
   await answered(page, "You said: hello");
   const looks = await page.evaluate(() => {
     const of = (selector: string) => getComputedStyle(document.querySelector(selector) as Element);
-    const probe = Object.assign(document.createElement("button"), { className: "arp-button arp-primary" });
-    document.querySelector("arp-chat .arp-log")?.append(probe);
-    const [button, chat] = [getComputedStyle(probe), of("arp-chat .arp-log")];
-    const found = [button.backgroundColor, button.color, chat.fontFamily.split(",")[0], button.borderTopLeftRadius];
-    probe.remove();
+    const probe = (name: string, className: string) => {
+      const element = Object.assign(document.createElement(name), { className });
+      document.querySelector("arp-chat .arp-log")?.append(element);
+      return element;
+    };
+    const [button, card] = [probe("button", "arp-button"), probe("div", "arp-card")];
+    const [ofButton, ofCard, ofLog] = [getComputedStyle(button), getComputedStyle(card), of("arp-chat .arp-log")];
+    const found = [ofButton.backgroundColor, ofButton.color, ofLog.fontFamily.split(",")[0], ofCard.borderTopLeftRadius];
+    button.remove();
+    card.remove();
     return found;
   });
   expect(looks).toEqual(["rgb(10, 125, 79)", "rgb(255, 255, 255)", "Inter", "4px"]);
