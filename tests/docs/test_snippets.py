@@ -420,9 +420,12 @@ def test_an_example_can_be_served_as_the_page_says(
     monkeypatch.setenv("PROJECT", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
     monkeypatch.delitem(sys.modules, "app", raising=False)
+    before = set(sys.modules)
     done = CliRunner().invoke(main, ["serve", str(ROOT / file), "--port", "0"])
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str((ROOT / file).parent)):
+            del sys.modules[name]  # each example has modules of the same names
     assert done.exit_code == 0, done.output
     assert served[0].state.workflow
 
