@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from arp.access.settings import Access
+from arp.access.settings import Access, unfit_signature
 from arp.hub.settings import HubSettings
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, Workflow
@@ -54,6 +54,7 @@ which runs in a thread with a `SyncTurn`."""
 FeedbackFunction = TypeVar("FeedbackFunction", bound="Callable[[Feedback], object]")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+_AGENT_NAME = re.compile(r"[\w.:@+-]{1,128}")
 
 
 class App:
@@ -95,19 +96,15 @@ class App:
         lifespan: Callable[[App], AbstractAsyncContextManager[Any]] | None = None,
         session_settings: type[Any] | None = None,
     ) -> None:
-        if isinstance(suggestions, str):
-            raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
         if tools is not None and not (hasattr(tools, "tools") and hasattr(tools, "call")):
             raise TypeError(f"tools: expected a ToolProvider, got {type(tools).__name__}")
         _check_type("access", access, Access)
         _check_type("settings", settings, HubSettings)
-        _check_ledger(ledger)
-        if not isinstance(title, str):
-            raise TypeError(f"title: expected str, got {type(title).__name__}")
-        self.title = well_formed(title)
-        self.description = well_formed(description)
-        self.suggestions = tuple(map(well_formed, suggestions))
-        self.ledger = well_formed(ledger)
+        self.title = _text("title", title)
+        self.description = _text("description", description)
+        self.suggestions = _texts("suggestions", suggestions)
+        self.ledger = _text("ledger", ledger)
+        _check_ledger(self.ledger)
         self.access = access or Access()
         self.settings = settings or HubSettings()
         self._closers: list[Callable[[], Awaitable[object]]] = []
@@ -173,16 +170,22 @@ class App:
         Raises:
             TypeError: It is no function that takes a turn, or `suggestions` is one text; nothing is
                 registered.
-            ValueError: There is one of that name already.
+            ValueError: There is one of that name already, or no address can have the name.
         """
         if callable(name) or inspect.iscoroutine(name):
             return self._add(None, Workflow("", ""), name)
-        if isinstance(suggestions, str):
-            raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
         described = Workflow(
-            "", well_formed(title), well_formed(description), tuple(map(well_formed, suggestions))
+            "",
+            _text("title", title),
+            _text("description", description),
+            _texts("suggestions", suggestions),
         )
-        return partial(self._add, None if name is None else well_formed(name), described)
+        if name is not None and not _AGENT_NAME.fullmatch(name := _text("name", name)):
+            raise ValueError(
+                f"agent {name!r:.60}: a name is a part of an address; take letters, digits, "
+                "-, _ and . and write the rest as title=…"
+            )
+        return partial(self._add, name, described)
 
     def _add(self, name: str | None, described: Workflow, handler: Any) -> Any:
         if name is None:
@@ -397,12 +400,9 @@ class App:
         if not callable(handler):
             what = type(handler).__name__
             raise TypeError(f"on_feedback: expected a function of a feedback, got {what}")
-        try:
-            inspect.signature(handler).bind(None)
-        except TypeError:
-            takes = inspect.signature(handler)
+        if (takes := unfit_signature(handler, 1)) is not None:
             write = "async def rated(feedback)"
-            raise TypeError(f"on_feedback: it takes {takes}; write: {write}") from None
+            raise TypeError(f"on_feedback: it takes {takes}; write: {write}")
         self._feedback_handlers.append(handler)
         return handler
 
@@ -483,9 +483,7 @@ class App:
         """Return what enters a context manager with the server, and leaves it after all else."""
         from arp.server.lifespan import AppLifespan
 
-        if not callable(lifespan) or inspect.isasyncgenfunction(lifespan):
-            write = "@asynccontextmanager above async def lifespan(app)"
-            raise TypeError(f"lifespan: expected a context manager of an app; write {write}")
+        _check_lifespan(lifespan)
         made = AppLifespan(lambda: lifespan(self))
         self._openers.append(made.open)
         self._closers.append(made.aclose)
@@ -501,7 +499,16 @@ class App:
     ) -> ToolProvider:
         """Return a provider of an app's own tools and those of MCP servers."""
         from arp.runtime.named import mcp_tools
+        from arp.runtime.types import McpServer
 
+        if isinstance(servers, str) or not isinstance(servers, Iterable):
+            raise TypeError(f"mcp: expected a list of MCP servers, got {servers!r:.60}")
+        for number, server in enumerate(servers):
+            if not isinstance(server, str | McpServer):
+                what = type(server).__name__
+                raise TypeError(
+                    f"mcp[{number}]: expected an address, a command or an McpServer, got {what}"
+                )
         provider = mcp_tools(servers)
         self._openers.append(provider.open)
         self._closers.append(provider.aclose)
@@ -638,13 +645,42 @@ def _check_type(name: str, value: object, kind: type) -> None:
         raise TypeError(f"{name}: expected {what}, got {type(value).__name__}")
 
 
+def _text(name: str, value: object) -> str:
+    """Return a text; the message names what has another type."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected str, got {type(value).__name__}")
+    return well_formed(value)
+
+
+def _texts(name: str, values: object) -> tuple[str, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name}: expected a list of str, got {values!r:.60}")
+    return tuple(_text(f"{name}[{number}]", value) for number, value in enumerate(values))
+
+
+def _check_lifespan(lifespan: Any) -> None:
+    """Refuse what the server could not enter when it starts.
+
+    Raises:
+        TypeError: It says what to write.
+    """
+    write = "write @asynccontextmanager above async def lifespan(app)"
+    if isinstance(lifespan, AbstractAsyncContextManager):
+        raise TypeError("lifespan: expected the function, got a call of it; leave its brackets out")
+    is_undecorated = inspect.isasyncgenfunction(lifespan) or inspect.iscoroutinefunction(lifespan)
+    if not callable(lifespan) or is_undecorated:
+        raise TypeError(f"lifespan: expected a context manager of an app; {write}")
+    if (takes := unfit_signature(lifespan, 1)) is not None:
+        raise TypeError(f"lifespan: it takes {takes}, but is given the app; {write}")
+
+
 def _check_ledger(ledger: str) -> None:
     """Refuse a ledger that cannot be opened, where it is written.
 
     Raises:
         StoreUnavailable: There is no such kind of ledger.
     """
-    scheme = well_formed(ledger).partition(":")[0].lower()
+    scheme = ledger.partition(":")[0].lower()
     if scheme not in ("memory", "sqlite"):  # whose modules are needed only when it is served
         from arp.store.location import path_of
 
@@ -664,10 +700,20 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         port: 0 picks a free one.
 
     Raises:
+        TypeError: It is no app, or the port is no number.
         ValueError: Others can reach the address, or a name of the app, and nothing keeps them out;
-            or the app has no agent.
+            or the app has no agent; or it is no address or port.
         OSError: The address cannot be had.
     """
+    if not isinstance(app, App):
+        what = type(app).__name__
+        raise TypeError(f"serve: expected an App, got {what}; for a file: arp serve app.py")
+    if not isinstance(port, int):
+        raise TypeError(f"port: expected a number, got {port!r:.60}")
+    if not 0 <= port <= 65535:
+        raise ValueError(f"port: expected 0 to 65535, got {port}")
+    if "/" in host:
+        raise ValueError(f"host: expected an address such as 127.0.0.1, got {host!r:.60}")
     from arp.server.application import Application
     from arp.server.serve import bind, is_private
     from arp.server.serve import serve as run

@@ -454,6 +454,7 @@ def field(
     known = [_value_of(one) for one in made.get("options", ())]
     if known and made.get("value") not in (None, "", *known):
         raise InvalidComponent(f"ui.field: value: {made['value']!r:.60} is none of the options")
+    _check_value(made.get("field_type", "text"), made.get("value"))
     return made
 
 
@@ -762,7 +763,7 @@ def _table_of(
         elif _is_data(rows):
             data, wanted = columns_of(rows, rows=limit, index=index), headers
         else:
-            return headers, _cells(headers, rows), ""
+            return headers, _cells(where, headers, rows), ""
     except TypeError as error:
         raise InvalidComponent(f"{where}: {error}") from None
     if data is None:
@@ -806,10 +807,16 @@ def _is_records(rows: Any) -> bool:
     )
 
 
-def _cells(headers: Any, rows: Any) -> Any:
+def _cells(where: str, headers: Any, rows: Any) -> Any:
     """Return rows of which some are mappings as their cells, in the order of the headers."""
     if not isinstance(rows, list) or not isinstance(headers, list):
         return rows
+    for number, row in enumerate(rows if headers else ()):
+        if isinstance(row, list | tuple) and len(row) != len(headers):
+            raise InvalidComponent(
+                f"{where}: rows[{number}]: headers: {len(headers)}, cells: {len(row)}; give one "
+                "cell for each header, None where there is none"
+            )
     return [
         [row.get(name) for name in headers] if isinstance(row, Mapping) else row for row in rows
     ]
@@ -827,6 +834,28 @@ def _check_highlight(where: str, props: JsonObject) -> None:
     beyond = next((one for one in props.get("highlight", ()) if one >= count), None)
     if beyond is not None:
         raise InvalidComponent(f"{where}: highlight: row {beyond}, but there are {count}, from 0")
+
+
+def _check_value(field_type: str, value: Any) -> None:
+    """Refuse an initial value with which nobody could send the form as it is."""
+    if value in (None, ""):
+        return
+    expected = ""
+    if field_type == "checkbox" and not isinstance(value, bool):
+        expected = "True or False"
+    elif field_type == "number":
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            expected = "a number"
+    elif field_type == "date":
+        try:
+            date.fromisoformat(value)
+        except (TypeError, ValueError):
+            expected = "a date such as 2026-05-31"
+    if expected:
+        told = f"of a {field_type} field, expected {expected}, got {value!r:.60}"
+        raise InvalidComponent(f"ui.field: value: {told}")
 
 
 def _value_of(option: Any) -> Any:

@@ -34,6 +34,7 @@ PROGRAMS = {
     "nginx": ("nginx", "/usr/sbin/nginx"),
     "node": ("node",),
     "podman": ("podman",),
+    "systemd-analyze": ("systemd-analyze",),
     "tmux": ("tmux",),
 }
 """The names, on PATH or absolute, under which a needed program may lie; the first found wins."""
@@ -58,6 +59,7 @@ WANTED = {
     "opencode": "OpenCode (make opencode; needs npm)",
     "podman": "Podman (apt-get install podman runc conmon netavark aardvark-dns)",
     "root": "the rights of root",
+    "systemd-analyze": "systemd-analyze (apt-get install systemd)",
     "tmux": "tmux (apt-get install tmux)",
 }
 

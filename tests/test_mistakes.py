@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
 
-from arp import Access, App, Command, Component, HubSettings, SyncTurn, Turn, serve, ui
+from arp import Access, App, ArpClient, Command, Component, HubSettings, SyncTurn, Turn, serve, ui
 from arp.hub.author_call import AuthorBlock
 from arp.hub.sync_turn import in_thread
 from tests.hub.author_calls import Call, calls, holding
@@ -38,6 +40,28 @@ class Worker:
 
 class Thing:
     pass
+
+
+async def login(connection: Any) -> str:
+    return "ann"
+
+
+async def login_of_two(request: Any, call_next: Any) -> str:
+    return "ann"
+
+
+async def opens(app: Any) -> Any:
+    """A lifespan that lacks its decorator."""
+
+
+@asynccontextmanager
+async def opened(app: Any) -> Any:
+    yield
+
+
+@asynccontextmanager
+async def opened_for_nobody() -> Any:
+    yield
 
 
 def registered() -> App:
@@ -132,6 +156,94 @@ APP = {
     "access as a text": Mistake(
         lambda _: wrong(access="secret"), "access: expected Access(…), got str"
     ),
+    "hook by its name": Mistake(
+        lambda _: Access(authenticate="login"),  # type: ignore[arg-type] # the mistake
+        "Access.authenticate: expected a function, got str; "
+        "write async def authenticate(connection)",
+    ),
+    "call of the hook": Mistake(
+        lambda _: Access(authenticate=login(None)),  # type: ignore[arg-type] # the mistake
+        "Access.authenticate: expected a function, got a call of it; give the function itself: "
+        "authenticate=login",
+    ),
+    "hook of another framework": Mistake(
+        lambda _: Access(authenticate=login_of_two),  # type: ignore[arg-type] # the mistake
+        "Access.authenticate: expected a function, got one that takes (request: 'Any', "
+        "call_next: 'Any') -> 'str', but is given the connection; "
+        "write async def authenticate(connection)",
+    ),
+    "class as the hook": Mistake(
+        lambda _: Access(authenticate=Worker),  # type: ignore[arg-type] # the mistake
+        "Access.authenticate: expected a function, got the class Worker; give an object of it, "
+        "or write async def authenticate(connection)",
+    ),
+    "role of admins without a hook": Mistake(
+        lambda _: Access(token="one-long-secret", admin_role="staff"),
+        "Access.admin_role: it is the role of a hook's users; give authenticate=… too; "
+        "of a login: Oidc(admin=…); of a token: arp token create --role admin",
+    ),
+    "bounds as a dict": Mistake(
+        lambda _: Access(bounds={"max_uploads": 3}),  # type: ignore[arg-type] # the mistake
+        "Access.bounds: expected Bounds(…), got dict",
+    ),
+    "hosts as None": Mistake(
+        lambda _: Access(hosts=None),  # type: ignore[arg-type] # the mistake
+        "Access.hosts: expected a tuple of texts, got None",
+    ),
+    "lifespan without its decorator": Mistake(
+        lambda _: wrong(lifespan=opens),
+        "lifespan: expected a context manager of an app; "
+        "write @asynccontextmanager above async def lifespan(app)",
+    ),
+    "lifespan without the app": Mistake(
+        lambda _: wrong(lifespan=opened_for_nobody),
+        "lifespan: it takes () -> 'Any', but is given the app; "
+        "write @asynccontextmanager above async def lifespan(app)",
+    ),
+    "call of the lifespan": Mistake(
+        lambda _: wrong(lifespan=opened(None)),
+        "lifespan: expected the function, got a call of it; leave its brackets out",
+    ),
+    "one MCP server as a text": Mistake(
+        lambda _: wrong(mcp="npx some-server"),
+        "mcp: expected a list of MCP servers, got 'npx some-server'",
+    ),
+    "MCP server as a dict": Mistake(
+        lambda _: wrong(mcp=[{"command": "npx"}]),
+        "mcp[0]: expected an address, a command or an McpServer, got dict",
+    ),
+    "settings of the user as a text": Mistake(
+        lambda _: wrong(session_settings=str),
+        "session_settings: expected a dataclass, Struct or pydantic model, got str",
+    ),
+    "suggestions of numbers": Mistake(
+        lambda _: wrong(suggestions=["Compare", 3]), "suggestions[1]: expected str, got int"
+    ),
+    "ledger as a path": Mistake(
+        lambda _: wrong(ledger=Path("app.db")), "ledger: expected str, got PosixPath"
+    ),
+    "agent with its title as the name": Mistake(
+        lambda _: wrong().agent("Data explorer")(agent),
+        "agent 'Data explorer': a name is a part of an address; take letters, digits, "
+        "-, _ and . and write the rest as title=…",
+    ),
+    "serve of a file": Mistake(
+        lambda _: serve("app.py"),  # type: ignore[arg-type] # the mistake
+        "serve: expected an App, got str; for a file: arp serve app.py",
+    ),
+    "port as a text": Mistake(
+        lambda _: serve(registered(), port="8080"),  # type: ignore[arg-type] # the mistake
+        "port: expected a number, got '8080'",
+    ),
+    "host with http": Mistake(
+        lambda _: serve(registered(), host="http://127.0.0.1"),
+        "host: expected an address such as 127.0.0.1, got 'http://127.0.0.1'",
+    ),
+    "client of an app": Mistake(
+        lambda _: ArpClient(App()),  # type: ignore[arg-type] # the mistake
+        "App: not an address of a server; write http://HOST:PORT (or https, ws, wss, http+sse, "
+        "https+sse), grpc:HOST:PORT (or grpcs), unix:PATH, or stdio: with command=[…]",
+    ),
     "origins as a text": Mistake(
         lambda _: Access(origins="https://x.org"),  # type: ignore[arg-type] # the mistake
         "Access.origins: expected a tuple of texts, got 'https://x.org'",
@@ -196,6 +308,11 @@ COMPONENTS = {
     "table of a number": Mistake(
         lambda _: u.table(5), "ui.table: headers: expected array, got number"
     ),
+    "row with a cell too few": Mistake(
+        lambda _: ui.table(["city", "sales"], [["Bonn", 1], ["Kiel"]]),
+        "ui.table: rows[1]: headers: 2, cells: 1; give one cell for each header, None where there "
+        "is none",
+    ),
     "highlight of a row that is not there": Mistake(
         lambda _: ui.table(["a"], [[1]], highlight=[5]),
         "ui.table: highlight: row 5, but there are 1, from 0",
@@ -222,6 +339,14 @@ COMPONENTS = {
     "value that is none of the options": Mistake(
         lambda _: ui.field("size", options=["S", "M"], value="L"),
         "ui.field: value: 'L' is none of the options",
+    ),
+    "value that is no number": Mistake(
+        lambda _: ui.field("count", field_type="number", value="five"),
+        "ui.field: value: of a number field, expected a number, got 'five'",
+    ),
+    "value that is no date": Mistake(
+        lambda _: ui.field("day", field_type="date", value="tomorrow"),
+        "ui.field: value: of a date field, expected a date such as 2026-05-31, got 'tomorrow'",
     ),
     "choices as one text": Mistake(
         lambda _: u.choices("abc"), "ui.choices: options: expected array, got string"
@@ -287,6 +412,11 @@ TURN = {
     "ask of a text": Mistake(
         lambda turn: turn.ask("Sure?"),
         "turn.ask: expected a component, got str; ui.text(…) is one",
+    ),
+    "ask of a type without fields": Mistake(
+        lambda turn: turn.ask(Thing),
+        "Thing: no form can ask for it; ask for a dataclass, Struct, TypedDict or pydantic model, "
+        "whose fields are texts, numbers, bools, dates or choices",
     ),
     "ask with options of something else": Mistake(
         lambda turn: turn.ask(ui.confirm("x"), title="x"),

@@ -47,7 +47,7 @@ BUILT: list[tuple[Component, Component]] = [
     (
         ui.table(
             ["a", "b"],
-            [("x", 1), {"b": Decimal("2.5"), "a": date(2026, 1, 2), "c": 0}, [None]],
+            [("x", 1), {"b": Decimal("2.5"), "a": date(2026, 1, 2), "c": 0}, [None, None]],
             title="T",
             tabs=[ui.table_tab("n", ("h",), [{"h": 1}], highlight=[0])],
             highlight=(0,),
@@ -60,7 +60,7 @@ BUILT: list[tuple[Component, Component]] = [
             {
                 "title": "T",
                 "headers": ["a", "b"],
-                "rows": [["x", 1], ["2026-01-02", 2.5], [None]],
+                "rows": [["x", 1], ["2026-01-02", 2.5], [None, None]],
                 "tabs": [{"name": "n", "headers": ["h"], "rows": [[1]], "highlight": [0]}],
                 "highlight": [0],
                 "searchable": True,

@@ -1,5 +1,5 @@
 """Who may come in: settings, users, addresses, and the guard that every transport asks.
 
 Read in this order: `principal`, `incoming`, `oidc`, `settings`, `client_address`, `usage`,
-`tokens`, `guard`, `leases`.
+`tokens`, `leases`, `guard`.
 """

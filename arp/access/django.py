@@ -16,7 +16,7 @@ async def django_user(connection: IncomingConnection) -> User | None:
 
     Its roles are the names of the user's groups, and `staff` and `superuser`. The session of Django
     decides, with all that Django checks of it: a password that was changed or a user that was
-    deactivated ends it. With `Access(recheck_s=30)` that ends open connections too.
+    deactivated ends it, and with it open connections, within `Access.recheck_s`.
 
     Args:
         connection: The request. Its cookies need no middleware of Django.

@@ -29,6 +29,7 @@ from typing import Final, NamedTuple, Protocol
 
 from arp.access.client_address import TrustedProxies
 from arp.access.incoming import IncomingConnection, Scope
+from arp.access.leases import HookFailed
 from arp.access.principal import Principal, User
 from arp.access.settings import LOOPBACK, Access
 from arp.access.tokens import PREFIX, Tokens
@@ -237,7 +238,12 @@ class Guard:
         matches = hmac.compare_digest(token.encode(), self._token.encode())
         return Principal() if matches else None
 
-    async def _ask(self, scope: Scope, token: str | None = None) -> Principal | None:
+    async def recheck(self, scope: Scope, token: str | None = None) -> Principal | None:
+        """Return who somebody is now whom the hook has let in; `None` if they have to go.
+
+        Raises:
+            HookFailed: The hook failed, so nobody knows.
+        """
         assert self._authenticate is not None
         address = self.proxies.client(scope)
         connection = IncomingConnection(scope, "" if address is None else str(address), token)
@@ -251,11 +257,17 @@ class Guard:
                 return None
             if not isinstance(answer, str):
                 raise TypeError(f"it gave {type(answer).__name__}, not a User, a name or None")
-        except Exception:
-            # Whatever a hook raises: without an answer nobody comes in.
+        except Exception as error:
             logger.exception("the authenticate hook failed")
-            return None
+            raise HookFailed from error
         return Principal(str.__str__(answer))  # of a subclass, what it holds
+
+    async def _ask(self, scope: Scope, token: str | None = None) -> Principal | None:
+        """Return whom the hook lets in: without an answer, nobody."""
+        try:
+            return await self.recheck(scope, token)
+        except HookFailed:
+            return None
 
     def _known(self, user: User) -> Principal | None:
         """Return a user of the hook; `None` if it says that their time is over."""

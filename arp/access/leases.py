@@ -4,13 +4,15 @@ Theory of operation. A request is checked when it begins. What stays open longer
 While there are leases that can end, a timer checks them every `CHECK_S`, each user once, and ends
 those whose token, login or user is not valid any more. Where nothing can end, there is no timer.
 
-A hook of the author knows when a session of another application has ended. If it is to be asked
-again, each lease asks it with its own request.
+A hook of the author knows when a session of another application has ended. Each lease asks it again
+with its own request, every `recheck_s`; leases that began together do not ask together. A hook that
+fails, such as while its database restarts, has not said no: the lease goes on for `GRACE_S`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
@@ -23,8 +25,22 @@ CHECK_S: Final = 0.5
 ENDED: Final = "the token or the login has ended"
 """Why a connection is closed (1008)."""
 
+GRACE_S: Final = 300.0
+"""How long a connection goes on while the hook that let it in only fails, as for a login."""
+
+ANSWER_S: Final = 30.0
+"""A hook that takes longer has failed."""
+
+SPREAD: Final = 0.2
+"""By so much of the time a lease may ask earlier: after a restart, all connect within a second."""
+
 Ask: TypeAlias = Callable[[], Awaitable[Principal | None]]
-"""Asks who somebody is who was let in before."""
+"""Asks who somebody is who was let in before; raises `HookFailed`."""
+
+
+class HookFailed(Exception):
+    """The hook raised, instead of saying who somebody is."""
+
 
 Grounds: TypeAlias = tuple[str, float | None]
 """By what somebody was let in, and until when."""
@@ -86,7 +102,15 @@ class Leases:
 class Lease:
     """One request or connection. It ends once; then `end` calls what was given to `when_ended`."""
 
-    __slots__ = ("_asking", "_leases", "_principal", "_timer", "_when_ended", "is_over")
+    __slots__ = (
+        "_asking",
+        "_failing_since",
+        "_leases",
+        "_principal",
+        "_timer",
+        "_when_ended",
+        "is_over",
+    )
 
     def __init__(self, leases: Leases) -> None:
         self.is_over = False
@@ -95,6 +119,8 @@ class Lease:
         self._asking: asyncio.Task[None] | None = None
         self._principal: Principal | None = None
         self._when_ended: Callable[[], object] | None = None
+        self._failing_since: float | None = None
+        """Since when the hook has only failed, by the clock of the loop."""
 
     def begin(self, principal: Principal | None, ask: Ask | None = None) -> None:
         """Last as long as a principal may come in; for ever, if nothing limits that.
@@ -110,6 +136,7 @@ class Lease:
         pause_s = self._leases.recheck_s
         if principal is not None and ask is not None and pause_s is not None:
             loop = asyncio.get_running_loop()
+            pause_s *= 1 - SPREAD * random.random()
             self._timer = loop.call_later(pause_s, self._ask, principal, ask)
 
     @property
@@ -122,12 +149,25 @@ class Lease:
         self._asking = task
 
     async def _recheck(self, principal: Principal, ask: Ask) -> None:
-        found = await ask()
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                found = await ask()
+        except (HookFailed, TimeoutError):
+            found = principal if self._may_go_on() else None
+        else:
+            self._failing_since = None
         self._asking = None
         if found is None or (found.name, found.is_admin) != (principal.name, principal.is_admin):
             self.end()
         else:
             self.begin(found, ask)
+
+    def _may_go_on(self) -> bool:
+        """Return whether the hook has not failed for too long."""
+        now = asyncio.get_running_loop().time()
+        if self._failing_since is None:
+            self._failing_since = now
+        return now < self._failing_since + GRACE_S
 
     def when_ended(self, call: Callable[[], object]) -> None:
         """Call a function when it ends, in place of the one that was given before; or at once."""

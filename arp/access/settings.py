@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_network
 from typing import Annotated, Any, TypeAlias
 
@@ -142,14 +143,25 @@ class Access(Struct, frozen=True):
     """Where a user signs out there; the page shows a link."""
     sign_in_text: str | None = None
     """What the page says to somebody who is not signed in; `None`: a text of its own."""
-    recheck_s: Seconds | None = None
-    """How often the hook is asked again about an open connection, which is closed if it refuses."""
+    recheck_s: Seconds | None = 30.0
+    """How often the hook is asked again about an open connection, which is closed if it refuses;
+    `None`: never."""
     admin_role: str | None = None
     """The role of the hook's users who may read the sessions of all users; `None`: none may."""
 
     def __post_init__(self) -> None:
         """Refuse values that no request could match."""
         _check("token", self.token, Token | None)
+        if self.authenticate is not None:
+            _check_hook(self.authenticate)
+        elif self.admin_role is not None:
+            raise ValueError(
+                "Access.admin_role: it is the role of a hook's users; give authenticate=… too; "
+                "of a login: Oidc(admin=…); of a token: arp token create --role admin"
+            )
+        if not isinstance(self.bounds, Bounds):
+            kind = type(self.bounds).__name__
+            raise ValueError(f"Access.bounds: expected Bounds(…), got {kind}")
         _check("login_url", self.login_url, PageLink | None)
         _check("logout_url", self.logout_url, PageLink | None)
         for name in ("sign_in_text", "admin_role"):
@@ -163,13 +175,14 @@ class Access(Struct, frozen=True):
             raise ValueError(
                 "Access.oidc: is a login of its own; leave login_url and authenticate out"
             )
-        for name, values, kind in (
+        lists: tuple[tuple[str, Any, Any], ...] = (
             ("hosts", self.hosts, HostName),
             ("origins", self.origins, Origin),
             ("trusted_proxies", self.trusted_proxies, ProxyAddress),
             ("uids", self.uids, UserNumber),
-        ):
-            if isinstance(values, str | int):
+        )
+        for name, values, kind in lists:
+            if isinstance(values, str) or not isinstance(values, Iterable):
                 items = "numbers" if kind is UserNumber else "texts"
                 raise ValueError(f"Access.{name}: expected a tuple of {items}, got {values!r:.60}")
             for value in values:
@@ -179,6 +192,42 @@ class Access(Struct, frozen=True):
     def is_open(self) -> bool:
         """Return whether nothing tells one visitor from another."""
         return self.token is None and self.authenticate is None and self.oidc is None
+
+
+def unfit_signature(function: Callable[..., Any], count: int) -> inspect.Signature | None:
+    """Return what a function takes if it cannot be called with so many arguments, else `None`."""
+    try:
+        takes = inspect.signature(function)
+    except ValueError:  # some that are written in C have none
+        return None
+    try:
+        takes.bind(*range(count))
+    except TypeError:
+        return takes
+    return None
+
+
+def _check_hook(hook: Any) -> None:
+    """Refuse a hook that no request could be given to.
+
+    Raises:
+        ValueError: It says what to write.
+    """
+    write = "write async def authenticate(connection)"
+    if inspect.iscoroutine(hook):
+        hook.close()
+        got = f"a call of it; give the function itself: authenticate={hook.__name__}"
+    elif not callable(hook):
+        got = f"{type(hook).__name__}; {write}"
+    elif inspect.isclass(hook):
+        got = f"the class {hook.__name__}; give an object of it, or {write}"
+    elif inspect.isgeneratorfunction(hook) or inspect.isasyncgenfunction(hook):
+        got = f"a generator; {write}, which returns the user"
+    elif (takes := unfit_signature(hook, 1)) is not None:
+        got = f"one that takes {takes}, but is given the connection; {write}"
+    else:
+        return
+    raise ValueError(f"Access.authenticate: expected a function, got {got}")
 
 
 def _check(name: str, value: object, kind: Any) -> None:

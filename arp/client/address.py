@@ -73,6 +73,9 @@ def parse_address(
     Raises:
         InvalidAddress: Says what to write instead.
     """
+    given: object = url
+    if not isinstance(given, str):
+        raise InvalidAddress(f"{type(given).__name__}: not an address of a server; {_HOW}")
     if url in ("stdio:", "stdio"):
         return _stdio(command)
     if command is not None:

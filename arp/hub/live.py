@@ -103,6 +103,7 @@ class LiveSession:
         "gone",
         "id",
         "is_provisional",
+        "listed_choice",
         "session",
         "shares",
         "stored",
@@ -139,6 +140,8 @@ class LiveSession:
         watches."""
         self.unwritten = 0
         """Characters said since the last write."""
+        self.listed_choice = session.settings.chosen
+        """What the user had set when those who follow the list of chats last heard of it."""
         self.followers = 0
         """Who reads its log as it grows; while there is one, it stays in memory."""
         self._grown: asyncio.Future[None] | None = None

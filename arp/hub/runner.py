@@ -145,6 +145,7 @@ class Runner:
             calls.transfer,
             settings.serial_max_age_s,
             app.app_state,
+            app.about,
         )
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Agents that work, also those that clean up behind the end of their turn."""

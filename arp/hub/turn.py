@@ -345,7 +345,13 @@ class Turn:
         name = " ".join(_text(author, "turn.say: author").split())
         if name != self._author:
             self._author = name
-            self.show(author_of(name or self._session.head.workflow))
+            self.show(author_of(name or self._agent_title()))
+
+    def _agent_title(self) -> str:
+        """Return what pages call the agent, else its name."""
+        name = self._session.head.workflow
+        known = self._host.services.about().workflows
+        return next((one.title for one in known if one.name == name and one.title), name)
 
     def think(self, text: str) -> None:
         """Add to the turn's thinking, which only renderers that ask for it show."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from arp.hub.live import LiveSession
 from arp.hub.spans import Spans
+from arp.protocol.capabilities import AppInfo
 from arp.session.effects import Effect
 
 
@@ -30,3 +31,5 @@ class TurnServices(Struct):
     """How old the input may be that opens a popup, an overlay or a fullscreen surface."""
     app_state: Callable[[], object] = lambda: None
     """Returns what the app's lifespan yielded."""
+    about: Callable[[], AppInfo] = AppInfo
+    """Returns the titles of the app's agents."""

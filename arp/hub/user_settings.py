@@ -35,14 +35,19 @@ class UserSettings:
         """
         if not isinstance(kind, type):
             raise TypeError(f"session_settings: expected a type, got {type(kind).__name__}")
+        name = kind.__name__
         try:
             kind()
         except Exception as error:  # noqa: BLE001 - whatever an author's type raises
             raise TypeError(
-                f"session_settings: {kind.__name__}() fails ({error}); give each field a default"
+                f"session_settings: {name}() fails ({error}); give each field a default"
             ) from None
         self.kind = kind
         AnswerType(kind)
+        if not isinstance(as_json(kind()), dict):
+            raise TypeError(
+                f"session_settings: expected a dataclass, Struct or pydantic model, got {name}"
+            )
 
     def value(self, chosen: JsonObject) -> Any:
         """Return what applies: what was chosen, else the defaults.

@@ -162,6 +162,11 @@ class Writer:
         """Return what one session has for a write, with what lists of sessions show."""
         live, known = one.live, self._listing.rows.get(one.live.id)
         row = _row(one, known, at)
+        if live.listed_choice is not live.session.settings.chosen:
+            # No list shows what is set for a session, but panels of settings follow it this way.
+            live.listed_choice = live.session.settings.chosen
+            if row is None and known is not None:
+                row = msgspec.structs.replace(known, last_sequence=batch.sequence)
         if row is not None:
             self._listing.rows[live.id] = row
         return SessionWrite(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))

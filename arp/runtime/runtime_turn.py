@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from arp.hub.tool import ToolCall, ToolFailed
-from arp.protocol.components import Component, author_of
+from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.validate import check_component
@@ -197,7 +197,7 @@ class RuntimeTurn:
 
     def _show_speaker(self, name: str) -> None:
         """Say who speaks from now on."""
-        self._turn.show(author_of(name))
+        self._turn._speak_as(name)
 
     def _show_component(self, given: Json) -> None:
         """Show a component of the agent; one that is wrong is recorded."""

@@ -145,7 +145,7 @@ class Application:
             return None
         lease = Lease(state.leases)
         requester = scope["arp"] = Requester(state, slot, lease, principal)
-        state.begin_lease(lease, principal, partial(state.guard.principal, scope))
+        state.begin_lease(lease, principal, partial(state.guard.recheck, scope))
         return requester
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:

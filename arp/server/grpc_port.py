@@ -188,7 +188,7 @@ class GrpcPort:
             return
         lease = Lease(state.leases)
         scope["arp"] = Requester(state, slot, lease, principal)
-        state.begin_lease(lease, principal, partial(state.guard.principal, scope))
+        state.begin_lease(lease, principal, partial(state.guard.recheck, scope))
         try:
             await self._converse(principal, scope, context)
         finally:

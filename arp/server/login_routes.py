@@ -68,7 +68,9 @@ async def _logout(request: Request) -> Response:
     back = logins.base(request.scope) + "/"
     place = None
     if ended is not None:
-        requester(request).state.leases.check()
+        asker = requester(request)
+        asker.lease.release()  # else this request would end with its login, before its answer
+        asker.state.leases.check()
         place = await logins.provider.sign_out_url(ended.identity.id_token, back)
     return json_response(
         {"location": place or back}, 200, {"set-cookie": logins.gone(request.scope)}

@@ -7,19 +7,22 @@ PKCE against a stolen code. It counts once. After that the browser has a cookie 
 bits, and the server keeps its hash with who it is. It always makes a new one, so a cookie that
 somebody else has put there never becomes valid.
 
-Logins live in memory: after a restart people sign in again, mostly without a question, since the
-provider still knows them. So no refresh token is ever stored.
+A login outlasts a restart: `login_file` keeps it encrypted, and the first request with its cookie
+takes it into memory again. With a ledger in memory, people sign in again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import logging
 import secrets
+import sqlite3
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -29,6 +32,7 @@ from msgspec import Struct
 from arp.access.incoming import IncomingConnection, Scope
 from arp.access.oidc import Oidc
 from arp.access.principal import Principal
+from arp.server.login_file import LoginFile, Seal
 from arp.server.oidc_provider import Identity, Provider, ProviderFailed, subject_of
 
 logger = logging.getLogger(__name__)
@@ -69,6 +73,10 @@ class Login(Struct):
     """Somebody who has signed in."""
 
     id: str
+    key: bytes
+    """The hash of the secret in its cookie."""
+    seal: Seal
+    """Encrypts it for the file."""
     identity: Identity
     until: float
     """When it ends at the latest, in seconds since 1970."""
@@ -94,13 +102,15 @@ class LoginBook:
 
     Args:
         oidc: The settings.
+        path: Of the file in which they outlast a restart; `None`: they do not.
 
     Raises:
         ValueError: authlib is not installed.
     """
 
-    def __init__(self, oidc: Oidc) -> None:
+    def __init__(self, oidc: Oidc, path: Path | None = None) -> None:
         self.provider = Provider(oidc)
+        self._file = LoginFile(path)
         self._oidc = oidc
         self._key = secrets.token_bytes(32)
         self._by_hash: dict[bytes, Login] = {}
@@ -113,6 +123,7 @@ class LoginBook:
         for login in self._by_id.values():
             if login.renewing is not None:
                 login.renewing.cancel()
+        self._file.close()
         await self.provider.aclose()
 
     # -- attempts ----------------------------------------------------------------------------------
@@ -199,26 +210,66 @@ class LoginBook:
         now, secret = time.time(), secrets.token_urlsafe(32)
         for key, login in list(self._by_hash.items()):
             if login.until > now and len(self._by_hash) < MOST_LOGINS:
-                break  # they are in the order in which they end
-            self._remove(key)
-        login = Login(secrets.token_hex(8), identity, now + self._oidc.login_s)
-        self._by_hash[_hash(secret)] = self._by_id[login.id] = login
+                break  # about in the order in which they end
+            with contextlib.suppress(OSError, sqlite3.Error):  # a full disk keeps nobody out
+                self._remove(key)
+        seal = Seal(secret, self._oidc)
+        login = self._hold(_hash(secret), seal, identity, now + self._oidc.login_s)
+        self._write(login)
         logger.info("%r has signed in", identity.user.name)
         return secret
 
-    def end(self, scope: Scope) -> Login | None:
-        """End the login of a browser; return what it was."""
-        return self._remove(self._key_in(scope))
+    def _hold(self, key: bytes, seal: Seal, identity: Identity, until: float) -> Login:
+        login = Login(secrets.token_hex(8), key, seal, identity, until)
+        self._by_hash[key] = self._by_id[login.id] = login
+        return login
 
-    def _remove(self, key: bytes) -> Login | None:
+    def _write(self, login: Login) -> None:
+        """Write a login to the file; if that fails, it ends with this process."""
+        try:
+            row = login.seal.close(login.identity)
+            self._file.write(login.key, login.until, row, time.time())
+        except (OSError, sqlite3.Error):
+            logger.exception("a login cannot be written; it ends with this process")
+
+    def _found(self, scope: Scope) -> Login | None:
+        """Return the login of a browser, also one of an earlier process."""
+        secret = self._secret_in(scope)
+        key = _hash(secret)
+        login = self._by_hash.get(key)
+        if login is not None or not secret:
+            return login
+        try:
+            stored = self._file.read(key, time.time())
+        except (OSError, sqlite3.Error):
+            logger.exception("the logins of earlier processes cannot be read")
+            return None
+        if stored is None:
+            return None
+        seal = Seal(secret, self._oidc)
+        identity = seal.open(stored[1])
+        return None if identity is None else self._hold(key, seal, identity, stored[0])
+
+    def end(self, scope: Scope) -> Login | None:
+        """End the login of a browser; return what it was.
+
+        Raises:
+            OSError, sqlite3.Error: The file cannot be written, so it has not ended.
+        """
+        login = self._found(scope)
+        if login is not None:
+            self._remove(login.key)
+        return login
+
+    def _remove(self, key: bytes) -> None:
+        self._file.remove(key)
         login = self._by_hash.pop(key, None)
         if login is not None:
             self._by_id.pop(login.id, None)
-        return login
 
-    def _key_in(self, scope: Scope) -> bytes:
+    def _secret_in(self, scope: Scope) -> str:
         name = self._name(scope, _login_cookie(scope))
-        return _hash(IncomingConnection(scope).cookies.get(name, ""))
+        return IncomingConnection(scope).cookies.get(name, "")
 
     async def principal(self, scope: Scope) -> Principal | None:
         """Return who asks, by their cookie; `None`: nobody who has signed in.
@@ -227,7 +278,7 @@ class LoginBook:
         that changes something must say that a page of this very server sent it.
         """
         is_reading = scope.get("method") in ("GET", "HEAD") and scope.get("type") != "websocket"
-        login = self._by_hash.get(self._key_in(scope))
+        login = self._found(scope)
         if login is None or not (is_reading or _is_from_own_page(scope)):
             return None
         if self._is_due(login):
@@ -273,10 +324,12 @@ class LoginBook:
             if (renewed.is_admin, renewed.user.roles) != (known.is_admin, known.user.roles):
                 self._rename(login)
             login.identity, login.unreached_at = renewed, None
+            self._write(login)
         except ProviderFailed as failed:
             if failed.is_final:
                 logger.info("the login of %r has ended: %s", login.identity.user.name, failed)
                 login.until = 0.0
+                self._write(login)
             else:
                 logger.warning("the login provider: %s", failed)
                 login.unreached_at = time.time()

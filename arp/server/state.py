@@ -48,7 +48,7 @@ from arp.server.settings import Served
 from arp.server.uploads import Intake
 from arp.server.workers import SeveralWorkers, check_alone
 from arp.store.errors import StoreError
-from arp.store.location import open_blobs, open_store, tokens_of
+from arp.store.location import logins_of, open_blobs, open_store, tokens_of
 from arp.telemetry.settings import begin
 from arp.transport.event_stream import Pulse
 from arp.transport.queue_outbox import QueueOutbox
@@ -74,11 +74,12 @@ class ServerState:
     """
 
     def __init__(self, served: Served) -> None:
-        tokens = Tokens(_tokens_beside(served.ledger))
+        tokens = Tokens(_beside(tokens_of, served.ledger))
         check_names(served.access, has_tokens=tokens.are_used())
         self.served = served
         oidc = served.access.oidc
-        self.logins = LoginBook(oidc) if oidc is not None else None
+        logins = _beside(logins_of, served.ledger)
+        self.logins = LoginBook(oidc, logins) if oidc is not None else None
         """Who has signed in with a browser, where this server does that itself."""
         self.guard = Guard(served.access, LINKED, tokens, self.logins)
         self.leases = Leases(self.guard.is_valid, served.access.recheck_s)
@@ -263,7 +264,7 @@ class ServerState:
         if principal is None or asker.lease.is_over:
             return None
         asker.slot.assign(principal.name)
-        self.begin_lease(asker.lease, principal, partial(self.guard.check_token, token, scope))
+        self.begin_lease(asker.lease, principal, partial(self.guard.recheck, scope, token))
         return msgspec.structs.replace(principal, address=asker.slot.address)
 
     def begin_lease(self, lease: Lease, principal: Principal | None, ask: Ask) -> None:
@@ -283,9 +284,9 @@ class ServerState:
             outbox.close(1012, "restarting")
 
 
-def _tokens_beside(ledger: str) -> Path | None:
+def _beside(path_of: Callable[[str], Path | None], ledger: str) -> Path | None:
     try:
-        return tokens_of(ledger)
+        return path_of(ledger)
     except StoreError:
         return None  # that there is no such ledger is said when it is opened
 

@@ -129,7 +129,7 @@ class UnixConversations:
             principal = replace(principal, address=address)
         lease = Lease(state.leases)
         scope["arp"] = Requester(state, slot, lease, principal)
-        state.begin_lease(lease, principal, partial(state.guard.principal, scope))
+        state.begin_lease(lease, principal, partial(state.guard.recheck, scope))
         try:
             await self._talk(framed, scope, way)
         finally:

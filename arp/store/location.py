@@ -85,6 +85,16 @@ def tokens_of(location: str) -> Path | None:
     return None if path is None else path.with_suffix(".tokens")
 
 
+def logins_of(location: str) -> Path | None:
+    """Return the file with the logins of a ledger, which lies beside it; `None` for memory.
+
+    Raises:
+        StoreUnavailable: As `open_store`.
+    """
+    path = path_of(location)
+    return None if path is None else path.with_suffix(".logins")
+
+
 def path_of(location: str) -> Path | None:
     """Return the path of a ledger file; `None` for memory.
 

@@ -15,7 +15,7 @@ import msgspec
 
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.json_value import Json, JsonObject
-from arp.surface.schema_form import SchemaForm, form_of_schema
+from arp.surface.schema_form import NoForm, SchemaForm, form_of_schema
 
 T = TypeVar("T")
 
@@ -37,8 +37,8 @@ class AnswerType(Generic[T]):
             values: What stands in the form at first, by property; `None`: the defaults.
 
         Raises:
-            NoForm: The type has something that no field can stand for.
-            TypeError: It is no type of which values can be made of JSON.
+            NoForm: The type has something that no field can stand for, or it is no type of which
+                values can be made of JSON.
         """
         self.kind = kind
         self._is_model = _is_model(kind)
@@ -49,7 +49,14 @@ class AnswerType(Generic[T]):
             kind: Any = self.kind
             found: JsonObject = kind.model_json_schema()
             return found
-        return msgspec.json.schema(self.kind)
+        try:
+            return msgspec.json.schema(self.kind)
+        except TypeError:  # msgspec says how to extend msgspec
+            name = getattr(self.kind, "__name__", self.kind)
+            raise NoForm(
+                f"{name}: no form can ask for it; ask for a dataclass, Struct, TypedDict or "
+                "pydantic model, whose fields are texts, numbers, bools, dates or choices"
+            ) from None
 
     def read(self, answer: JsonObject) -> T:
         """Return the value that an answer makes.

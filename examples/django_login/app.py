@@ -89,7 +89,6 @@ agent = App(
         login_url="/login/?next={next}",
         logout_url="/leave/",
         sign_in_text="Please sign in to our site.",
-        recheck_s=30,
     ),
 )
 

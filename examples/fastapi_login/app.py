@@ -53,7 +53,6 @@ agent = App(
         login_url="/login?next={next}",
         logout_url="/logout",
         sign_in_text="Please sign in to our service.",
-        recheck_s=30,
     ),
 )
 

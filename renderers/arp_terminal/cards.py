@@ -11,7 +11,7 @@ from arp_terminal.blocks import Hanging, cut, indented, rail, stack
 from arp_terminal.code_block import draw_code
 from arp_terminal.markdown import shown_address
 from arp_terminal.options import Options
-from arp_terminal.palette import ACCENT, BOLD, DIM, HEADING, LINK, PLAIN, TITLE, WARN, tone
+from arp_terminal.palette import ACCENT, BOLD, DIM, HEADING, LINK, PLAIN, TITLE, WARN, series, tone
 from arp_terminal.props import label, line, lines, objects, paragraph
 
 SIGNS = {
@@ -52,6 +52,13 @@ def status_card(props: JsonObject, options: Options) -> RenderableType:
         else:
             parts.append(indented(Text(content, style=tone(line(section.get("style"))))))
     return rail(stack(parts), "┃" if options.unicode else "|", style)
+
+
+def author(props: JsonObject, options: Options) -> RenderableType:
+    """Draw `x-arp-author`: the name of who speaks from here on, in a colour of its own."""
+    name = line(props.get("name"))
+    style = series(sum(name.encode())) + BOLD
+    return Text(f"● {name}" if options.unicode else f"{name}:", style=style)
 
 
 def key_value(props: JsonObject, options: Options) -> RenderableType:

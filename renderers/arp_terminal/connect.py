@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from arp.client.client import ArpClient, connect
 from arp.client.options import Options
 from arp.protocol.capabilities import LEVELS, PING
+from arp.protocol.components import AUTHOR
 from arp.protocol.errors import ArpError, sentence
 from arp.protocol.messages import RendererCapabilities, Viewport
 from arp.protocol.safe_text import sanitise_line
@@ -132,7 +133,8 @@ def capabilities(level: str) -> RendererCapabilities:
     """
     if level not in LEVELS:
         raise ValueError(f"no level {level!r}; there are {', '.join(LEVELS)}")
-    return RendererCapabilities(dict.fromkeys(LEVELS[level], 1), list(FEATURES))
+    more = () if level == "minimal" else (AUTHOR,)
+    return RendererCapabilities(dict.fromkeys([*LEVELS[level], *more], 1), list(FEATURES))
 
 
 def viewport() -> Viewport:

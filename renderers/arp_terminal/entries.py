@@ -30,7 +30,17 @@ from arp_terminal.turn import (
 )
 
 Kind = Literal[
-    "title", "input", "thought", "tool", "text", "component", "answer", "update", "error", "end"
+    "title",
+    "input",
+    "thought",
+    "tool",
+    "text",
+    "component",
+    "author",
+    "answer",
+    "update",
+    "error",
+    "end",
 ]
 
 

@@ -127,12 +127,15 @@ class _Blocks:
         inner = _Blocks(self._options, self._depth + 1)
         first = node.attrs.get("start", 1)
         gap = 0 if all(_is_tight(item) for item in node.children) else 1
-        drawn = []
+        drawn: list[RenderableType] = []
         for place, item in enumerate(node.children):
             if node.type == "ordered_list":
                 marker = f"{int(first) + place}. "
             else:
                 marker = (_BULLETS[self._depth % 3] if self._options.unicode else "-") + " "
+            if not item.children:  # an answer may be "42.", which is a list with an empty item
+                drawn.append(Text(marker.rstrip(), style=ACCENT))
+                continue
             drawn.append(Hanging(marker, inner.stacked(item.children, gap=gap), style=ACCENT))
         return stack(drawn, gap=gap)
 

@@ -14,11 +14,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.capabilities import LEVELS
-from arp.protocol.components import Component
+from arp.protocol.components import AUTHOR, Component
 from arp.protocol.json_value import Json, JsonObject
 from arp_terminal import layout
 from arp_terminal.blocks import Fitted, stack
-from arp_terminal.cards import image, key_value, product_cards, progress, status_card
+from arp_terminal.cards import author, image, key_value, product_cards, progress, status_card
 from arp_terminal.chart import chart
 from arp_terminal.code_block import code_block
 from arp_terminal.diff import diff
@@ -40,7 +40,9 @@ def render(component: Component, options: Options) -> RenderableType:
     if options.depth >= MAX_DEPTH:
         return layout.too_deep()
     draw = _DRAWINGS.get(component.type)
-    known = draw is not None and component.type in LEVELS.get(options.level, LEVELS["standard"])
+    shown = LEVELS.get(options.level, LEVELS["standard"])
+    named = component.type == AUTHOR and options.level != "minimal"
+    known = draw is not None and (component.type in shown or named)
     inner = replace(options, depth=options.depth + 1)
     if not known and options.simplify is not None:
         return stack((render(part, inner) for part in options.simplify(component)), gap=1)
@@ -112,5 +114,6 @@ _DRAWINGS: Mapping[str, Drawing] = MappingProxyType(
         "group": _group,
         "tabs": _tabs,
         "split": _split,
+        AUTHOR: author,
     }
 )

@@ -86,7 +86,8 @@ class Scroll:
     @staticmethod
     def _gap(before: str | None, kind: str, *, tight: bool) -> bool:
         both_tools = before == kind == "tool"
-        return before is not None and not tight and not both_tools
+        # The name of an author is the first line of what they say.
+        return before not in (None, "author") and not tight and not both_tools
 
     def _tail(self, entries: list[Entry]) -> list[str]:
         tail: list[str] = []

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from arp.protocol.components import Component
+from arp.protocol.components import AUTHOR, Component
 from arp.protocol.mark import Piece, pieces_of
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
@@ -17,7 +17,7 @@ from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over
 from arp_terminal.questions import is_open
 from arp_terminal.turn import draw_end, is_said
 
-OUTPUT_KINDS = ("text", "component")
+OUTPUT_KINDS = ("text", "component", "author")
 """Kinds that follow the order of the output."""
 
 
@@ -91,7 +91,7 @@ class TurnLog:
             self._add_title(title)
         turn, output = self.turn(screen), self.output(screen)
         self._take_answers(output, screen)
-        components = {item.ref for item in self.items if item.kind == "component"}
+        components = {item.ref for item in self.items if item.kind in ("component", "author")}
         reached: Counter[str] = Counter()
         for piece in self._story(screen, output):
             match piece.kind:
@@ -100,8 +100,10 @@ class TurnLog:
                     reached[part.id] += len(piece.text)
                     self._take_text(part, reached[part.id], last=is_last)
                 case "component":
-                    if output[piece.number].id not in components:
-                        self.items.append(Item("component", output[piece.number].id))
+                    component = output[piece.number]
+                    if component.id not in components:
+                        kind: Kind = "author" if component.type == AUTHOR else "component"
+                        self.items.append(Item(kind, component.id))
                 case _:
                     self._take_mark(piece, turn, output, reached)
         if self.is_over(screen):
@@ -137,7 +139,7 @@ class TurnLog:
         """Record that the first of the entries is on paper."""
         if entry.kind != "update":
             self.front += 1
-        if entry.kind in ("component", "update", "answer"):
+        if entry.kind in ("component", "author", "update", "answer"):
             self._changed.discard(str(entry.ref))
             self._printed[str(entry.ref)] = entry.version
             if entry.asks:

@@ -8,7 +8,8 @@ from functools import partial
 
 import pytest
 
-from arp.access.leases import CHECK_S, Lease, Leases
+from arp.access import leases
+from arp.access.leases import CHECK_S, HookFailed, Lease, Leases
 from arp.access.principal import Principal
 
 ANN = Principal("ann", credential="token:a")
@@ -115,6 +116,41 @@ async def test_hook_that_knows_somebody_else_now_ends_it(other: Principal) -> No
 
     async def ask() -> Principal | None:
         return other
+
+    lease.begin(Principal("ann"), ask)
+    await ended.wait()
+
+
+async def test_hook_that_fails_has_not_refused() -> None:
+    answers: list[Principal | None] = [None, Principal("ann")]
+    ended = asyncio.Event()
+    lease = Lease(Leases(Door().is_valid, recheck_s=0.001))
+    lease.when_ended(ended.set)
+    failed = 0
+
+    async def ask() -> Principal | None:
+        nonlocal failed
+        if failed < 3:
+            failed += 1
+            raise HookFailed
+        return answers.pop()
+
+    lease.begin(Principal("ann"), ask)
+    await ended.wait()
+    assert (failed, answers) == (3, [])
+
+
+async def test_hook_that_fails_for_too_long_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So does one that never answers."""
+    monkeypatch.setattr(leases, "GRACE_S", 0.0)
+    monkeypatch.setattr(leases, "ANSWER_S", 0.001)
+    ended = asyncio.Event()
+    lease = Lease(Leases(Door().is_valid, recheck_s=0.001))
+    lease.when_ended(ended.set)
+
+    async def ask() -> Principal | None:
+        await asyncio.Event().wait()
+        raise AssertionError
 
     lease.begin(Principal("ann"), ask)
     await ended.wait()

@@ -11,9 +11,13 @@ README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [README, *DOCS]
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^(#+) +(.+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)|(?:href|src)=\"([^\"]+)\"")
+
+
+READ: set[str] = set()
+"""Blocks whose code a test has read since this was cleared; see `conftest.py`."""
 
 
 class Block(NamedTuple):
@@ -22,7 +26,17 @@ class Block(NamedTuple):
     page: str
     line: int
     language: str
-    code: str
+    text: str
+
+    @property
+    def code(self) -> str:
+        """What stands in it; whoever runs or checks a block reads it here."""
+        READ.add(str(self))
+        return self.text
+
+    def with_code(self, code: str) -> Block:
+        """Return the block with other code in it, such as another address."""
+        return self._replace(text=code)
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"

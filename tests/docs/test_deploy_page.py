@@ -1,13 +1,19 @@
-"""The configuration of nginx on the page about deploying lets through all that renderers need."""
+"""The configuration on the page about deploying works: nginx lets through all that renderers need,
+and the unit of systemd starts a server that stops in time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Literal
 
@@ -93,3 +99,74 @@ def test_the_page_passes_through_nginx(proxied: str) -> None:
     answer = httpx.get(f"{proxied}/")
     assert answer.status_code == 200
     assert "<title>" in answer.text
+
+
+APP = """
+from arp import App, Turn
+
+app = App(title="Help desk")
+
+
+@app.agent
+async def desk(turn: Turn) -> None:
+    await turn.say("Good morning")
+"""
+
+
+def unit_in(folder: Path) -> dict[str, str]:
+    """Write the unit of the page and all that it names, in another folder than `/srv`."""
+    (block,) = [one for one in blocks("text", page="deploy.md") if "[Service]" in one.text]
+    text = block.code.replace("/srv/help-desk", str(folder))
+    (folder / "help-desk.service").write_text(text)
+    (folder / "app.py").write_text(APP)
+    (folder / "secrets.env").write_text("ARP_TOKEN=a-long-secret-of-the-service\nARP_PORT=0\n")
+    programs = folder / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "arp").symlink_to(Path(sys.executable).parent / "arp")
+    parser = ConfigParser(interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
+    parser.read_string(text)
+    return dict(parser["Service"])
+
+
+def test_the_unit_is_one_of_systemd(tmp_path: Path, requires: Callable[[str], str]) -> None:
+    program = requires("systemd-analyze")
+    unit_in(tmp_path)
+    command = [program, "verify", "--man=no", str(tmp_path / "help-desk.service")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=START_S)
+    told = [line for line in done.stderr.splitlines() if "help-desk" in line]
+    assert (done.returncode, told) == (0, [])
+
+
+def test_the_service_starts_by_its_unit_and_stops_in_time(tmp_path: Path) -> None:
+    """As systemd runs it, but as the user of this test, and with a port that is free."""
+    unit = unit_in(tmp_path)
+    lines = Path(unit["EnvironmentFile"]).read_text().splitlines()
+    process = subprocess.Popen(
+        shlex.split(unit["ExecStart"]),
+        cwd=unit["WorkingDirectory"],
+        env={"PATH": os.environ["PATH"], **dict(line.split("=", 1) for line in lines)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = ""
+        while not address and (line := process.stdout.readline()):
+            found = re.search(r"http://127\.0\.0\.1:\d+", line)
+            address = found[0] if found else ""
+        token = {"authorization": "Bearer a-long-secret-of-the-service"}
+        headers = {"host": "agents.example.com", **token}
+        answer = httpx.post(f"{address}/desk", json={"message": "Hello"}, headers=headers)
+        assert answer.json()["text"] == "Good morning"
+        assert httpx.get(f"{address}/_api/chats").status_code == 401
+        assert httpx.get(address, headers={"host": "other.example.com"}).status_code == 421
+        began = time.monotonic()
+        process.terminate()
+        assert process.wait(float(unit["TimeoutStopSec"])) == 0
+        assert time.monotonic() - began < float(unit["TimeoutStopSec"])
+    finally:
+        process.kill()
+        process.communicate()
+    assert (tmp_path / ".arp" / "app.db").is_file()

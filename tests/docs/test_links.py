@@ -34,6 +34,14 @@ def test_every_page_of_the_docs_is_in_the_index() -> None:
     assert {page.name for page in DOCS} - {"index.md"} <= set(links(index))
 
 
+def test_every_page_of_the_docs_is_in_the_site_and_in_llms_txt() -> None:
+    names = {page.name for page in DOCS}
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert names <= {line.strip(" -") for line in site.splitlines()}
+    listed = (ROOT / "llms.txt").read_text(encoding="utf-8")
+    assert {name for name in names if f"/{name}" not in listed} == {"index.md"}
+
+
 def test_the_readme_leads_to_the_docs() -> None:
     wanted = {"agents.md", "components.md", "server.md", "client.md", "protocol.md", "index.md"}
     linked = {link.partition("#")[0] for link in links(README)}

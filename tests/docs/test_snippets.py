@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
+import re
+import runpy
+import socket
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,13 +22,18 @@ from click.testing import CliRunner
 import arp
 from arp import App, HubSettings, Turn, ui
 from arp.cli import main
+from arp.ledger.fact import decode
+from arp.ledger.fact_types import check
 from arp.protocol.codec import Decoder, agent_decoder, renderer_decoder
 from arp.protocol.components import Component
-from arp.protocol.errors import InvalidComponent, InvalidMessage
+from arp.protocol.errors import ErrorCode, InvalidComponent, InvalidMessage
 from arp.protocol.object_messages import SurfaceCommitRequest
 from arp.protocol.object_wire import ObjectEnvelope, payload_of, read
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
+from arp.server.application import Application
+from arp.testing import session
+from arp.tools.browser import BrowserStep
 from tests.docs import commands
 from tests.docs.answering import play
 from tests.docs.pages import ROOT, Block, blocks, text_of
@@ -124,6 +134,21 @@ def test_the_components_page_begins_with_a_whole_app() -> None:
     assert shown[-1].props["title"] == "No data for Bergen"
 
 
+@pytest.mark.parametrize("block", blocks("python", page="components.md")[1:], ids=str)
+async def test_a_component_of_the_page_can_be_shown(block: Block) -> None:
+    component = eval(block.code, {"ui": ui})
+    app = App()
+
+    @app.agent
+    async def shows(turn: Turn) -> None:
+        turn.show(component)
+
+    async with session(app) as user:
+        turn = await user.say("go")
+        assert turn.status in ("completed", "waiting")
+        assert turn.components()
+
+
 # -- server and client -----------------------------------------------------------------------------
 
 
@@ -171,7 +196,7 @@ def test_the_client_that_answers_prints_the_whole_answer(
 ) -> None:
     block = blocks("python", page="client.md")[number]
     with serving(sales()) as server:
-        run(block._replace(code=block.code.replace(ADDRESS, server.http)))
+        run(block.with_code(block.code.replace(ADDRESS, server.http)))
     assert capsys.readouterr().out == said
 
 
@@ -185,7 +210,7 @@ def test_a_client_that_only_asks_prints_the_answer(
     block = blocks("python", page="client.md")[number]
     code = block.code.replace(ADDRESS, server_url := "@").replace("Show the sales", "client")
     with serving(sales()) as server:
-        run(block._replace(code=code.replace(server_url, server.http)))
+        run(block.with_code(code.replace(server_url, server.http)))
     assert capsys.readouterr().out == said
 
 
@@ -218,8 +243,23 @@ def test_the_renderer_of_the_protocol_s_page_prints_the_answer(
 ) -> None:
     (block,) = blocks("python", page="protocol.md")
     with serving(echo()) as server:
-        run(block._replace(code=block.code.replace(SOCKET, server.ws)))
+        run(block.with_code(block.code.replace(SOCKET, server.ws)))
     assert capsys.readouterr().out == "Hello, every screen! \n"
+
+
+@pytest.mark.parametrize("block", blocks("text", page="protocol.md"), ids=str)
+def test_a_conversation_of_the_protocol_page_is_of_messages(block: Block) -> None:
+    """`…` stands for what was left out; a line may begin with it."""
+    lines = [line for line in block.code.splitlines() if line[2] != "…"]
+    assert len(lines) >= 2
+    for line in lines:
+        text = re.sub(r"([\[{,])…([\]}])", lambda m: m[1].replace(",", "") + m[2], line[2:])
+        decoder = renderer_decoder("json") if line[0] == ">" else agent_decoder("json")
+        if '"op":' in text:
+            (envelope,) = read(text.encode(), "json")
+            assert isinstance(envelope, ObjectEnvelope), line
+        else:
+            assert len(decoder.decode(text.encode())) == 1, line
 
 
 # -- the control plane -----------------------------------------------------------------------------
@@ -242,7 +282,7 @@ def test_the_program_over_json_rpc_prints_the_facts_until_the_turn_ends(
     echo = run(blocks("python", page="examples.md")[0])["app"]
     with serving(echo) as server:
         socket = server.http.replace("http", "ws")
-        run(block._replace(code=block.code.replace("ws://127.0.0.1:8080", socket)))
+        run(block.with_code(block.code.replace("ws://127.0.0.1:8080", socket)))
     types = [line.split()[1] for line in capsys.readouterr().out.splitlines()]
     assert types[0] == "session.created"
     assert "turn.submitted" in types
@@ -252,6 +292,49 @@ def test_the_program_over_json_rpc_prints_the_facts_until_the_turn_ends(
 def test_the_program_that_starts_a_turn_prints_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     run(blocks("python", page=CONTROL)[1])
     assert capsys.readouterr().out == "120\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        (CONTROL, {"jsonrpc", "id", "error"}),
+        ("ledger.md", {"schemaVersion", "sessionId", "sequence", "type", "payload", "turnId"}),
+    ],
+)
+def test_printed_json_has_the_fields_that_the_page_shows(page: str, names: set[str]) -> None:
+    (block,) = blocks("text", page=page)
+    printed = json.loads(block.code)
+    assert names <= set(printed)
+    if page == CONTROL:
+        error = printed["error"]
+        busy = ErrorCode[error["data"]["name"]]
+        assert (error["code"], error["data"]["code"]) == (-32000 - busy, busy)
+    else:
+        times = {**printed, "timestamp": "2026-01-01T00:00:00.000Z"}
+        check(decode(json.dumps(times).encode()))
+
+
+# -- tools -----------------------------------------------------------------------------------------
+
+
+def test_the_app_of_the_tools_page_uses_a_tool_or_builds_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tool that it uses is none of an empty catalog, and the user reads that."""
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("python", page="tools.md")
+    names = run(block)
+    assert names["app"].tools is names["tools"]
+    with serving(names["app"], ledger="memory:") as server:
+        turn, _, _ = asyncio.run(play(server.http, "go"))
+    assert turn.status == "failed"
+    assert inspect.iscoroutinefunction(names["tools"].build)
+
+
+def test_the_steps_of_the_tools_page_are_steps() -> None:
+    (block,) = blocks("jsonc", page="tools.md")
+    steps = msgspec.convert(json.loads(block.code)["steps"], list[BrowserStep])
+    assert len(steps) == 5
 
 
 # -- telemetry -------------------------------------------------------------------------------------
@@ -309,6 +392,51 @@ def test_commands_can_be_typed_as_they_stand(block: Block) -> None:
     assert found
     for words in found:
         commands.check(words)
+
+
+EXAMPLES = sorted(
+    {
+        words[2]
+        for block in SHELL
+        for words in commands.commands(block.text)
+        if words[:2] == ["arp", "serve"] and words[2].startswith("examples/")
+    }
+)
+
+
+@pytest.mark.parametrize("file", EXAMPLES)
+def test_an_example_can_be_served_as_the_page_says(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to the moment in which it would listen; tests in `tests/examples` talk to it."""
+    served: list[Application] = []
+
+    def serve(application: Application, listener: socket.socket, *_: object) -> bool:
+        served.append(application)
+        listener.close()
+        return True
+
+    monkeypatch.setattr("arp.server.serve.serve", serve)
+    monkeypatch.setenv("PROJECT", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "app", raising=False)
+    before = set(sys.modules)
+    done = CliRunner().invoke(main, ["serve", str(ROOT / file), "--port", "0"])
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str((ROOT / file).parent)):
+            del sys.modules[name]  # each example has modules of the same names
+    assert done.exit_code == 0, done.output
+    assert served[0].state.workflow
+
+
+@pytest.mark.parametrize("name", ["fastapi_embed", "fastapi_login", "webhook"])
+def test_an_example_is_an_application_of_its_server(name: str) -> None:
+    """`uvicorn --app-dir examples/NAME app:api`."""
+    typed = f"uvicorn --app-dir examples/{name} app:api"
+    assert typed in text_of("examples.md")
+    api = runpy.run_path(str(ROOT / "examples" / name / "app.py"))["api"]
+    assert api.routes
 
 
 def test_what_curl_asks_in_the_docs_of_the_server_is_answered() -> None:

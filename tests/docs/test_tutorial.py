@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import blocks
 from tools.follow_tutorial import PAGE, Follower, Mismatch, environment_of
 
 
@@ -17,7 +18,9 @@ def follower(folder: Path) -> Follower:
 def test_the_tutorial_is_followed_line_by_line(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     clone.mkdir()
-    count = follower(clone).follow(PAGE.read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(block.code in page for block in blocks("python", "sh", "text", page=PAGE.name))
+    count = follower(clone).follow(page)
     assert count == 15
     assert (tmp_path / "help-desk" / ".arp" / "app.db").is_file()
 

@@ -26,9 +26,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(ledger: Path, port: int) -> Iterator[str]:
+def served(ledger: Path, port: int, app: Path = APP) -> Iterator[str]:
     """Run a server as a process of its own, and kill it at the end as a power cut would."""
-    command = [sys.executable, "-m", "arp.cli", "serve", str(APP), "--port", str(port)]
+    command = [sys.executable, "-m", "arp.cli", "serve", str(app), "--port", str(port)]
     server = subprocess.Popen(
         [*command, "--ledger", f"sqlite:{ledger}"], stdout=subprocess.PIPE, text=True
     )

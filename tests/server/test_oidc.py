@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import json
 import logging
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,9 +23,12 @@ from websockets.exceptions import ConnectionClosed
 
 from arp import Access, App, Turn
 from arp.access.oidc import Oidc
+from arp.access.principal import User
 from arp.hub.settings import HubSettings
 from arp.server.application import Application
+from arp.server.login_file import LoginFile, Seal
 from arp.server.logins import CREDENTIAL, LoginBook, local_path
+from arp.server.oidc_provider import Identity
 from tests.server.identity_provider import (
     CLIENT,
     SECRET,
@@ -607,6 +612,78 @@ async def test_login_goes_on_for_a_while_when_the_provider_is_down(
 
 def _due(identity: Any, ago_s: float) -> Any:
     return msgspec.structs.replace(identity, renew_at=time.time() - ago_s)
+
+
+async def test_login_outlasts_a_restart_and_its_file_tells_nothing(
+    provider: IdentityProvider, tmp_path: Path
+) -> None:
+    """Each server has another port, after which the cookie is named."""
+    ledger = f"sqlite:{tmp_path / 'app.db'}"
+    provider.expires_in = 3600
+    with serving(make(provider.issuer), ledger=ledger) as server:
+        async with browser(server) as client:
+            await sign_in(client)
+            secret = client.cookies[f"arp_login_{server.port}"]
+            assert (await user(client))["name"] == "ann"
+    file = tmp_path / "app.logins"
+    assert file.stat().st_mode & 0o777 == 0o600
+    (token,) = provider.refresh_tokens
+    for word in (secret, token, "ann", "Ann L."):
+        assert word.encode() not in file.read_bytes()
+    with serving(make(provider.issuer), ledger=ledger) as server:
+        async with browser(server) as client:
+            client.cookies.set(f"arp_login_{server.port}", secret[:-1] + "-")
+            assert await user(client) is None
+            client.cookies.set(f"arp_login_{server.port}", secret)
+            assert (await user(client))["display_name"] == "Ann L."
+            signed_out = await client.post("/_logout", headers={"origin": server.http})
+            assert signed_out.status_code == 200, signed_out.text
+            assert "id_token_hint" in signed_out.json()["location"]
+            assert await user(client) is None
+
+
+def _stored(path: Path, oidc: Oidc, secret: str, until: float) -> bytes:
+    """Write a login as an earlier process would have; return its key."""
+    identity = Identity(User("ann", claims={"sub": "1"}), False, "id", "refresh", None)
+    key = hashlib.sha256(secret.encode()).digest()
+    file = LoginFile(path)
+    file.write(key, until, Seal(secret, oidc).close(identity), time.time())
+    file.close()
+    return key
+
+
+async def _known(path: Path, oidc: Oidc) -> str | None:
+    """Return whom a new process finds by the cookie."""
+    book = LoginBook(oidc, path)
+    headers = [(b"host", b"127.0.0.1"), (b"cookie", b"arp_login=a-secret")]
+    scope = {"type": "http", "method": "GET", "headers": headers}
+    principal = await book.principal(scope)
+    await book.aclose()
+    return None if principal is None else principal.name
+
+
+async def test_stored_login_counts_for_its_time_and_the_same_provider_alone(tmp_path: Path) -> None:
+    oidc, path = Oidc("https://login.example.org", "arp"), tmp_path / "app.logins"
+    assert await _known(path, oidc) is None
+    assert not path.exists()
+    _stored(path, oidc, "a-secret", time.time() + 60)
+    assert await _known(path, oidc) == "ann"
+    assert await _known(path, Oidc("https://login.example.com", "arp")) is None
+    assert await _known(path, Oidc("https://login.example.org", "arp", admin="a=b")) is None
+    _stored(path, oidc, "a-secret", time.time() - 1)
+    assert await _known(path, oidc) is None
+
+
+async def test_login_goes_on_in_memory_if_its_file_cannot_be_written(
+    server: Serving, provider: IdentityProvider, logins: LoginBook, tmp_path: Path
+) -> None:
+    logins._file = LoginFile(tmp_path)  # a folder
+    try:
+        async with browser(server) as client:
+            await sign_in(client)
+            assert (await client.get("/_api/chats")).status_code == 200
+    finally:
+        logins._file = LoginFile(None)
 
 
 async def test_renewed_token_of_somebody_else_ends_the_login(

@@ -195,6 +195,25 @@ def test_two_greetings_are_refused() -> None:
         app.on_session_start(greet)
 
 
+# -- authors ---------------------------------------------------------------------------------------
+
+
+async def test_agent_that_speaks_again_after_others_is_called_by_its_title() -> None:
+    app = App("Front Desk")
+    seen: list[str] = []
+
+    @app.agent
+    async def agent(turn: Turn) -> None:
+        seen.extend(one.author for one in turn.messages() if one.role == "assistant")
+        await turn.say("42.", author="Research")
+        await turn.say("So it is 42.", author="")
+
+    async with session(app) as user:
+        await user.say("go")
+        await user.say("again")
+    assert seen == ["Research", "Front Desk"]
+
+
 # -- feedback --------------------------------------------------------------------------------------
 
 

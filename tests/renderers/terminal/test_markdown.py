@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from arp_terminal.markdown import markdown
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from tests.renderers.terminal.drawing import picture
+from tests.renderers.terminal.drawing import drawn, picture
 
 
 def shown(source: str, width: int = 40, *, colour: bool = False, unicode: bool = True) -> str:
@@ -132,3 +134,9 @@ def test_hostile_nesting_ends() -> None:
     """W81, T51: quotes and lists ten thousand deep, brackets without end."""
     for source in (">" * 10_000, "- " * 10_000, "[" * 10_000, "*" * 10_000, "`" * 10_001):
         assert shown(source, 80) is not None
+
+
+@pytest.mark.parametrize(("source", "shown"), [("42.", "42."), ("a\n\n7)", "a\n\n7."), ("- ", "•")])
+def test_an_item_without_text_shows_its_marker(source: str, shown: str) -> None:
+    """CommonMark reads `42.` as a list; as an answer it must not vanish."""
+    assert drawn("markdown", content=source) == shown

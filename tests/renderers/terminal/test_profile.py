@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from arp.protocol.catalog import CATALOG
+from arp.protocol.components import AUTHOR
 from arp_terminal.connect import capabilities, locale_tag, time_zone
 
 
@@ -14,9 +15,9 @@ def test_levels_are_those_of_the_protocol() -> None:
     """protocol.md 7."""
     assert capabilities("minimal").versions() == {"text": 1}
     assert set(capabilities("basic").versions()) == {
-        "text", "table", "form", "confirm", "choices", "status-card", "group",
+        "text", "table", "form", "confirm", "choices", "status-card", "group", AUTHOR,
     }  # fmt: skip
-    assert set(capabilities("standard").versions()) == set(CATALOG)
+    assert set(capabilities("standard").versions()) == {*CATALOG, AUTHOR}
     assert "streaming" in capabilities("basic").features
     with pytest.raises(ValueError, match="minimal, basic, standard"):
         capabilities("full")

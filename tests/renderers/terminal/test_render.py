@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arp.protocol.catalog import CATALOG
-from arp.protocol.components import Component
+from arp.protocol.components import AUTHOR, Component
 from arp.protocol.json_value import JsonObject
 from arp_terminal import render as render_module
 from tests.renderers.terminal.drawing import drawn, painted, picture
@@ -16,7 +16,7 @@ def plain(component: Component, level: str = "standard") -> list[str]:
 
 
 def test_every_core_component_has_a_drawing() -> None:
-    assert set(render_module._DRAWINGS) == set(CATALOG)
+    assert set(render_module._DRAWINGS) == {*CATALOG, AUTHOR}
 
 
 def test_text_is_shown_as_it_is_written() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from arp.protocol.components import Component
+from arp.protocol.components import Component, author_of
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.messages import (
     Commit,
@@ -21,7 +22,7 @@ from arp.protocol.screen import Screen
 from arp_terminal.options import Options
 from arp_terminal.scroll import Scroll
 from arp_terminal.transcript import Transcript
-from tests.renderers.terminal.drawing import PROMPT, picture
+from tests.renderers.terminal.drawing import PROMPT, painted, picture
 from tests.renderers.terminal.fake_client import FakeClient
 
 
@@ -431,3 +432,38 @@ def test_a_session_that_is_joined_shows_its_tools_where_they_ran() -> None:
     assert paper.frame().printed == f"{PROMPT} q\n\n  ∴ hm\n\n  Found.\n\n  ✓ query"
     paper.transcript.adopt(there.screen)
     assert paper.frame().printed.count("Found.") == 1
+
+
+def author_named(component_id: str, name: str) -> Component:
+    return replace(author_of(name), id=component_id)
+
+
+def test_the_name_of_an_author_stands_directly_above_what_they_say() -> None:
+    paper = Paper()
+    paper.input("go")
+    paper.say("I ask.")
+    for number, (name, words) in enumerate([("Research Desk", "It is\n\n42."), ("agent", "Good.")]):
+        paper.tell(*paper.rendered(author_named(f"a{number}", name)), paper.delta(words))
+    assert paper.frame().tail.endswith("● agent\n  Good.")
+    paper.end()
+    assert paper.frame().printed == picture(
+        f"""
+        {PROMPT} go
+
+          I ask.
+
+          ● Research Desk
+          It is
+
+          42.
+
+          ● agent
+          Good.
+        """
+    )
+
+
+def test_without_unicode_and_for_minimal_renderers_an_author_is_plain_text() -> None:
+    named = author_named("a", "Ann\x1b[2J")
+    assert painted(named, width=40, colour=False, unicode=False) == ["Ann␛[2J:"]
+    assert painted(named, width=40, colour=False, level="minimal") == ["Ann␛[2J"]

@@ -159,7 +159,7 @@ function draftParts({ content, uiEvents = [] }: SpokenMessage): MessagePart[] {
 }
 
 function answer(turn: TurnState, number: number, { parts, error }: Building, restored: boolean): ChatMessage {
-  const components = parts.flatMap((part) => (part.kind === "component" ? [part.component] : []));
+  const uiEvents = parts.flatMap((part) => (part.kind === "component" ? [{ tool: "", component: part.component.type, props: part.component.props }] : []));
   const content = parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
   return {
     id: `${turn.id}:out${number}`,
@@ -168,9 +168,7 @@ function answer(turn: TurnState, number: number, { parts, error }: Building, res
     turnId: turn.id,
     parts,
     status: turn.status,
-    ...(components.length > 0 && {
-      uiEvents: components.map(({ type, props }) => ({ tool: "", component: type, props })),
-    }),
+    ...(uiEvents.length > 0 && { uiEvents }),
     ...(restored && { restored }),
     ...(error && { error }),
   };

@@ -4,7 +4,7 @@
  */
 
 import type { Cell } from "./cells.js";
-import { messagesOf, outgoingMessage, type ChatMessage } from "./chat_messages.js";
+import { messagesOf, outgoingMessage, type ChatMessage, type MessagePart } from "./chat_messages.js";
 import type { ArpClient } from "./client.js";
 import type { Outgoing } from "./outbox.js";
 import type { ToolRun, TurnState } from "./screen.js";
@@ -161,17 +161,16 @@ function kept(messages: readonly ChatMessage[], old: readonly ChatMessage[]): re
 function sameMessage(one: ChatMessage, other: ChatMessage): boolean {
   return (
     (["content", "status", "error", "file", "at"] as const).every((name) => one[name] === other[name]) &&
-    one.parts.length === other.parts.length &&
-    one.parts.every((part, at) => samePart(part, other.parts[at] as ChatMessage["parts"][number]))
+    sameItems(one.parts, other.parts, samePart)
   );
 }
 
-function samePart(one: ChatMessage["parts"][number], other: ChatMessage["parts"][number]): boolean {
+function samePart(one: MessagePart, other: MessagePart): boolean {
   if (one.kind === "component") return other.kind === "component" && one.component === other.component;
   if (one.kind === "tool") return other.kind === "tool" && one.tool === other.tool;
   return other.kind === one.kind && other.text === one.text;
 }
 
-function sameItems(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return one.length === other.length && one.every((item, at) => item === other[at]);
+function sameItems<T>(one: readonly T[], other: readonly T[], same: (one: T, other: T) => boolean = Object.is): boolean {
+  return one.length === other.length && one.every((item, at) => same(item, other[at] as T));
 }

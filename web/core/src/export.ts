@@ -5,6 +5,7 @@
 
 import type { Component, Json, JsonObject } from "./generated/wire.js";
 import { isObject } from "./shape.js";
+import { AUTHOR } from "./drawn.js";
 import { isTextPart, type TurnState } from "./screen.js";
 
 export type Cell = string | number | boolean | null;
@@ -113,6 +114,7 @@ export function componentToMarkdown({ type, props, fallback }: Component): strin
 }
 
 const MARKDOWN = new Map<string, (props: JsonObject) => string>([
+  [AUTHOR, ({ name }) => `### ${line(text(name))}`],
   ["text", ({ content }) => text(content)],
   ["markdown", ({ content }) => text(content)],
   ["status-card", ({ status, message, sections }) =>

@@ -149,3 +149,8 @@ test("whatever the props, every type becomes text", () => {
     }),
   );
 });
+
+test("who speaks stands above what they say", () => {
+  const output = [text("t1/1", "I ask."), { id: "a", type: "x-arp-author", props: { name: "Research *Desk*" } }, text("t1/2", "42.")];
+  expect(toMarkdown([{ ...TURN, inputs: [], output, tools: [], errors: [] }])).toBe("## Agent\n\nI ask.\n\n### Research *Desk*\n\n42.\n");
+});

@@ -28,7 +28,7 @@ test.each([
   ["sse_link.ts", 3.2], // its table of messages has the terms of permissions, the choices of commands and what surfaces are
   ["export.ts", 4],
   ["strings.ts", 4],
-  ["chat.ts", 3],
+  ["chat.ts", 3.05], // 24 bytes over 3 KiB: the name of who speaks, which is drawn too
 ])("%s fits into %s KiB", { timeout: 60_000 }, async (entry, most) => {
   expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);
 });

@@ -609,7 +609,7 @@ describe("chats", () => {
     expect(markdown).toContain("| Zürich | 443 |");
     const html = (await save("HTML")).text;
     expect(html).toContain("Zürich");
-    expect(html).not.toMatch(/<script|<button/);
+    expect(html).not.toMatch(/<script|<button|<details class="arp-menu/);
     const { path } = await save("JSON");
     await page.getByRole("button", { name: "Settings" }).click();
     const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.getByRole("menuitem", { name: "Import" }).click()]);

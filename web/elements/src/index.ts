@@ -8,11 +8,15 @@ export {
   ArpMenu,
   CHAT_KEYS,
   CHAT_STYLES,
+  serverFeedback,
   sign,
   type ChatKeys,
   type Command,
+  type FeedbackSource,
   type MenuItem,
   type MessageActions,
+  type Rating,
+  type SignIn,
   type SignName,
 } from "./chat/index.js";
 export { ArpMessage } from "./chat/message.js";

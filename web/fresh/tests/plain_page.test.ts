@@ -1,7 +1,7 @@
 /** The page without a framework and without a build step, from the packed elements. */
 
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -18,6 +18,19 @@ import { drawsEveryType, namesDoNothing } from "../src/checks.js";
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/plain_page/", import.meta.url));
 const KINDS: { [suffix: string]: string } = { ".html": "text/html", ".js": "text/javascript" };
+
+const DOCS = fileURLToPath(new URL("../../../docs/", import.meta.url));
+
+/** The first block of HTML on a page of the docs, before an agent, with the elements of this folder. */
+async function fromTheDocs(name: string, agentUrl: string): Promise<string> {
+  const text = await readFile(join(DOCS, name), "utf8");
+  const block = /^```html\n(.*?)^```$/ms.exec(text)?.[1] ?? "";
+  expect(block).toContain("http://127.0.0.1:8080");
+  const imports = JSON.stringify({ imports: { "@agent-rendering/elements": "/arp/arp.js" } });
+  const before = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><script type="importmap">${imports}</script>`;
+  const elements = block.includes("<script") ? "" : '<script type="module" src="/arp/arp.js"></script>';
+  return before + elements + block.replaceAll("http://127.0.0.1:8080", agentUrl);
+}
 
 let folder: string;
 let files: Server;
@@ -40,6 +53,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => files.listen(0, "127.0.0.1", resolve));
   const origin = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
   [agent, browser] = await Promise.all([ArpServer.start(APP, "--origin", origin), launch()]);
+  for (const name of ["web.md", "theming.md"]) await writeFile(join(folder, `${name}.html`), await fromTheDocs(name, agent.url));
   url = `${origin}/?agent=${encodeURIComponent(agent.url)}`;
 });
 
@@ -57,6 +71,37 @@ test("a plain page talks, draws a component of its own, and loads nothing from e
   await button.waitFor();
   await button.click();
   await answered(page, "Heard rate {'stars': 4}");
+  expect(faults).toEqual([]);
+  await page.close();
+});
+
+test("the block of HTML in docs/web.md is a chat that talks", async () => {
+  const { page, faults } = await open(browser, new URL("/web.md.html", url).href);
+  await say(page, "hello");
+  await answered(page, "You said: hello");
+  expect(faults).toEqual([]);
+  await page.close();
+});
+
+test("the block of HTML in docs/theming.md colours and shapes the chat", async () => {
+  const { page, faults } = await open(browser, new URL("/theming.md.html", url).href);
+  await say(page, "hello");
+  await answered(page, "You said: hello");
+  const looks = await page.evaluate(() => {
+    const of = (selector: string) => getComputedStyle(document.querySelector(selector) as Element);
+    const probe = (name: string, className: string) => {
+      const element = Object.assign(document.createElement(name), { className });
+      document.querySelector("arp-chat .arp-log")?.append(element);
+      return element;
+    };
+    const [button, card] = [probe("button", "arp-button"), probe("div", "arp-card")];
+    const [ofButton, ofCard, ofLog] = [getComputedStyle(button), getComputedStyle(card), of("arp-chat .arp-log")];
+    const found = [ofButton.backgroundColor, ofButton.color, ofLog.fontFamily.split(",")[0], ofCard.borderTopLeftRadius];
+    button.remove();
+    card.remove();
+    return found;
+  });
+  expect(looks).toEqual(["rgb(10, 125, 79)", "rgb(255, 255, 255)", "Inter", "4px"]);
   expect(faults).toEqual([]);
   await page.close();
 });

@@ -5,7 +5,7 @@ import { createContext, icon, type ArpContext } from "@agent-rendering/elements/
 import { html, render } from "lit";
 
 /** Opens a window; returns focus back to where it was when it closes. */
-function openDialog(title: string, context: ArpContext, content: unknown, name: string): void {
+export function openDialog(title: string, context: ArpContext, content: unknown, name: string): void {
   const before = document.activeElement as HTMLElement | null;
   const dialog = document.createElement("dialog");
   dialog.className = `page-dialog arp ${name}`;

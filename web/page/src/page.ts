@@ -6,13 +6,12 @@
 import { ArpClient, type Wire } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import { LOCALES, loadStrings, translator, type Translator } from "@agent-rendering/core/strings";
-import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type FeedbackSource, type SignIn } from "@agent-rendering/elements/chat";
+import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type SignIn } from "@agent-rendering/elements/chat";
 import type { ArpSessions } from "@agent-rendering/elements/sessions";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 
 import type { Account } from "./account.js";
 import { keepToken, sessionOf, tokenOf, tokensOf, withSession, workflowOf } from "./address.js";
-import { feedbackOf } from "./feedback.js";
 import type { Format } from "./saving.js";
 import { soon } from "./soon.js";
 import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } from "./settings.js";
@@ -23,6 +22,8 @@ const LANGUAGES: { readonly [tag: string]: string } = {
 };
 /** Some four minutes; then nobody seems to look, and who comes back is connected at once. */
 const MOST_TRIES = 30;
+/** What the server calls the command that asks for the settings of a chat. */
+const SETTINGS_COMMAND = "settings";
 const NARROW = "(max-width: 48rem)";
 
 /** The reader's time zone where the browser says it without further ado; else the client finds it out. */
@@ -49,6 +50,7 @@ export class ArpPage extends LitElement {
     narrow: { state: true },
     account: { state: true },
     signIn: { state: true },
+    adjustable: { state: true },
   };
 
   declare protected settings: Settings;
@@ -64,13 +66,14 @@ export class ArpPage extends LitElement {
   /** Who the reader is, once the server has said so. */
   declare protected account: Account | null;
   declare protected signIn: SignIn | null;
+  /** Whether the chat has settings: then the agent side lists a command for them. */
+  declare protected adjustable: boolean;
   readonly client: ArpClient;
   #context: ArpContext | null = null;
   /** Whether the words are those that are wanted; until then the document has the direction that it began with. */
   #isWorded = false;
   #worded: Promise<void> = Promise.resolve();
   readonly #token: string | null;
-  readonly #feedback: FeedbackSource;
   /** What the address brought: another token than this tab has, which the reader is asked for, and its session. */
   readonly #brought: { readonly token: string; readonly session: string | null } | null;
 
@@ -80,7 +83,7 @@ export class ArpPage extends LitElement {
     this.words = translator("en");
     this.current = sessionOf(location.href);
     this.app = { title: "", agent: null, agents: [] };
-    this.listed = this.drawer = false;
+    this.listed = this.drawer = this.adjustable = false;
     this.account = this.signIn = null;
     const narrow = matchMedia(NARROW);
     this.narrow = narrow.matches;
@@ -104,7 +107,6 @@ export class ArpPage extends LitElement {
       locale: this.settings.locale ?? navigator.language,
       ...timeZone(),
     });
-    this.#feedback = feedbackOf(this.client, token);
   }
 
   protected override createRenderRoot(): this {
@@ -120,7 +122,9 @@ export class ArpPage extends LitElement {
     });
     addEventListener("keydown", this.#key);
     this.client.store.status.subscribe(() => {
-      if (this.client.store.status.get().phase === "refused") void this.#askWhoIsThere();
+      const { phase, commands } = this.client.store.status.get();
+      this.adjustable = commands.some(({ name }) => name === SETTINGS_COMMAND);
+      if (phase === "refused") void this.#askWhoIsThere();
     });
     this.client.connect();
   }
@@ -395,6 +399,9 @@ export class ArpPage extends LitElement {
           <h1 dir="auto">${this.#title}</h1>
           ${app.agents.length < 2 ? nothing : html`<arp-menu class="page-agents" .label=${`${t("agent")}: ${this.#agentTitle}`} .sign=${"forward"} .text=${this.#agentTitle} .items=${this.#agents()}></arp-menu>`}
           <arp-link-state .client=${this.client} .context=${context}></arp-link-state>
+          ${this.adjustable
+            ? html`<button type="button" class="arp-icon-button page-adjust" aria-haspopup="dialog" aria-label=${t("chatSettings")} title=${t("chatSettings")} @click=${() => void this.#adjust()}>${sign("adjust")}<span>${t("chatSettings")}</span></button>`
+            : nothing}
           <arp-menu .label=${t("settings")} .sign=${"settings"} .items=${this.#menu()}></arp-menu>
         </header>
         <main id="message">
@@ -404,7 +411,7 @@ export class ArpPage extends LitElement {
             .locale=${t.locale}
             picture-frame="_picture"
             .signIn=${this.signIn}
-            .feedback=${this.#feedback}
+            feedback
             @arp-session=${(event: CustomEvent<{ sessionId: string | null }>) => this.#named(event.detail.sessionId)}
             .workflow=${workflowOf(location.href)}
             @arp-workflow=${this.#chosen}
@@ -446,11 +453,14 @@ export class ArpPage extends LitElement {
     return [{ label: this.words("signOut"), group: account.user.display_name || account.user.name, run: () => void leave() }];
   }
 
-  /** The settings of the chat, where the app has some: its own command asks for them. */
-  #ofChat(): MenuItem[] {
-    const { commands } = this.client.store.status.get();
-    if (!commands.some(({ name }) => name === "settings")) return [];
-    return [{ label: this.words("chatSettings"), icon: "settings", group: " ", run: () => void this.#chat.say("/settings") }];
+  /** Opens the settings of the chat; an app without them has a command of its own of that name. */
+  async #adjust(): Promise<void> {
+    try {
+      const { showSettings } = await import("./session_settings.js");
+      if (!(await showSettings(this.client, this.#shownContext))) this.#chat.say(`/${SETTINGS_COMMAND}`);
+    } catch {
+      this.#chat.notice(this.words("settingsFailed"));
+    }
   }
 
   #menu(): MenuItem[] {
@@ -473,7 +483,6 @@ export class ArpPage extends LitElement {
       { label: "Markdown", icon: "export", group: t("exportChat"), run: () => void this.#save("md") },
       { label: "JSON", icon: "export", run: () => void this.#save("json") },
       { label: "HTML", icon: "export", run: () => void this.#save("html") },
-      ...this.#ofChat(),
       { label: t("importChat"), icon: "import", group: " ", run: () => this.#import() },
       { label: t("print"), icon: "print", run: () => void this.#print() },
       { label: t("shortcuts"), icon: "keyboard", run: () => void this.#keys() },

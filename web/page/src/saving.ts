@@ -31,7 +31,7 @@ function fileName(title: string): string {
 /** What shows, as a page that needs nothing else and runs nothing. */
 function pageOf(title: string, drawn: Element, t: Translator): string {
   const copy = drawn.cloneNode(true) as Element;
-  for (const part of copy.querySelectorAll("button, input, textarea, select, .arp-doing, .arp-typing")) part.remove();
+  for (const part of copy.querySelectorAll("button, input, textarea, select, details.arp-menu, .arp-doing, .arp-typing")) part.remove();
   for (const part of copy.querySelectorAll("details")) part.setAttribute("open", "");
   for (const image of copy.querySelectorAll("img[src^='blob:']")) image.remove();
   const style = `${STYLES}\n${CHAT_STYLES}\nbody{margin:0;background:var(--_arp-ground)}body>.arp-column{min-height:100vh}`;

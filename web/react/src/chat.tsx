@@ -3,7 +3,7 @@
 import type { ArpClient, ArpClientCallbacks, Component, ErrorPayload, Json } from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
-import type { ChatKeys } from "@agent-rendering/elements";
+import type { ChatKeys, FeedbackSource, Rating, SignIn } from "@agent-rendering/elements";
 import { forwardRef, useMemo, type CSSProperties, type ReactNode } from "react";
 import { useBrowser } from "./cell.js";
 import { offering, useArpContext, type ArpComponents } from "./context.js";
@@ -49,6 +49,10 @@ export interface ArpChatProps extends Partial<Omit<ClientOptions, "components" |
   avatar?: string | undefined;
   /** Other keys than ours: `{stop: "Control+.", previous: null}`. */
   keys?: Partial<ChatKeys> | undefined;
+  /** Whether readers rate answers (default: if there is `onFeedback`); an object keeps the ratings in place of the server. */
+  feedback?: FeedbackSource | boolean | undefined;
+  /** How somebody signs in whom the server does not let in. */
+  signIn?: SignIn | null | undefined;
   /** Shows what tools do (default: true). */
   showActivityPanel?: boolean | undefined;
   /** Draws text in place of our Markdown. */
@@ -60,12 +64,14 @@ export interface ArpChatProps extends Partial<Omit<ClientOptions, "components" |
   onDone?: ((turnId: string, status: string) => void) | undefined;
   onError?: ((error: string, payload: ErrorPayload) => void) | undefined;
   onAction?: ((component: Component, name: string, payload: Json | undefined) => void) | undefined;
+  /** An answer was rated, and the server has it; the comment is empty if there is none. */
+  onFeedback?: ((turnId: string, rating: Rating["rating"], comment: string) => void) | undefined;
 }
 
 /** A chat that fills its parent. `ref` gives the element: `say`, `stop`, `draft`, `focus`, `jump`. */
 export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat(props, ref) {
-  const { client: given, callbacks, title, description, suggestions, theme, accentColor, strings, placeholder, logo, avatar, keys, showActivityPanel } = props;
-  const { components, renderMarkdown, className, style, onSend, onSessionChange, onDone, onError, onAction, ...rest } = props;
+  const { client: given, callbacks, title, description, suggestions, theme, accentColor, strings, placeholder, logo, avatar, keys, signIn, showActivityPanel } = props;
+  const { components, renderMarkdown, className, style, onSend, onSessionChange, onDone, onError, onAction, onFeedback, feedback = onFeedback !== undefined, ...rest } = props;
   const shared = useArpContext();
   const own = useMemo(
     () => ({ ...ownOf({ ...shared.components, ...components }), ...(renderMarkdown && textsBy(renderMarkdown)) }),
@@ -96,6 +102,8 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
             logo,
             avatar,
             keys,
+            feedback,
+            signIn,
             showActivity: showActivityPanel,
           }}
           on={{
@@ -104,6 +112,7 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
             "arp-done": ({ detail }) => onDone?.(detail.turnId, detail.status),
             "arp-error": ({ detail }) => onError?.(detail.error, detail.payload),
             "arp-action": ({ detail }) => onAction?.(detail.component, detail.name, detail.payload),
+            "arp-feedback": ({ detail }) => onFeedback?.(detail.turnId, detail.rating, detail.comment),
           }}
         />
       ) : (

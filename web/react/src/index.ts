@@ -27,3 +27,4 @@ export type { ArpActivityPanelProps } from "./activity_panel.js";
 
 export type { ArpCapabilities, ArpClient, ChatSession, ChatSessionDetail, Component, ToolRenderEvent, TurnState } from "@agent-rendering/core";
 export type { ChatMessage, MessagePart, ToolCardState } from "@agent-rendering/core/chat";
+export type { FeedbackSource, Rating, SignIn } from "@agent-rendering/elements";

@@ -3,8 +3,8 @@
 import type { ArpClient, ArpClientCallbacks, Component, ErrorPayload, Json } from "@agent-rendering/core";
 import type { Strings } from "@agent-rendering/core/strings";
 import "@agent-rendering/elements";
-import type { ChatKeys } from "@agent-rendering/elements";
-import { computed, defineComponent, h, shallowRef, toValue, type PropType } from "vue";
+import type { ChatKeys, FeedbackSource, Rating, SignIn } from "@agent-rendering/elements";
+import { computed, defineComponent, getCurrentInstance, h, shallowRef, toValue, type PropType } from "vue";
 import { ownOf, useOwnComponents } from "./drawing.js";
 import { CustomElement, useBrowser } from "./element.js";
 import { offering, useArpClient, useComponents, type ArpComponents } from "./provide.js";
@@ -60,6 +60,10 @@ export const ArpChat = defineComponent({
     strings: { type: Object as PropType<Partial<Strings>>, ...absent },
     /** Of the message box. */
     placeholder: { type: String, ...absent },
+    /** Whether readers rate answers (default: if something listens to `feedback`); an object keeps the ratings in place of the server. */
+    feedback: { type: [Boolean, Object] as PropType<FeedbackSource | boolean>, ...absent },
+    /** How somebody signs in whom the server does not let in. */
+    signIn: { type: Object as PropType<SignIn | null>, ...absent },
     /** Shows what tools do. */
     showActivityPanel: { type: Boolean, default: true },
     // Options of the draft that the client finds out by itself.
@@ -75,6 +79,7 @@ export const ArpChat = defineComponent({
     done: (_turnId: string, _status: string) => true,
     error: (_error: string, _payload: ErrorPayload) => true,
     action: (_component: Component, _name: string, _payload: Json | undefined) => true,
+    feedback: (_turnId: string, _rating: Rating["rating"], _comment: string) => true,
   },
   setup(props, { emit, expose }) {
     const shared = useArpClient();
@@ -86,6 +91,7 @@ export const ArpChat = defineComponent({
     const { registry, teleports } = useOwnComponents(() => own.value);
     const element = shallowRef<ArpChatElement | null>(null);
     const isBrowser = useBrowser();
+    const isHeard = getCurrentInstance()?.vnode.props?.onFeedback !== undefined;
     const properties = computed(() => ({
       client: client.value,
       heading: props.title,
@@ -96,6 +102,8 @@ export const ArpChat = defineComponent({
       logo: props.logo,
       avatar: props.avatar,
       keys: props.keys,
+      feedback: props.feedback ?? isHeard,
+      signIn: props.signIn,
       components: registry.value,
       locale: props.locale,
       strings: props.strings,
@@ -115,6 +123,7 @@ export const ArpChat = defineComponent({
       onArpSession: ({ detail }: CustomEvent) => emit("session-change", detail.sessionId),
       onArpDone: ({ detail }: CustomEvent) => emit("done", detail.turnId, detail.status),
       onArpError: ({ detail }: CustomEvent) => emit("error", detail.error, detail.payload),
+      onArpFeedback: ({ detail }: CustomEvent) => emit("feedback", detail.turnId, detail.rating, detail.comment),
       onArpAction: ({ detail }: CustomEvent) => emit("action", detail.component, detail.name, detail.payload),
     };
     const taken = (node: HTMLElement | null) => (element.value = node as ArpChatElement | null);

@@ -28,3 +28,4 @@ export { ArpActivityPanel } from "./activity_panel.js";
 
 export type { ArpCapabilities, ArpClient, ChatSession, ChatSessionDetail, Component, ToolRenderEvent, TurnState } from "@agent-rendering/core";
 export type { ChatMessage, MessagePart, ToolCardState } from "@agent-rendering/core/chat";
+export type { FeedbackSource, Rating, SignIn } from "@agent-rendering/elements";

@@ -43,6 +43,7 @@ import { endLine, openFiles } from "./outcome.js";
 import { Recent } from "./recent.js";
 import { adoptChatStyles } from "./styles.js";
 import type { FeedbackSource } from "./rating.js";
+import { serverFeedback } from "./server_feedback.js";
 import { popups, sidePanel } from "./surfaces.js";
 import { loadMessages, timeline } from "./timeline.js";
 import { lastInput, NO_ACTIONS, turnActions } from "./turn_actions.js";
@@ -74,7 +75,7 @@ export class ArpChat extends ArpElement {
     avatar: { type: String },
     keys: { attribute: false },
     signIn: { attribute: false },
-    feedback: { attribute: false },
+    feedback: { type: Boolean },
     showActivity: { attribute: "show-activity", converter: (value: string | null) => value !== "false" },
     words: { state: true },
     isDark: { state: true },
@@ -105,8 +106,8 @@ export class ArpChat extends ArpElement {
   declare pictureFrame: string | undefined;
   /** How a reader signs in whom the server does not let in. */
   declare signIn: SignIn | null | undefined;
-  /** Where ratings of answers are kept; absent: nobody is asked for one. */
-  declare feedback: FeedbackSource | null | undefined;
+  /** Whether readers rate answers, and where that is kept if not by the server of the chat; absent: they do not. */
+  declare feedback: FeedbackSource | boolean | null | undefined;
   /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
   declare avatar: string | undefined;
   /** Other keys than ours. */
@@ -293,6 +294,7 @@ export class ArpChat extends ArpElement {
     const isNew = ["url", "token", "client"].some((name) => changed.has(name));
     if (!this.isConnected) return; // it opens where it is put
     if (isNew || this.#active === null) this.#open();
+    else if (changed.has("feedback")) this.#takeFeedback(this.#active);
     else if (changed.has("session") && this.session !== undefined && this.session !== this.#active.sessionId) {
       this.turnTo(this.session, this.workflow);
     }
@@ -325,7 +327,7 @@ export class ArpChat extends ArpElement {
     if (client === null) return;
     this.#active = client;
     this.#actions = turnActions(client, (error) => this.#note(error), (id) => this.#asks(id));
-    if (this.feedback) this.#actions = { ...this.#actions, feedback: this.feedback };
+    this.#takeFeedback(client);
     this.#context = null;
     this.#drafts = new Drafts(this.storage, client.address.base);
     this.#shownSession = client.sessionId;
@@ -342,6 +344,12 @@ export class ArpChat extends ArpElement {
     this.#chosen = this.workflow;
     if (this.#isOwn) client.connect();
     this.#statusChanged();
+  }
+
+  #takeFeedback(client: ArpClient): void {
+    const { feedback, ...actions } = this.#actions;
+    const source = this.feedback === true ? serverFeedback(client) : this.feedback;
+    this.#actions = source ? { ...actions, feedback: source } : actions;
   }
 
   #newClient(): ArpClient | null {

@@ -8,13 +8,14 @@ import { plainTextOf } from "./sections.js";
 const LOOK_MS = 100;
 const MOST_LOOKS = 20;
 
-/** The text of a turn's prose once it is drawn: long ones are drawn over several frames. */
+/** The text of a turn's prose, with the names of its authors, once it is drawn: long ones are drawn over several frames. */
 export async function drawnText(chat: Element, turn: TurnState): Promise<string> {
-  let prose: ArpProse[] = [];
+  const place = `arp-message[data-turn="${CSS.escape(turn.id)}"]`;
+  let said: Element[] = [];
   for (let look = 0; look < MOST_LOOKS; look += 1) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    prose = [...chat.querySelectorAll<ArpProse>(`arp-message[data-turn="${CSS.escape(turn.id)}"] arp-prose`)];
-    if (prose.every(({ busy }) => !busy)) break;
+    said = [...chat.querySelectorAll(`${place} :is(arp-prose, .arp-author > [dir])`)];
+    if (said.every((one) => !(one as Partial<ArpProse>).busy)) break;
   }
-  return prose.map(({ textContent }) => textContent ?? "").join("\n") || plainTextOf(turn);
+  return said.map(({ textContent }) => textContent ?? "").join("\n") || plainTextOf(turn);
 }

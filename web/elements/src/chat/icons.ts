@@ -39,6 +39,7 @@ const PATHS = {
   branch: "M7 4v10M7 14a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM17 4a2 2 0 1 0 0 4 2 2 0 0 0 0-4zM17 8c0 5-10 3-10 8",
   back: "m15 5-7 7 7 7",
   forward: "m9 5 7 7-7 7",
+  adjust: "M6 4v4m0 4v8M12 4v8m0 4v4M18 4v2m0 4v10M4 10h4M10 14h4M16 8h4",
   settings: "M4 7h10m4 0h2M4 17h2m4 0h10M14 4v6M8 14v6",
   offline: "M4 4l16 16M8.500 15.500a5 5 0 0 1 7 0M5 12a10 10 0 0 1 4-2.400M15 9.600A10 10 0 0 1 19 12M12 19h.01",
 } as const;

@@ -20,4 +20,5 @@ export { ArpMenu } from "./menu.js";
 export type { MenuItem } from "./menu.js";
 export type { ArpMessage, MessageActions } from "./message.js";
 export type { FeedbackSource, Rating } from "./rating.js";
+export { serverFeedback } from "./server_feedback.js";
 export { adoptChatStyles, CHAT_STYLES } from "./styles.js";

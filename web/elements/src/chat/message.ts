@@ -4,7 +4,7 @@
  */
 
 import type { ArpClient, TurnState, Wire } from "@agent-rendering/core";
-import { SOURCES } from "@agent-rendering/core/chat";
+import { AUTHOR, SOURCES } from "@agent-rendering/core/chat";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { live } from "lit/directives/live.js";
 import { repeat } from "lit/directives/repeat.js";
@@ -18,6 +18,7 @@ import "../markdown/prose.js";
 import { warmProse } from "../markdown/warm.js";
 import { drawAll } from "../draw_all.js";
 import { Activity } from "./activity.js";
+import { authorLine } from "./author.js";
 import { permissionNote } from "./permission_note.js";
 import { errorCard } from "./error_card.js";
 import { icon } from "./icons.js";
@@ -139,12 +140,12 @@ export class ArpMessage extends ArpElement {
     const { turn } = this;
     if (turn === undefined) return nothing;
     this.dataset.status = turn.status ?? "";
-    const sections = sectionsOf(turn, this.activity);
+    const sections = sectionsOf(turn, this.activity, !this.context.registry?.has(AUTHOR));
     const isRunning = !turn.final && turn.status !== "queued";
     const last = sections.at(-1);
     const end = last?.kind === "answer" ? last.blocks.at(-1)?.kind : null;
     this.toggleAttribute("data-written", isRunning && (end === "prose" || end === "activity")); // for `follow.ts`
-    const isSilent = isRunning && last?.kind !== "answer" && turn.status !== "waiting";
+    const isSilent = isRunning && end == null && turn.status !== "waiting";
     return html`${repeat(
       sections,
       ({ key }) => key,
@@ -155,9 +156,12 @@ export class ArpMessage extends ArpElement {
   #section(turn: TurnState, section: Section, isLast: boolean): TemplateResult {
     const { t } = this.context;
     if (section.kind === "said") return this.#inputOf(turn, section.input, section.first);
-    return html`<article class=${this.avatar ? "arp-reply arp-with-avatar" : "arp-reply"} aria-label=${t("saidBy", { name: t("agent") })}>
-      <h2 class="arp-hidden">${t("saidBy", { name: t("agent") })}</h2>
-      ${picture(this.avatar, "arp-avatar")}${repeat(
+    const { author } = section;
+    const avatar = author === null ? this.avatar : ""; // it is the agent's own
+    const who = t("saidBy", { name: author === null ? t("agent") : visible(author) });
+    return html`<article class=${avatar ? "arp-reply arp-with-avatar" : "arp-reply"} aria-label=${who}>
+      ${author === null ? html`<h2 class="arp-hidden">${who}</h2>` : authorLine(author)}
+      ${picture(avatar, "arp-avatar")}${repeat(
         section.blocks,
         ({ key }) => key,
         (block, at) => this.#block(turn, block, isLast && at === section.blocks.length - 1),

@@ -6,11 +6,9 @@ import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import { icon } from "./icons.js";
 
-export type Thumb = "up" | "down";
-
 export interface Rating {
   /** `none`: it was taken back. */
-  readonly rating: Thumb | "none";
+  readonly rating: "up" | "down" | "none";
   readonly comment?: string;
 }
 
@@ -30,7 +28,7 @@ export class ArpRating extends ArpElement {
   declare turnId: string;
   declare source: FeedbackSource | null;
   declare context: ArpContext;
-  declare protected given: Thumb | "none";
+  declare protected given: Rating["rating"];
   /** Whether there is a box for a comment. */
   declare protected asks: boolean;
 
@@ -53,7 +51,7 @@ export class ArpRating extends ArpElement {
 
   protected override render(): unknown {
     const { t } = this.context;
-    const thumb = (rating: Thumb, label: string) =>
+    const thumb = (rating: "up" | "down", label: string) =>
       html`<button type="button" class="arp-icon-button" aria-pressed=${this.given === rating ? "true" : "false"} aria-label=${label} title=${label} @click=${() => void this.#rate(rating)}>
         ${icon(rating === "up" ? "thumbUp" : "thumbDown")}
       </button>`;
@@ -66,7 +64,7 @@ export class ArpRating extends ArpElement {
   }
 
   /** Takes a thumb, or takes it back. */
-  async #rate(rating: Thumb): Promise<void> {
+  async #rate(rating: "up" | "down"): Promise<void> {
     const next = this.given === rating ? "none" : rating;
     if (await this.#give({ rating: next })) this.asks = next !== "none";
   }
@@ -88,6 +86,7 @@ export class ArpRating extends ArpElement {
       this.context.announce(this.context.t("rateFailed"));
       return false;
     }
+    this.dispatchEvent(new CustomEvent("arp-feedback", { bubbles: true, composed: true, detail: { turnId: this.turnId, comment: "", ...rating } }));
     if (rating.rating !== "none") this.context.announce(this.context.t("rateThanks"));
     return true;
   }

@@ -1,7 +1,7 @@
 /** A turn as it is laid out: what was sent, and answers made of prose, components, activity, errors. */
 
 import { isTextPart, type Component, type ErrorPayload, type ToolRun, type TurnState, type Wire } from "@agent-rendering/core";
-import { storyOf } from "@agent-rendering/core/chat";
+import { AUTHOR, storyOf } from "@agent-rendering/core/chat";
 
 /** A use of a tool, or a stretch of thinking. */
 export type Step =
@@ -16,20 +16,24 @@ export type Block =
 
 export type Section =
   | { readonly kind: "said"; readonly key: string; readonly input: Wire.InputEcho; readonly first: boolean }
-  | { readonly kind: "answer"; readonly key: string; readonly blocks: readonly Block[] };
+  /** What one of them says: an author that the agent has named, else (`null`) the agent. */
+  | { readonly kind: "answer"; readonly key: string; readonly blocks: readonly Block[]; readonly author: string | null };
 
-/** Everything of a turn in its order, with its activity or without; keys stay the same while the turn grows. */
-export function sectionsOf(turn: TurnState, withActivity = true): Section[] {
+/**
+ * Everything of a turn in its order, with its activity or without; keys stay the same while the turn grows. What follows
+ * the name of another author is a section of its own, unless authors are drawn as any other component.
+ */
+export function sectionsOf(turn: TurnState, withActivity = true, byAuthor = true): Section[] {
   const sections: Section[] = [];
   const slices = new Map<number, number>();
+  let author: string | null = null;
   let blocks: Block[] | null = null;
-  const add = (block: Block) => {
-    if (blocks === null) {
-      blocks = [];
-      sections.push({ kind: "answer", key: `answer:${sections.length}`, blocks });
-    }
-    blocks.push(block);
+  const open = () => {
+    blocks = [];
+    sections.push({ kind: "answer", key: `answer:${sections.length}`, blocks, author });
+    return blocks;
   };
+  const add = (block: Block) => (blocks ?? open()).push(block);
   const addStep = (step: Step) => {
     if (!withActivity) return;
     const last = blocks?.at(-1);
@@ -53,7 +57,12 @@ export function sectionsOf(turn: TurnState, withActivity = true): Section[] {
       }
       case "component": {
         const component = turn.output[number];
-        if (component) add({ kind: "component", key: `component:${component.id}`, component });
+        const name = component?.type === AUTHOR && byAuthor ? component.props.name : null;
+        if (typeof name === "string" && name.trim() !== "") {
+          if (name === author) break;
+          author = name;
+          open();
+        } else if (component) add({ kind: "component", key: `component:${component.id}`, component });
         break;
       }
       case "thinking":
@@ -74,7 +83,8 @@ export function sectionsOf(turn: TurnState, withActivity = true): Section[] {
       }
     }
   }
-  return sections;
+  // Who has said nothing has no section, but whoever is about to speak.
+  return sections.filter((section, at) => section.kind === "said" || section.blocks.length > 0 || (at === sections.length - 1 && !turn.final));
 }
 
 /** Whether a turn differs from what it was only in its last text part, and nothing is inside or after that. */

@@ -1,2 +1,0 @@
-import{C as e}from"./drawing-k_DmEjjN.js";var t=100,n=20;async function r(r,i){let a=[];for(let e=0;e<n&&(await new Promise(e=>setTimeout(e,t)),a=[...r.querySelectorAll(`arp-message[data-turn="${CSS.escape(i.id)}"] arp-prose`)],!a.every(({busy:e})=>!e));e+=1);return a.map(({textContent:e})=>e??``).join(`
-`)||e(i)}export{r as drawnText};

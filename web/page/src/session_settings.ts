@@ -1,0 +1,144 @@
+/** The settings of a chat, in a window over the page: the agent has them as soon as they are saved. Source: http.md, "settings". */
+
+import { ArpError, type ArpClient, type Component, type Json, type JsonObject } from "@agent-rendering/core";
+import { createContext, type ArpContext } from "@agent-rendering/elements/chat";
+import { loadComponents, renderComponent } from "@agent-rendering/elements/components";
+import { html, LitElement, nothing, type TemplateResult } from "lit";
+import { keyed } from "lit/directives/keyed.js";
+
+import { openDialog } from "./dialogs.js";
+
+const NOT_FOUND = 404;
+
+/**
+ * Opens the settings of the session that a client shows.
+ *
+ * @returns Whether the app has settings; if not, a command of its own has their name.
+ * @throws ArpError They cannot be read.
+ */
+export async function showSettings(client: ArpClient, context: ArpContext): Promise<boolean> {
+  const panel = new PageSessionSettings(client, context);
+  try {
+    await Promise.all([panel.load(), loadComponents("form")]);
+  } catch (error) {
+    if (error instanceof ArpError && error.status === NOT_FOUND) return false;
+    throw error;
+  }
+  openDialog(context.t("chatSettings"), context, panel, "page-session-settings");
+  await panel.focusFirst();
+  return true;
+}
+
+/** `<page-session-settings>`: a form that follows what is set elsewhere until the reader changes it. */
+class PageSessionSettings extends LitElement {
+  static override properties = { form: { state: true }, fault: { state: true }, isOld: { state: true } };
+
+  /** With an id that changes with its values: another one is drawn anew. */
+  declare protected form: Component | null;
+  /** Why the server did not take it. */
+  declare protected fault: string;
+  /** Whether something else was set while the reader was changing this. */
+  declare protected isOld: boolean;
+  readonly #client: ArpClient;
+  readonly #session: string | null;
+  readonly #context: ArpContext;
+  readonly #announce: (text: string) => void;
+  #known = "";
+  #drawn = 0;
+  #isTouched = false;
+  #stop: (() => void) | null = null;
+
+  constructor(client: ArpClient, { t, locale, theme, announce }: ArpContext) {
+    super();
+    this.#client = client;
+    this.#session = client.sessionId;
+    this.#announce = announce;
+    // Nothing of it goes to the agent as an answer: there is no client behind it.
+    this.#context = createContext({ t, locale, theme, answer: (_, value) => void this.#save(value) });
+    this.form = null;
+    this.fault = "";
+    this.isOld = false;
+    this.addEventListener("input", () => (this.#isTouched = true));
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    const look = () => void this.load().catch(() => undefined); // what shows stays
+    this.#stop = this.#client.sessions.watch({ opened: look, chat: ({ id }) => id === this.#session && look() });
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#stop?.();
+  }
+
+  /** Reads what is set. */
+  async load(): Promise<void> {
+    const form = (await (await this.#ask()).json()) as Component;
+    const known = JSON.stringify(form.props.fields);
+    if (known === this.#known) return;
+    this.#known = known;
+    if (this.#isTouched) this.isOld = true;
+    else this.#draw(form);
+  }
+
+  /** Puts the cursor into the first field, unless that would bring up a keyboard. */
+  async focusFirst(name = ""): Promise<void> {
+    await this.updateComplete;
+    const form = this.querySelector<LitElement>("arp-form");
+    await form?.updateComplete;
+    const wanted = name === "" ? "" : `[name="${CSS.escape(name)}"]`;
+    if (wanted === "" && matchMedia("(pointer: coarse)").matches) return;
+    form?.querySelector<HTMLElement>(`:is(input, select, textarea)${wanted}`)?.focus();
+  }
+
+  #ask(init?: RequestInit): Promise<Response> {
+    return this.#client.sessions.request(`/_api/settings/${encodeURIComponent(this.#session ?? "")}`, init);
+  }
+
+  #draw({ props, ...form }: Component): void {
+    const { title: _, ...shown } = props; // it stands above
+    this.#drawn += 1;
+    this.form = { ...form, id: `settings-${this.#drawn}`, props: { ...shown, submit_label: this.#context.t("save") } };
+  }
+
+  async #save(value: Json): Promise<void> {
+    const { t } = this.#context;
+    const { form } = this;
+    try {
+      await this.#ask({ method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ fields: value }) });
+    } catch (error) {
+      const { payload } = error instanceof ArpError ? error : new ArpError({ error: String(error), code: 0 });
+      this.fault = payload.code === 0 ? t("settingsFailed") : payload.error;
+      if (form !== null) this.#draw(filled(form, value));
+      await this.focusFirst(/^fields\.(.+)$/.exec(payload.detail ?? "")?.[1]);
+      return;
+    }
+    this.closest("dialog")?.close();
+    this.#announce(t("settingsSaved"));
+  }
+
+  protected override render(): TemplateResult {
+    const { form, fault, isOld } = this;
+    const { t } = this.#context;
+    return html`${fault === "" ? nothing : html`<p class="arp-note arp-error" role="alert">${fault}</p>`}
+      ${isOld ? html`<p class="arp-note" role="status">${t("settingsChanged")}</p>` : nothing}
+      ${form === null ? nothing : keyed(form.id, renderComponent(form, this.#context))}`;
+  }
+}
+
+/** A form with what was entered. */
+function filled({ props, ...form }: Component, value: Json): Component {
+  const entered = value as JsonObject;
+  const fields = (props.fields as JsonObject[]).map((field) => {
+    const name = String(field.name);
+    return Object.hasOwn(entered, name) ? { ...field, value: entered[name] ?? null } : field;
+  });
+  return { ...form, props: { ...props, fields } };
+}
+
+customElements.define("page-session-settings", PageSessionSettings);

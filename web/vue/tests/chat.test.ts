@@ -1,0 +1,62 @@
+// @vitest-environment happy-dom
+/** `<ArpChat>`: what it passes on of the element's. */
+
+import type { FeedbackSource } from "@agent-rendering/elements";
+import { h } from "vue";
+import { expect, test, vi } from "vitest";
+import { delta, message } from "../../core/tests/fakes.js";
+import { ArpChat } from "../src/index.js";
+import { component, mount, report, welcome, WORLD } from "./mounting.js";
+
+const { url, ...world } = WORLD;
+
+const asked: unknown[] = [];
+
+/** The server's lists are empty, and it takes feedback. */
+async function fetch(url: string, { body }: RequestInit = {}): Promise<Response> {
+  asked.push([url, ...(body ? [JSON.parse(body as string)] : [])]);
+  return new Response(url.includes("/_api/feedback/") ? "{}" : "[]");
+}
+
+const options = { ...world, fetch: fetch as never };
+
+/** A chat with one answer; returns its place. */
+async function rated(props: object): Promise<HTMLElement> {
+  const { node } = await mount(component(() => () => h(ArpChat, { url, options, ...props })));
+  await welcome();
+  await report(delta("Hi", 1), message("turn", 2, { status: "completed" }), message("commit", 3, { final: true }));
+  await vi.waitFor(() => expect(node.querySelector("arp-message .arp-under")).not.toBeNull());
+  return node;
+}
+
+/** The thumbs once they are drawn. */
+async function thumbsOf(count: number): Promise<HTMLButtonElement[]> {
+  const thumbs = () => [...document.querySelectorAll<HTMLButtonElement>("arp-rating button")];
+  await vi.waitFor(() => expect(thumbs().length).toBe(count));
+  return thumbs();
+}
+
+test("a thumb goes to the server of the chat, then to who listens", async () => {
+  const onFeedback = vi.fn();
+  await rated({ onFeedback });
+  const [up] = await thumbsOf(2);
+  up!.click();
+  await vi.waitFor(() => expect(onFeedback.mock.calls).toEqual([["t1", "up", ""]]));
+  const path = "http://agent.example/_api/feedback/s";
+  expect(asked).toContainEqual([path]);
+  expect(asked).toContainEqual([path, { turn_id: "t1", rating: "up", comment: "" }]);
+});
+
+test("without anyone who wants feedback there are no thumbs; an object keeps it elsewhere", async () => {
+  expect((await rated({})).querySelector("arp-rating")).toBeNull();
+  const source: FeedbackSource = { of: async () => ({ rating: "down" }), give: vi.fn(async () => undefined) };
+  await rated({ feedback: source });
+  const thumbs = await thumbsOf(2);
+  await vi.waitFor(() => expect(thumbs.map((one) => one.getAttribute("aria-pressed"))).toEqual(["false", "true"]));
+});
+
+test("signIn says how somebody signs in", async () => {
+  const signIn = { text: "Ask Ann.", href: "/login" };
+  const { node } = await mount(component(() => () => h(ArpChat, { url, options, signIn })));
+  expect(node.querySelector("arp-chat")).toHaveProperty("signIn", signIn);
+});
