@@ -225,14 +225,7 @@ class Budget:
                 f"most {_usd(single)} (single_tx_limit_usd)"
             )
         needs_person = amount > self._limit("require_approval_above_usd")
-        made = Reservation(
-            secrets.token_hex(8),
-            purchase.provider[:MAX_TEXT],
-            amount,
-            purchase.description[:MAX_TEXT],
-            self._clock.now(),
-            "waiting" if needs_person else "reserved",
-        )
+        made = self._new(purchase, amount, "waiting" if needs_person else "reserved")
 
         def change(state: BudgetState) -> tuple[BudgetState, Reservation]:
             monthly = self._limit("monthly_limit_usd")
@@ -245,6 +238,13 @@ class Budget:
             return structs.replace(state, reservations=[*state.reservations, made]), made
 
         return self._change(change)
+
+    def _new(
+        self, purchase: Purchase, amount: Decimal, state: Literal["waiting", "reserved"]
+    ) -> Reservation:
+        provider, description = purchase.provider[:MAX_TEXT], purchase.description[:MAX_TEXT]
+        now = self._clock.now()
+        return Reservation(secrets.token_hex(8), provider, amount, description, now, state)
 
     def approve(self, reservation_id: str) -> Reservation:
         """Note that a person has approved a reservation.
@@ -309,6 +309,23 @@ class Budget:
             return _with(state, begun), _transaction(begun)
 
         transaction = self._change(begin)
+        self._change(lambda state: (state, None))  # every change finishes what is half settled
+        return transaction
+
+    def log_paid(self, purchase: Purchase) -> Transaction:
+        """Write to the log what was paid without a reservation; no limit refuses what is spent.
+
+        Raises:
+            InvalidToolMeta, BudgetRefused: The amount is no amount of money.
+        """
+        made = self._new(purchase, amount_of(purchase.amount), "reserved")
+
+        def change(state: BudgetState) -> tuple[BudgetState, Transaction]:
+            begun = self._settling(made, made.amount_usd)
+            both = [*state.reservations, begun]
+            return structs.replace(state, reservations=both), _transaction(begun)
+
+        transaction = self._change(change)
         self._change(lambda state: (state, None))  # every change finishes what is half settled
         return transaction
 

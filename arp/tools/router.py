@@ -37,7 +37,7 @@ from arp.tools.planning import existing_tool, spec_for
 from arp.tools.registry import url_of
 from arp.tools.runtime import HealthAlert
 from arp.tools.service import ToolService
-from arp.tools.task_book import TaskBook, TaskRecord, TaskStatus
+from arp.tools.task_book import CUT_OFF, MAX_ATTEMPTS, TaskBook, TaskRecord, TaskStatus
 from arp.tools.task_specs import (
     MAX_DESCRIPTION,
     GithubDeploy,
@@ -94,10 +94,13 @@ class Router:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to take messages; send what nobody had begun when the service ended."""
+        """Begin to take messages; send what was not over when the service ended."""
         self._task = asyncio.get_running_loop().create_task(self._listen())
         for task in self.book.reopen():
-            await self.dispatch(task.task_id)
+            if task.attempts < MAX_ATTEMPTS:
+                await self.dispatch(task.task_id)
+            else:
+                self._finish(ToolError(task.tool_id, CUT_OFF, task.task_id), TaskStatus.FAILED)
 
     async def aclose(self) -> None:
         """Stop; a callback that is under way is given up, and its task says so."""

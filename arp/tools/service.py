@@ -88,6 +88,8 @@ class ToolService:
                 left.at.isoformat(timespec="seconds"),
                 left.id,
             )
+        for tool in self.registry.tools(ToolStatus.BUILDING):
+            self.set_life(tool.tool_id, "fail")  # whoever built it ended with the service before
         await self.scheduler.start()
 
     async def aclose(self) -> None:

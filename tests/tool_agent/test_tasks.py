@@ -19,7 +19,7 @@ from arp.runtime import types as ari
 from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.tool_agent.agent import ToolAgent
 from arp.tool_agent.ari_coder import NOT_OURS, AriCoder
-from arp.tools.coding_agent import CodingJob, CodingOutcome
+from arp.tools.coding_job import CodingJob, CodingOutcome
 from arp.tools.router import TaskRequest
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskBook, TaskStatus
@@ -49,6 +49,7 @@ class CostlyCoder:
         if self.cost_usd:
             return CodingOutcome("I only think.", self.cost_usd, "thinker-1")
         try:
+            await job.spent(0.5, "thinker-1")
             await asyncio.Event().wait()
         finally:
             self.ended = True
@@ -56,9 +57,11 @@ class CostlyCoder:
 
 
 @contextmanager
-def costly(data_dir: Path, cost_usd: float) -> Iterator[tuple[Smithy, CostlyCoder]]:
+def costly(
+    data_dir: Path, cost_usd: float, **settings: object
+) -> Iterator[tuple[Smithy, CostlyCoder]]:
     coder = CostlyCoder(cost_usd)
-    agent = ToolAgent(coder, service=ToolService(settings_in(data_dir)))
+    agent = ToolAgent(coder, service=ToolService(settings_in(data_dir, **settings)))
     app = App("Costly", tools=agent)
 
     @app.agent
@@ -71,24 +74,32 @@ def costly(data_dir: Path, cost_usd: float) -> Iterator[tuple[Smithy, CostlyCode
 
 
 @pytest.mark.parametrize("allow", [True, False])
-def test_cost_above_the_threshold_is_asked_in_the_session_of_the_task(
+def test_estimate_above_the_threshold_is_asked_in_the_session_of_the_task(
     tmp_path: Path, allow: bool
 ) -> None:
-    with costly(tmp_path, 12.5) as (made, _):
+    """Before anything is spent; the log has what was spent then."""
+    with costly(tmp_path, 3.25, coding_task_usd=12.5) as (made, coder):
         task_id = made.ask_for("fold paper")
         waiting = made.becomes(task_id, "waiting_approval", "failed")
-        assert waiting["waiting_for"] == "Pay $12.50 to costly?"
+        assert waiting["waiting_for"] == "Pay up to $12.50 to costly?"
+        assert not coder.began.is_set()
         made.answer(waiting["session_id"], allow=allow)
-        failed = made.becomes(task_id, "failed")
-        assert failed["error"] == "no tool was registered: I only think."
+        error = made.becomes(task_id, "failed")["error"]
+        assert coder.began.is_set() is allow
+        if allow:
+            assert error == "no tool was registered: I only think."
+        else:
+            assert error == "$12.50 to costly was not approved"
         paid = made.agent.service.budget.transactions()
-        assert [one.amount_usd for one in paid] == ([Decimal("12.5")] if allow else [])
+        wanted = [("costly", Decimal("3.25"), f"task {task_id}")] if allow else []
+        assert [(one.provider, one.amount_usd, one.description) for one in paid] == wanted
+        assert made.agent.service.budget.reservations() == []
         costs = [
             fact["payload"]["amount"]
             for fact in made.facts(waiting["session_id"])
             if fact["type"] == "cost.recorded"
         ]
-        assert costs == [12.5]
+        assert costs == ([3.25] if allow else [])
 
 
 def test_small_amount_is_spent_alone_and_a_large_one_is_refused(tmp_path: Path) -> None:
@@ -127,13 +138,15 @@ def test_task_that_is_stopped_ends_its_coder_and_is_cancelled(tmp_path: Path) ->
         made.run(stop)
         assert made.becomes(task_id, "cancelled")["error"] == "cancelled"
         assert coder.ended
+        (paid,) = made.agent.service.budget.transactions()
+        assert (paid.amount_usd, paid.description) == (Decimal("0.5"), f"task {task_id}")
 
 
 def test_nothing_begins_when_nothing_is_left_of_the_month(tmp_path: Path) -> None:
     with costly(tmp_path, 1.0) as (made, coder):
         (tmp_path / "config.json").write_text('{"budget": {"monthly_limit_usd": 0}}')
         failed = made.becomes(made.ask_for("fold paper"), "failed")
-        assert "nothing is left of this month's budget" in failed["error"]
+        assert "$0.00 of $0.00 are left of this month" in failed["error"]
         assert not coder.began.is_set()
 
 
