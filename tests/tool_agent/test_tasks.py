@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -19,16 +18,18 @@ from arp.runtime import types as ari
 from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.tool_agent.agent import ToolAgent
 from arp.tool_agent.ari_coder import NOT_OURS, AriCoder
+from arp.tools.backend import ToolBackend
 from arp.tools.coding_job import CodingJob, CodingOutcome
 from arp.tools.router import TaskRequest
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskBook, TaskStatus
+from arp.tools.task_money import TaskMoney
 from arp.tools.task_specs import BuildTool
 from arp.tools.toolbox import Toolbox
 from arp.tools.toolbox_server import ToolboxServer
 from arp.tools.workplace import Headless
 from tests.serving import serving
-from tests.tool_agent.smithy import WAIT_S, Smithy, smithy
+from tests.tool_agent.smithy import WAIT_S, Smithy
 from tests.tools.house import settings_in
 
 pytestmark = pytest.mark.timeout(120)
@@ -150,26 +151,6 @@ def test_nothing_begins_when_nothing_is_left_of_the_month(tmp_path: Path) -> Non
         assert not coder.began.is_set()
 
 
-def test_tool_that_does_not_start_again_is_repaired_by_the_coding_agent(tmp_path: Path) -> None:
-    with smithy(tmp_path) as made:
-        task_id = made.ask_for("I need a tool that compresses images")
-        waiting = made.becomes(task_id, "waiting_approval", "failed")
-        made.answer(waiting["session_id"], allow=True, scope="session")
-        assert made.becomes(task_id, "completed", "failed")["status"] == "completed"
-        service, tool_id = made.agent.service, "compresses_images"
-        main = service.projects.root / tool_id / "main.py"
-        os.truncate(main, 0)
-        made.run(lambda: service.scheduler.stop_tool(tool_id))
-        spec = {"type": "repair_tool", "tool_id": tool_id, "error": "HTTP 503"}
-        repair = made.ask_for("repair it", task_spec=spec)
-        waiting = made.becomes(repair, "waiting_approval", "failed")
-        assert waiting["waiting_for"] == f"Start the tool {tool_id}?"
-        made.answer(waiting["session_id"], allow=True)
-        assert made.becomes(repair, "completed", "failed")["status"] == "completed"
-        assert main.stat().st_size > 1_000
-        assert made.run(lambda: service.scheduler.check_now(tool_id)) is None
-
-
 # -- any runtime -----------------------------------------------------------------------------------
 
 
@@ -218,6 +199,59 @@ async def test_own_tools_of_a_runtime_are_refused_and_the_ten_are_not(tmp_path: 
     await coder.aclose()
 
 
+class Costly(FunctionRuntime):
+    """An agent whose requests to a model cost $0.30 each, and that never ends."""
+
+    takes = Curious.takes
+    more_capabilities = Curious.more_capabilities
+
+    def __init__(self, requests: int) -> None:
+        super().__init__(self._work, name="costly")
+        self.requests = requests
+        self.began = asyncio.Event()
+
+    async def _work(self, turn: FunctionTurn) -> str:
+        for number in range(1, self.requests + 1):
+            turn.tell(ari.Lifecycle.USAGE, model="thinker-1", cost=0.3, currency="USD")
+            # A request that is cut off counts in the turn alone.
+            turn.used = ari.Usage(cost=0.3 * number + 0.05, currency="USD")
+        self.began.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_runtime_is_stopped_before_it_costs_more_than_is_reserved(tmp_path: Path) -> None:
+    """What the cancelled turn says at its end is in the log."""
+    coder = AriCoder(Costly(3))
+    settings = settings_in(tmp_path, coding_task_usd=1, approve_builds=False)
+    backend = ToolBackend(ToolService(settings), coder)
+    await backend.start()
+    async with asyncio.timeout(WAIT_S):
+        task = await backend.router.request(TaskRequest("fold paper"))
+        done = await backend.book.over(task.task_id)
+    budget = backend.service.budget
+    await backend.aclose()
+    await coder.aclose()
+    assert "it has cost $0.90 of the $1.00 that a task may cost" in done.error
+    assert [one.amount_usd for one in budget.transactions()] == [Decimal("0.95")]
+    assert budget.reservations() == []
+
+
+async def test_cancelled_turn_says_what_it_has_cost(tmp_path: Path) -> None:
+    runtime = Costly(1)
+    coder = AriCoder(runtime)
+    async with job_in(tmp_path) as job:
+        job.money = TaskMoney(job.toolbox._service.budget, job.task_id)
+        await job.money.reserve("costly", 5.0, None)
+        working = asyncio.create_task(coder.work(job))
+        await asyncio.wait_for(runtime.began.wait(), WAIT_S)
+        working.cancel()
+        await asyncio.wait([working])
+        assert job.money.used_usd == Decimal("0.35")
+        await job.money.close()
+    await coder.aclose()
+
+
 async def test_address_of_the_ten_tools_is_of_one_task_and_needs_its_token(tmp_path: Path) -> None:
     server = ToolboxServer()
     hello: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -248,8 +282,6 @@ async def test_headless_task_asks_nobody_so_it_is_refused(tmp_path: Path) -> Non
 
 async def test_app_without_a_hub_builds_headless(tmp_path: Path) -> None:
     """A program of its own: no sessions, so the operator's settings say what may run."""
-    from arp.tools.backend import ToolBackend
-
     backend = ToolBackend(ToolService(settings_in(tmp_path)))
     await backend.start()
     task = await backend.router.request(TaskRequest("fold paper"))
