@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from arp.access.principal import Principal
 from arp.hub.extension import AppExtension
-from arp.hub.pushed import PushedTurn, PushRequest, push_turn
+from arp.hub.pushed import PushedTurn, PushRequest, push_turn, withdraw_questions
 from arp.hub.tool import ToolFailed
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
@@ -176,6 +176,7 @@ class ToolAgent(ToolCatalog):
         """Begin a turn in the session of a task; `None`: it is gone."""
         request = _request(task, f"The server was restarted. The task goes on: {task.description}")
         try:
+            await withdraw_questions(hub, task.session_id, task.turn_id)
             return await push_turn(hub, task.session_id, request)
         except ArpError as refused:
             logger.info("task %s gets a new session: %s", task.task_id, refused.message)

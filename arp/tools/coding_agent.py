@@ -63,6 +63,8 @@ logger = logging.getLogger(__name__)
 
 MAX_ALERTS: Final = 1_000
 """Tools whose last alert is remembered."""
+MAX_TITLE: Final = 200
+"""Characters of a task's description in the billing log."""
 RESTARTED: Final = "it was started again, and answers"
 """What is said of a tool that needed nothing else."""
 
@@ -219,9 +221,8 @@ class CodingAgent:
         task_id, name = request.task_id, ""
         try:
             attempts = self._book.get(task_id).attempts + 1
-            task = self._book.set(
-                task_id, TaskStatus.RUNNING, session_id=place.session_id, attempts=attempts
-            )
+            where = {"session_id": place.session_id, "turn_id": place.turn_id}
+            task = self._book.set(task_id, TaskStatus.RUNNING, attempts=attempts, **where)
             spec = task_spec_of(request.task_spec)
             name = name_of_spec(spec)
             tool, said = await self._made(task, spec, place)
@@ -243,7 +244,7 @@ class CodingAgent:
             ToolAgentError: There is none; the message says why.
         """
         log, began, error = CodingLog(), time.monotonic(), ""
-        money = TaskMoney(self._service.budget, task.task_id)
+        money = TaskMoney(self._service.budget, _title(task))
         log.started(task.description)
         try:
             return await self._carried_out(task, spec, place, money, log)
@@ -314,7 +315,7 @@ class CodingAgent:
             BudgetRefused, ApprovalNeeded: It may not begin; nothing is spent.
         """
         most = self._service.settings.current.coding_task_usd
-        given = msgspec.to_builtins(Purchase(coder.name, most, f"task {job.task_id}", True))
+        given = msgspec.to_builtins(Purchase(coder.name, most, money.description))
 
         async def approve(title: str, message: str) -> bool:
             async with job.place.call("budget", given) as shown:
@@ -389,6 +390,11 @@ class CodingAgent:
             if container_id not in kept:
                 with suppress(ToolAgentError):
                     await self._service.docker.destroy(container_id)
+
+
+def _title(task: TaskRecord) -> str:
+    """Return what the billing log says of a task."""
+    return f"{task.description[:MAX_TITLE]} (task {task.task_id})"
 
 
 def _is_made_by(task: TaskRecord, tool: ToolMeta) -> bool:

@@ -85,6 +85,8 @@ class TaskRecord(Struct, frozen=True):
     """What a person has to answer."""
     session_id: str = ""
     """In which session it runs, and asks."""
+    turn_id: str = ""
+    """In which turn of that session."""
     callback_url: str = ""
     callback: str = ""
     """What became of the callback: `delivered`, or why it was not."""

@@ -26,12 +26,12 @@ class TaskMoney:
 
     Args:
         budget: From which it comes.
-        task_id: Of the task; the billing log names it.
+        description: Of the task, for the billing log.
     """
 
-    def __init__(self, budget: Budget, task_id: str) -> None:
+    def __init__(self, budget: Budget, description: str) -> None:
         self._budget = budget
-        self._description = f"task {task_id}"
+        self.description = description
         self._provider = "coding agent"
         self._reservation: Reservation | None = None
         self._largest_step = Decimal(0)
@@ -60,7 +60,7 @@ class TaskMoney:
         """
         self._provider = provider
         if most_usd > 0:
-            purchase = Purchase(provider, most_usd, self._description, is_estimate=True)
+            purchase = Purchase(provider, most_usd, self.description, is_estimate=True)
             self._reservation = await self._budget.reserved(purchase, approve)
 
     async def report(self, total_usd: float, model: str = "") -> None:
@@ -71,7 +71,7 @@ class TaskMoney:
         try:
             total = amount_of(total_usd)
         except ToolAgentError as wrong:
-            logger.warning("%s: %s; the coding agent is stopped", self._description, wrong.message)
+            logger.warning("%s: %s; the coding agent is stopped", self.description, wrong.message)
             self.exhausted.set()
             return
         if total <= self.used_usd:
@@ -99,12 +99,12 @@ class TaskMoney:
             return
         if used > (reservation.amount_usd if reservation is not None else 0):
             limit = reservation.amount_usd if reservation is not None else 0
-            logger.warning("%s has cost $%s, more than $%s", self._description, used, limit)
+            logger.warning("%s has cost $%s, more than $%s", self.description, used, limit)
         try:
             if reservation is not None:
                 self._budget.settle(reservation.id, used)
                 return
         except UnknownTool:  # a person has settled or cancelled it meanwhile
-            logger.warning("the reservation of %s is gone", self._description)
+            logger.warning("the reservation of %s is gone", self.description)
         if used:
-            self._budget.log_paid(Purchase(self._provider, used, self._description))
+            self._budget.log_paid(Purchase(self._provider, used, self.description))

@@ -92,7 +92,7 @@ def test_estimate_above_the_threshold_is_asked_in_the_session_of_the_task(
         else:
             assert error == "$12.50 to costly was not approved"
         paid = made.agent.service.budget.transactions()
-        wanted = [("costly", Decimal("3.25"), f"task {task_id}")] if allow else []
+        wanted = [("costly", Decimal("3.25"), f"fold paper (task {task_id})")] if allow else []
         assert [(one.provider, one.amount_usd, one.description) for one in paid] == wanted
         assert made.agent.service.budget.reservations() == []
         costs = [
@@ -140,7 +140,10 @@ def test_task_that_is_stopped_ends_its_coder_and_is_cancelled(tmp_path: Path) ->
         assert made.becomes(task_id, "cancelled")["error"] == "cancelled"
         assert coder.ended
         (paid,) = made.agent.service.budget.transactions()
-        assert (paid.amount_usd, paid.description) == (Decimal("0.5"), f"task {task_id}")
+        assert (paid.amount_usd, paid.description) == (
+            Decimal("0.5"),
+            f"fold paper (task {task_id})",
+        )
 
 
 def test_nothing_begins_when_nothing_is_left_of_the_month(tmp_path: Path) -> None:
@@ -241,7 +244,7 @@ async def test_cancelled_turn_says_what_it_has_cost(tmp_path: Path) -> None:
     runtime = Costly(1)
     coder = AriCoder(runtime)
     async with job_in(tmp_path) as job:
-        job.money = TaskMoney(job.toolbox._service.budget, job.task_id)
+        job.money = TaskMoney(job.toolbox._service.budget, "fold paper")
         await job.money.reserve("costly", 5.0, None)
         working = asyncio.create_task(coder.work(job))
         await asyncio.wait_for(runtime.began.wait(), WAIT_S)
