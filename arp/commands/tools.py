@@ -121,7 +121,7 @@ def request(
     task_id, seen = task["task_id"], ""
     while not no_wait and task["status"] not in OVER:
         task = _asked(server, token, "GET", f"/tasks/{task_id}/status")
-        said = _progress(server, task)
+        said = progress_line(server, task)
         if said != seen:
             click.echo(printable(said), err=True)
             seen = said
@@ -131,10 +131,11 @@ def request(
         raise SystemExit(1)
 
 
-def _progress(server: str, task: JsonObject) -> str:
+def progress_line(server: str, task: JsonObject) -> str:
+    """Return how far a task is, with the address at which its question is answered."""
     if task["status"] != "waiting_approval":
         return str(task["status"])
-    page = f"{server}/#session={task['session_id']}"
+    page = f"{server}/?session={task['session_id']}"
     return f"waiting for your answer: {task['waiting_for']} Answer it here: {page}"
 
 

@@ -4,55 +4,18 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
 import httpx
 import pytest
 
-from arp import App, Turn
 from arp.control.sessions import ReadSession
 from arp.protocol.json_value import JsonObject
-from arp.tool_agent.agent import ToolAgent
-from arp.tools.coding_job import CodingJob, CodingOutcome
-from arp.tools.models import RuntimeType
-from arp.tools.service import ToolService
-from tests.serving import serving
+from tests.tool_agent.folding import folding
 from tests.tool_agent.smithy import WAIT_S, Smithy
-from tests.tools.house import FunctionTools, settings_in
-from tests.tools.test_coding_agent import folder
 
 pytestmark = pytest.mark.timeout(120)
-
-
-class FolderCoder:
-    """Registers the tool `folder`, for $0.50."""
-
-    name = "folder-coder"
-
-    async def work(self, job: CodingJob) -> CodingOutcome:
-        await job.say("I fold. ")
-        await job.call("register_tool", folder())
-        return CodingOutcome("It is registered.", 0.5)
-
-
-@contextmanager
-def served(place: Path) -> Iterator[tuple[Smithy, list[str]]]:
-    """Serve an agent of the author that has a tool built whatever somebody says."""
-    settings = settings_in(place / "data", coding_task_usd=12.5)
-    service = ToolService(settings, runtimes={RuntimeType.API: FunctionTools()})
-    tools = ToolAgent(FolderCoder(), service=service)
-    app, asked = App("Folder", tools=tools), []
-
-    @app.agent
-    async def chat(turn: Turn) -> None:
-        asked.append(turn.text)
-        await tools.build(turn, turn.text)
-
-    with serving(app, ledger=f"sqlite:{place / 'ledger.db'}") as server:
-        yield Smithy(server, tools, []), asked
 
 
 def read(made: Smithy, session_id: str) -> JsonObject:
@@ -68,7 +31,7 @@ def read(made: Smithy, session_id: str) -> JsonObject:
 def test_task_that_waited_for_an_answer_goes_on_in_its_chat(tmp_path: Path, end: str) -> None:
     first, then = tmp_path / "first", tmp_path / "first"
     (first / "data").mkdir(parents=True)
-    with served(first) as (made, _):
+    with folding(first) as (made, _):
         body = {"message": "fold paper"}
         begun = httpx.post(f"{made.url}/chat", json=body, timeout=WAIT_S).json()
         assert begun["status"] == "waiting"
@@ -76,7 +39,7 @@ def test_task_that_waited_for_an_answer_goes_on_in_its_chat(tmp_path: Path, end:
         (task,) = made.agent.backend.book.tasks()
         if end == "crash":  # what a kill would leave on the disk
             then = shutil.copytree(first, tmp_path / "then")
-    with served(then) as (made, asked):
+    with folding(then) as (made, asked):
         waiting = made.becomes(task.task_id, "waiting_approval", "failed")
         assert waiting["session_id"] == session_id
         thread = read(made, session_id)
