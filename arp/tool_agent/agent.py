@@ -289,21 +289,26 @@ def _coder(
     if given is None:
         return None
     if isinstance(given, str):
-        environment = environment_of(given, os.environ)
-        if given == "claude-code":
-            return AriCoder(_claude_code(environment, most_usd), session)
-        return AriCoder(named_runtime(given, environment=environment), session)
+        return AriCoder(_without_own_tools(given, most_usd), session)
     if hasattr(given, "send_message"):
         return AriCoder(cast("RuntimeService", given), session)
     return given
 
 
-def _claude_code(environment: dict[str, str], most_usd: float) -> RuntimeService:
-    """Return Claude Code without its own tools, some of which ask nobody.
+def _without_own_tools(name: str, most_usd: float) -> RuntimeService:
+    """Return a runtime by its name, without its own tools where it can leave them out.
 
-    It says at the end of a turn what that has cost, so it gets the limit too.
+    Some of them ask nobody. Claude Code says at the end of a turn what that has cost, so it gets
+    the limit too.
     """
-    from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+    environment = environment_of(name, os.environ)
+    if name == "claude-code":
+        from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
 
-    options = ClaudeCodeOptions(own_tools=False, max_budget_usd=most_usd or LEAST_USD)
-    return ClaudeCodeRuntime(environment=environment, options=options)
+        options = ClaudeCodeOptions(own_tools=False, max_budget_usd=most_usd or LEAST_USD)
+        return ClaudeCodeRuntime(environment=environment, options=options)
+    if name == "codex":
+        from arp.runtime.codex import CodexRuntime
+
+        return CodexRuntime(environment=environment, mode="ask", own_tools=False)
+    return named_runtime(name, environment=environment)
