@@ -3,8 +3,8 @@
 Theory of operation. Each task is a session of the runtime with one message. The ten tools come to
 it as the MCP server `tool_agent`, over HTTP, or in this process where the runtime can take that.
 What they do asks a person by themselves, so the runtime's own question about one of them gets a
-yes, and about anything else a no. What a runtime runs without asking is not seen here: `claude-code`
-by its name has no tools of its own, `codex` only some that read and one that asks; other runtimes
+yes, and about anything else a no. What a runtime runs without asking is not seen here. By its name,
+`claude-code` has no tools of its own, `codex` only some that read and one that asks; other runtimes
 need a mode in which they ask. The session is closed and removed when the task is over.
 
 What the runtime says that it costs is reported to the job: of each request to a model, where the

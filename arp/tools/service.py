@@ -81,8 +81,8 @@ class ToolService:
         """
         for left in self.budget.recover():
             logger.warning(
-                "$%s to %s is reserved since %s, and nobody knows whether it was paid: settle or "
-                "cancel reservation %s",
+                "$%s to %s is reserved since %s, and nobody knows whether it was paid: "
+                "arp tools budget --settle or --cancel %s",
                 left.amount_usd,
                 left.provider,
                 left.at.isoformat(timespec="seconds"),
