@@ -104,7 +104,7 @@ class BudgetState(msgspec.Struct, frozen=True):
         return self.month_usd + sum(reserved, Decimal(0))
 
 
-class Purchase(msgspec.Struct, frozen=True):
+class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is to be paid."""
 
     provider: str

@@ -26,9 +26,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
-import msgspec
-
-from arp.tools.budget import Purchase
 from arp.tools.bus import (
     CANCELLED,
     BadMessage,
@@ -315,7 +312,7 @@ class CodingAgent:
             BudgetRefused, ApprovalNeeded: It may not begin; nothing is spent.
         """
         most = self._service.settings.current.coding_task_usd
-        given = msgspec.to_builtins(Purchase(coder.name, most, money.description))
+        given = {"provider": coder.name, "up_to_usd": most, "description": money.description}
 
         async def approve(title: str, message: str) -> bool:
             async with job.place.call("budget", given) as shown:
