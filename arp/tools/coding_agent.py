@@ -145,9 +145,15 @@ class CodingAgent:
                     logger.warning("the coding agent takes no %s", message.type)
 
     def _received(self, request: ToolRequest) -> None:
+        try:
+            is_new = self._book.get(request.task_id).status is TaskStatus.PENDING
+        except UnknownTool:
+            is_new = False
+        if not is_new or self._future(request.task_id).done():
+            logger.warning("a request for task %.80r is passed over", request.task_id)
+            return
         future = self._future(request.task_id)
-        if not future.done():
-            future.set_result(request)
+        future.set_result(request)
         if request.task_id in self._expected:
             return
         task = asyncio.get_running_loop().create_task(self._place(request))

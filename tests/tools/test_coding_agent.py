@@ -300,6 +300,26 @@ async def test_call_that_comes_when_the_coder_has_ended_registers_nothing(tmp_pa
         assert backend.service.registry.find("folder") is None
 
 
+@pytest.mark.parametrize("forged", ["running", "over", "unknown"])
+async def test_request_for_a_task_that_is_not_pending_begins_nothing(
+    tmp_path: Path, forged: str
+) -> None:
+    async with backend_in(tmp_path, work := Blocks()) as (backend, coder):
+        task_id = await asked_for(backend)
+        await work.reached.wait()
+        request = ToolRequest(backend.book.get(task_id).task_spec, task_id)
+        if forged == "over":
+            backend.book.set(task_id, TaskStatus.CANCELLED)
+        if forged == "unknown":
+            request = replace(request, task_id="somebody's")
+        await backend.bus.send("coding", request)
+        # The next task is begun behind it, so it was read.
+        work.reached.clear()
+        other = await backend.router.request(TaskRequest("fold maps"))
+        await work.reached.wait()
+        assert [job.task_id for job in coder.jobs] == [task_id, other.task_id]
+
+
 async def test_bad_task_spec_on_the_bus_is_a_failed_task(tmp_path: Path) -> None:
     async with backend_in(tmp_path, Blocks()) as (backend, _):
         task = backend.book.add("fold paper")
