@@ -96,6 +96,8 @@ class CodingAgent:
         """Tasks for which somebody has a place."""
         self._requests: dict[str, asyncio.Future[ToolRequest]] = {}
         """The requests of tasks that are expected or were sent, by the id of the task."""
+        self._working: set[str] = set()
+        """Tasks that are carried out, or wait for their request in a place."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Task[None] | None = None
         self._is_leaving = False
@@ -145,11 +147,7 @@ class CodingAgent:
                     logger.warning("the coding agent takes no %s", message.type)
 
     def _received(self, request: ToolRequest) -> None:
-        try:
-            is_new = self._book.get(request.task_id).status is TaskStatus.PENDING
-        except UnknownTool:
-            is_new = False
-        if not is_new or self._future(request.task_id).done():
+        if not self._is_pending(request.task_id) or self._future(request.task_id).done():
             logger.warning("a request for task %.80r is passed over", request.task_id)
             return
         future = self._future(request.task_id)
@@ -169,13 +167,24 @@ class CodingAgent:
                     await self.work(request.task_id, Headless(allows))
                 else:
                     await self._open_place(self._book.get(request.task_id))
+                    if not self._is_leaving and self._is_pending(request.task_id):
+                        # Somebody has removed the turn before it began.
+                        await self._bus.send("router", ToolError("", CANCELLED, request.task_id))
                     await self._book.over(request.task_id)
             except Exception as failed:
+                if self._is_leaving:
+                    return  # the next start begins it
                 logger.exception("task %s could not be begun", request.task_id)
                 error = ToolError(
                     "", f"it could not be begun: {type(failed).__name__}", request.task_id
                 )
                 await self._bus.send("router", error)
+
+    def _is_pending(self, task_id: str) -> bool:
+        try:
+            return self._book.get(task_id).status is TaskStatus.PENDING
+        except UnknownTool:
+            return False
 
     def _future(self, task_id: str) -> asyncio.Future[ToolRequest]:
         if task_id not in self._requests:
@@ -191,9 +200,14 @@ class CodingAgent:
     async def work(self, task_id: str, place: Workplace) -> TaskRecord:
         """Carry out a task in a place, once its request has come; return the task when it is over.
 
+        A task that is carried out in another place already is only waited for.
+
         Cancel: Safe; what it has started is ended. The task is cancelled, or pending again if the
         service stops.
         """
+        if task_id in self._working:
+            return await self._book.over(task_id)
+        self._working.add(task_id)
         listen = asyncio.ensure_future(self._book.over(task_id))
         try:
             request = self._future(task_id)
@@ -211,6 +225,7 @@ class CodingAgent:
             raise
         finally:
             listen.cancel()
+            self._working.discard(task_id)
             self._expected.discard(task_id)
             self._requests.pop(task_id, None)
 

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.backend import ToolBackend
-from arp.tools.bus import ToolRequest
+from arp.tools.bus import CANCELLED, ToolError, ToolRequest
 from arp.tools.coding_job import TASK_OVER, CodingJob, CodingOutcome
 from arp.tools.errors import ToolAgentError, ToolRefused
 from arp.tools.models import ToolStatus
 from arp.tools.router import TaskRequest
-from arp.tools.task_book import TaskStatus
+from arp.tools.task_book import TaskRecord, TaskStatus
 from arp.tools.task_specs import RepairTool
+from arp.tools.workplace import Headless
 from tests.tools.house import house
 
 Work = Callable[[CodingJob], Awaitable[CodingOutcome]]
@@ -283,15 +284,24 @@ async def test_repair_that_was_cut_off_while_it_registered_ends_with_an_active_t
 # -- calls that nobody waits for -------------------------------------------------------------------
 
 
-async def test_call_that_comes_when_the_coder_has_ended_registers_nothing(tmp_path: Path) -> None:
+async def test_call_that_runs_or_comes_when_the_coder_has_ended_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Such as one of a server that still reads when its task is over."""
     late: list[asyncio.Task[JsonObject]] = []
+    starting = asyncio.Event()
+
+    async def starts_for_ever(*_: object, **__: object) -> None:
+        starting.set()
+        await asyncio.Event().wait()
 
     async def leaves_a_call(job: CodingJob) -> CodingOutcome:
         late.append(asyncio.create_task(job.call("register_tool", folder())))
+        await starting.wait()
         return CodingOutcome("I am done.")
 
     async with backend_in(tmp_path, leaves_a_call) as (backend, coder):
+        monkeypatch.setattr(backend.service, "activate", starts_for_ever)
         task = await backend.book.over(await asked_for(backend))
         assert task.error == "no tool was registered: I am done."
         for calling in (late[0], coder.jobs[0].call("register_tool", folder())):
@@ -318,6 +328,50 @@ async def test_request_for_a_task_that_is_not_pending_begins_nothing(
         other = await backend.router.request(TaskRequest("fold maps"))
         await work.reached.wait()
         assert [job.task_id for job in coder.jobs] == [task_id, other.task_id]
+
+
+async def test_task_whose_turn_is_removed_before_it_begins_is_cancelled(tmp_path: Path) -> None:
+    async def removed(task: TaskRecord) -> None:
+        """As `ToolAgent` returns when the turn is over."""
+
+    service, _ = house(tmp_path)
+    backend = ToolBackend(service, FunctionCoder(Blocks()), removed)
+    async with asyncio.timeout(WAIT_S):
+        await backend.start()
+        task = await backend.book.over(await asked_for(backend))
+        await backend.aclose()
+    assert task.status is TaskStatus.CANCELLED
+
+
+async def test_task_that_cannot_be_begun_because_the_service_stops_is_still_pending(
+    tmp_path: Path,
+) -> None:
+    begun = asyncio.Event()
+
+    async def fails(task: TaskRecord) -> None:
+        begun.set()
+        backend.coding.leave()
+        raise RuntimeError("the hub is closed")
+
+    service, _ = house(tmp_path)
+    backend = ToolBackend(service, FunctionCoder(Blocks()), fails)
+    async with asyncio.timeout(WAIT_S):
+        await backend.start()
+        task_id = await asked_for(backend)
+        await begun.wait()
+        await backend.aclose()
+    assert backend.book.get(task_id).status is TaskStatus.PENDING
+
+
+async def test_task_in_a_second_place_is_only_waited_for(tmp_path: Path) -> None:
+    async with backend_in(tmp_path, work := Blocks()) as (backend, coder):
+        task_id = await asked_for(backend)
+        await work.reached.wait()
+        second = asyncio.create_task(backend.coding.work(task_id, Headless(True)))
+        await asyncio.sleep(0)
+        await backend.bus.send("router", ToolError("", CANCELLED, task_id))
+        assert (await second).status is TaskStatus.CANCELLED
+        assert len(coder.jobs) == 1
 
 
 async def test_bad_task_spec_on_the_bus_is_a_failed_task(tmp_path: Path) -> None:
