@@ -128,6 +128,7 @@ class App:
         self._routes: list[BaseRoute] = []
         self._hub_watchers: list[Callable[[Hub | None], None]] = []
         self._last_agents: dict[str, tuple[Workflow, Handler]] = {}
+        self._origin_handlers: dict[str, Handler] = {}
         """Agents that come behind those of the author."""
         if (attach := getattr(tools, "attach", None)) is not None:
             attach(self)
@@ -475,6 +476,7 @@ class App:
             self._session_start,
             self._user_settings,
             tuple(self._feedback_handlers),
+            self._origin_handlers,
         )
 
     def _with_lifespan(
@@ -528,6 +530,7 @@ class App:
             extension: A `ToolProvider` with `attach(app)` hands it in when the app is made.
         """
         self._last_agents |= extension.agents
+        self._origin_handlers |= extension.origins
         self._routes += extension.routes
         self._openers.append(extension.open)
         self._closers.append(extension.aclose)

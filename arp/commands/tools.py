@@ -1,7 +1,8 @@
 """`arp tools`: the Tool Agent on the command line.
 
 `list` and `show` read the data directory, or ask a server; `invoke` and `request` ask a server,
-which alone may start tools; `import` registers the tools of an MCP server; `serve` serves all.
+which alone may start tools; `import` registers the tools of an MCP server; `budget` shows what was
+spent; `serve` serves all.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def request(
     task_id, seen = task["task_id"], ""
     while not no_wait and task["status"] not in OVER:
         task = _asked(server, token, "GET", f"/tasks/{task_id}/status")
-        said = _progress(server, task)
+        said = progress_line(server, task)
         if said != seen:
             click.echo(printable(said), err=True)
             seen = said
@@ -131,10 +132,11 @@ def request(
         raise SystemExit(1)
 
 
-def _progress(server: str, task: JsonObject) -> str:
+def progress_line(server: str, task: JsonObject) -> str:
+    """Return how far a task is, with the address at which its question is answered."""
     if task["status"] != "waiting_approval":
         return str(task["status"])
-    page = f"{server}/#session={task['session_id']}"
+    page = f"{server}/?session={task['session_id']}"
     return f"waiting for your answer: {task['waiting_for']} Answer it here: {page}"
 
 
@@ -155,6 +157,23 @@ def import_command(name: str, server: tuple[str, ...], **options: Any) -> None:
     from arp.commands.tools_serving import import_server
 
     import_server(name, server, options["env"], options["header"])
+
+
+@tools.command(context_settings=CONTEXT)
+@click.option("--settle", metavar="ID", help="Say that a reserved amount was paid.")
+@click.option("--amount", metavar="USD", help="With --settle: how much was paid.")
+@click.option("--cancel", metavar="ID", help="Say that a reserved amount was not paid.")
+def budget(settle: str | None, amount: str | None, cancel: str | None) -> None:
+    """Show what was spent this month, what is left, and what is reserved.
+
+    A reservation that a crash has left counts until somebody says whether it was paid. The data
+    directory is TOOL_AGENT_DATA_DIR.  [default: data]
+    """
+    from arp.commands.tools_serving import show_budget
+
+    if (settle and cancel) or (amount and not settle):
+        fail("use --settle ID, or --settle ID --amount USD, or --cancel ID")
+    show_budget(settle, amount, cancel)
 
 
 @tools.command(context_settings=CONTEXT)

@@ -1,4 +1,4 @@
-"""`arp tools serve` and `arp tools import`: what needs the Tool Agent itself."""
+"""`arp tools serve`, `import` and `budget`: what needs the Tool Agent itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from arp.app import App
-from arp.commands.output import fail, printable
+from arp.commands.output import cut, fail, printable
 from arp.commands.serve_settings import read_settings
 from arp.commands.serving import bind_to, check_reachable, serve_application
 from arp.commands.serving_app import application_of
@@ -52,6 +52,31 @@ def read_registry(read: Callable[[ToolRegistry], T]) -> T:
 
     try:
         return read(_service().registry)
+    except ToolAgentError as error:
+        fail(error.message)
+
+
+def show_budget(settle: str | None, amount: str | None, cancel: str | None) -> None:
+    """Settle or cancel a reservation if one is named, and print the budget."""
+    from arp.tools.budget import Budget
+    from arp.tools.errors import ToolAgentError
+    from arp.tools.settings import LiveSettings
+
+    try:
+        settings = LiveSettings()
+        budget = Budget(settings)
+        if settle is not None:
+            budget.settle(settle, amount)
+        if cancel is not None:
+            if all(one.id != cancel for one in budget.reservations()):
+                fail(f"there is no reservation {cancel!r:.40}; arp tools budget lists them")
+            budget.cancel(cancel)
+        limit, spent = settings.current.monthly_limit_usd, budget.spent_this_month()
+        click.echo(f"spent this month  ${spent:,.2f} of ${limit:,.2f}")
+        click.echo(f"left              ${budget.left_this_month():,.2f}")
+        for one in budget.reservations():
+            text = f"{one.id} ${one.amount_usd:,.2f} {one.provider}: {one.description}"
+            click.echo(cut(printable(f"reserved {text}"), 120))
     except ToolAgentError as error:
         fail(error.message)
 

@@ -25,6 +25,8 @@ class AppExtension(Struct, frozen=True):
     """Agents, behind those of the author."""
     routes: Sequence[Any] = ()
     """Routes of Starlette, before those of the agents."""
+    origins: Mapping[str, Handler] = MappingProxyType({})
+    """What runs in place of an agent in turns that a program began, by what it calls itself."""
 
 
 class ExtensibleApp(Protocol):

@@ -1,6 +1,7 @@
 """What a program does in a session from outside of its turns.
 
-It queues turns that nobody typed, and may wait for their end; it offers commands; it records facts.
+It queues turns that nobody typed, and may wait for their end; it offers commands; it withdraws the
+questions of turns that were cut off; it records facts.
 """
 
 from __future__ import annotations
@@ -104,6 +105,23 @@ async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTu
     hub.carry_out(live, effects)
     await live.written()
     return PushedTurn(hub, live, turn_id)
+
+
+async def withdraw_questions(hub: Hub, session_id: str, turn_id: str) -> None:
+    """Withdraw the open questions of a turn that a restart has cut off; others stay.
+
+    Whoever asks again in another turn calls this first, so that nobody answers in vain.
+
+    Raises:
+        SessionNotFound, StoreError: As `session_of`.
+    """
+    live = await session_of(hub, session_id, None)
+    if turn_id == live.session.running:
+        return
+    for question in [one for one in live.session.questions.values() if one.turn_id == turn_id]:
+        live.session.cancel_question(question)
+    live.mark()
+    await live.written()
 
 
 async def offer_commands(hub: Hub, session_id: str, commands: Iterable[Command]) -> None:

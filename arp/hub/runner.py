@@ -101,6 +101,8 @@ class HubApp(Struct, frozen=True):
     """What users set for a session."""
     feedback_handlers: Sequence[Callable[[Feedback], Any]] = ()
     """Called with what users think of a turn."""
+    origin_handlers: Mapping[str, Handler] = MappingProxyType({})
+    """What runs in place of an agent in turns that a program began, by what it calls itself."""
 
 
 class HubCalls(Struct, frozen=True):
@@ -278,10 +280,7 @@ class Runner:
         if handler is None:
             raise LookupError(f"the app has no agent {workflow!r} (any more)")
         turn = Turn(host, self._app.tools, self._app.user_settings)
-        if self._app.session_start is not None and turn.origin == SESSION_START:
-            handler = self._app.session_start
-        if self._app.command_handlers:
-            handler = self._app.command_handlers.get(turn.command or "", handler)
+        handler = self._in_place_of(handler, turn)
         answer = named = None
         if self._app.answer_handlers:
             answer = host.session.input_log.answer_of(host.turn_id)
@@ -295,6 +294,15 @@ class Runner:
         await _show_returned(turn, workflow, await working)
         await host.surfaces.finish()
         host.finish()
+
+    def _in_place_of(self, handler: Handler, turn: Turn) -> Handler:
+        """Return what runs in a turn instead of its agent; mostly the agent itself."""
+        app = self._app
+        if app.session_start is not None and turn.origin == SESSION_START:
+            handler = app.session_start
+        if app.command_handlers:
+            handler = app.command_handlers.get(turn.command or "", handler)
+        return app.origin_handlers.get(turn.origin or "", handler)
 
     def _stopped(self, host: TurnHost) -> None:
         """End a turn that was asked to stop, whatever its agent made of it."""

@@ -232,6 +232,8 @@ class ToolOutput(NamedTuple):
     images: Sequence[tuple[bytes, str]] = ()
     """Bytes and MIME types."""
     failed: bool = False
+    shown: Component | None = None
+    """What shows it to people; `None`: its value shows as itself."""
 
 
 class ModelTools(Protocol):

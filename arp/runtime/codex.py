@@ -50,6 +50,8 @@ class CodexRuntime(DrivenRuntime):
             configuration, its login and its sessions are.
         mode: Of sessions that do not say: one of `codex_messages.MODES`.
         program: The path of `codex`; `None`: of the extra `codex`, or else on the `PATH`.
+        own_tools: Whether models get the tools of Codex itself. `False`: those of MCP servers, and
+            what Codex cannot leave out: that changes files, and asks in the modes that ask.
     """
 
     name = "codex"
@@ -66,9 +68,11 @@ class CodexRuntime(DrivenRuntime):
         cwd: str | Path = ".",
         mode: str = codex.DEFAULT_MODE,
         program: str | None = None,
+        own_tools: bool = True,
     ) -> None:
         super().__init__(cwd=cwd)
         codex.check_mode(mode)
+        self.own_tools = own_tools
         self.environment = dict(environment)
         self.mode = mode
         self._program = program
@@ -114,7 +118,8 @@ class CodexRuntime(DrivenRuntime):
             "model": request.model,
             "modelProvider": request.provider,
             "developerInstructions": request.instructions,
-            "config": codex.mcp_config(request.mcp_servers),
+            "config": codex.mcp_config(request.mcp_servers)
+            | ({} if self.own_tools else codex.NO_OWN_TOOLS),
         }
         return {name: value for name, value in params.items() if value}
 

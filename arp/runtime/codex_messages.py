@@ -522,6 +522,28 @@ def object_of(value: Json) -> JsonObject:
 
 # -- what Codex is sent --------------------------------------------------------------------------
 
+NO_OWN_TOOLS: JsonObject = {
+    "web_search": "disabled",
+    "tools.view_image": False,
+    **{
+        f"features.{name}": False
+        for name in (
+            *(
+                "shell_tool",
+                "unified_exec",
+                "multi_agent",
+                "goals",
+                "image_generation",
+                "sleep_tool",
+            ),
+            *("apps", "plugins", "browser_use", "computer_use", "hooks"),
+        )
+    },
+}
+"""Overrides of the configuration of a thread, by which models get no tools but of MCP servers.
+
+`apply_patch` belongs to a model, and stays.
+"""
 _MCP_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 

@@ -135,7 +135,8 @@ def _model_tool(source: ModelTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool
             raise FailedCall(result.text or f"{spec.name} failed")
         seen = [BinaryContent(content, media_type=mime) for content, mime in result.images]
         told = result.text or text_of(result.value)
-        return ToolReturn(told, content=seen or None, metadata=shown(result.value))
+        component = shown(result.value if result.shown is None else result.shown)
+        return ToolReturn(told, content=seen or None, metadata=component)
 
     return AgentTool.from_schema(
         call,

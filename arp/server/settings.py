@@ -60,6 +60,8 @@ class Served(Struct, frozen=True):
     """What users set for a session."""
     feedback_handlers: Sequence[Callable[[Feedback], Any]] = ()
     """Called with what users think of a turn."""
+    origin_handlers: Mapping[str, Handler] = MappingProxyType({})
+    """What runs in place of an agent in turns that a program began, by what it calls itself."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

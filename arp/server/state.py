@@ -195,6 +195,7 @@ class ServerState:
             served.session_start,
             served.user_settings,
             served.feedback_handlers,
+            served.origin_handlers,
         )
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()

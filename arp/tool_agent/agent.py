@@ -5,6 +5,9 @@ interfaces, and what starts and ends with the server. A task that somebody asked
 that an alert has caused, gets a session of that agent, of who asked, with one turn in which it is
 carried out. Who types to the agent asks for a tool; it is built in that turn. An agent of the
 author may do the same: `await tool_agent.build(turn, "a tool that …")`.
+
+A task that a restart has cut off goes on in the session in which it ran, whichever agent that is
+of: the Tool Agent begins a turn there, and carries out all turns that it has begun.
 """
 
 from __future__ import annotations
@@ -21,9 +24,10 @@ from starlette.types import Receive, Scope, Send
 
 from arp.access.principal import Principal
 from arp.hub.extension import AppExtension
-from arp.hub.pushed import PushRequest, push_turn
+from arp.hub.pushed import PushedTurn, PushRequest, push_turn, withdraw_questions
 from arp.hub.tool import ToolFailed
 from arp.protocol.components import Component
+from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Workflow
 from arp.runtime.named import environment_of, named_runtime
@@ -47,13 +51,15 @@ if TYPE_CHECKING:
     from arp.hub.turn import Turn
     from arp.runtime.services import RuntimeService
     from arp.runtime.types import CreateSessionRequest
-    from arp.tools.coding_agent import Coder
+    from arp.tools.coding_job import Coder
     from arp.tools.task_specs import TaskSpec
 
 logger = logging.getLogger(__name__)
 
 AGENT: Final = "tool-agent"
 """The agent in whose sessions tasks are carried out, and who begins their turns."""
+LEAST_USD: Final = 0.000001
+"""The limit of a runtime that may spend nothing, where 0 means that there is none."""
 MAX_TITLE: Final = 200
 """Characters of a task that its session shows as what was asked."""
 
@@ -86,7 +92,7 @@ class ToolAgent(ToolCatalog):
         self.mcp_port = mcp_port
         self.service = service or ToolService()
         super().__init__(self.service, asks=asks)
-        self._coder = _coder(coder, session)
+        self._coder = _coder(coder, session, self.service.settings.current.coding_task_usd)
         self.backend = ToolBackend(self.service, self._coder, self._open_place)
         self.imports = McpImports(self.service)
         self.service.runtimes.add_scheme(SCHEME, self.imports)
@@ -105,7 +111,12 @@ class ToolAgent(ToolCatalog):
         )
         app.extend(
             AppExtension(
-                self.open, self.aclose, self._set_hub, {AGENT: (described, self)}, self.routes()
+                self.open,
+                self.aclose,
+                self._set_hub,
+                {AGENT: (described, self)},
+                self.routes(),
+                {AGENT: self},
             )
         )
 
@@ -134,6 +145,7 @@ class ToolAgent(ToolCatalog):
 
     def _set_hub(self, hub: Hub | None) -> None:
         if hub is None:
+            self.backend.coding.leave()  # before turns are interrupted
             self._hub = None
             return
         waiting = self._ready()
@@ -149,14 +161,26 @@ class ToolAgent(ToolCatalog):
     # -- tasks -----------------------------------------------------------------------------------
 
     async def _open_place(self, task: TaskRecord) -> None:
-        """Begin a turn for a task in a session of its own; return when the turn is over."""
+        """Begin a turn for a task; return when the turn is over.
+
+        It is in a session of its own, or in the one in which the task was cut off.
+        """
         hub = await self._ready()
-        live = await hub.open(None, Principal(task.owner), AGENT)
-        data: JsonObject = {"task_id": task.task_id}
-        title = task.description[:MAX_TITLE]
-        request = PushRequest(title, data, AGENT, task.owner or None, task.task_id)
-        pushed = await push_turn(hub, live.id, request)
+        pushed = await self._resumed(hub, task) if task.session_id else None
+        if pushed is None:
+            live = await hub.open(None, Principal(task.owner), AGENT)
+            pushed = await push_turn(hub, live.id, _request(task, task.description))
         await pushed.over()
+
+    async def _resumed(self, hub: Hub, task: TaskRecord) -> PushedTurn | None:
+        """Begin a turn in the session of a task; `None`: it is gone."""
+        request = _request(task, f"The server was restarted. The task goes on: {task.description}")
+        try:
+            await withdraw_questions(hub, task.session_id, task.turn_id)
+            return await push_turn(hub, task.session_id, request)
+        except ArpError as refused:
+            logger.info("task %s gets a new session: %s", task.task_id, refused.message)
+            return None
 
     async def __call__(self, turn: Turn) -> None:
         """Carry out the task of a turn, or what somebody has typed."""
@@ -234,6 +258,13 @@ class ToolAgent(ToolCatalog):
             raise ToolFailed(refused.message) from refused
 
 
+def _request(task: TaskRecord, title: str) -> PushRequest:
+    """Return the turn of an attempt of a task."""
+    data: JsonObject = {"task_id": task.task_id}
+    push_id = f"{task.task_id}.{task.attempts}"
+    return PushRequest(title[:MAX_TITLE], data, AGENT, task.owner or None, push_id)
+
+
 class McpEndpoint:
     """`/mcp`, on one port of the server alone if there are several."""
 
@@ -250,23 +281,34 @@ class McpEndpoint:
 
 
 def _coder(
-    given: RuntimeService | Coder | str | None, session: CreateSessionRequest | None
+    given: RuntimeService | Coder | str | None,
+    session: CreateSessionRequest | None,
+    most_usd: float,
 ) -> Coder | None:
-    """Return who builds tools."""
+    """Return who builds tools; a task may cost `most_usd`."""
     if given is None:
         return None
     if isinstance(given, str):
-        environment = environment_of(given, os.environ)
-        if given == "claude-code":
-            return AriCoder(_claude_code(environment), session)
-        return AriCoder(named_runtime(given, environment=environment), session)
+        return AriCoder(_without_own_tools(given, most_usd), session)
     if hasattr(given, "send_message"):
         return AriCoder(cast("RuntimeService", given), session)
     return given
 
 
-def _claude_code(environment: dict[str, str]) -> RuntimeService:
-    """Return Claude Code without its own tools, some of which ask nobody."""
-    from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+def _without_own_tools(name: str, most_usd: float) -> RuntimeService:
+    """Return a runtime by its name, without its own tools where it can leave them out.
 
-    return ClaudeCodeRuntime(environment=environment, options=ClaudeCodeOptions(own_tools=False))
+    Some of them ask nobody. Claude Code says at the end of a turn what that has cost, so it gets
+    the limit too.
+    """
+    environment = environment_of(name, os.environ)
+    if name == "claude-code":
+        from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+
+        options = ClaudeCodeOptions(own_tools=False, max_budget_usd=most_usd or LEAST_USD)
+        return ClaudeCodeRuntime(environment=environment, options=options)
+    if name == "codex":
+        from arp.runtime.codex import CodexRuntime
+
+        return CodexRuntime(environment=environment, mode="ask", own_tools=False)
+    return named_runtime(name, environment=environment)

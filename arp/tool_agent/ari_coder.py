@@ -3,9 +3,12 @@
 Theory of operation. Each task is a session of the runtime with one message. The ten tools come to
 it as the MCP server `tool_agent`, over HTTP, or in this process where the runtime can take that.
 What they do asks a person by themselves, so the runtime's own question about one of them gets a
-yes, and about anything else with no. What a runtime runs without asking is not seen here:
-`claude-code` by its name has no tools of its own, other runtimes need a mode in which they ask. The
-session is closed and removed when the task is over.
+yes, and about anything else a no. What a runtime runs without asking is not seen here. By its name,
+`claude-code` has no tools of its own, `codex` only some that read and one that asks; other runtimes
+need a mode in which they ask. The session is closed and removed when the task is over.
+
+What the runtime says that it costs is reported to the job: of each request to a model, where the
+runtime tells that, and of the whole turn at its end, also of one that is cancelled.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import msgspec
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError
 from arp.runtime.services import RuntimeService
-from arp.tools.coding_agent import CodingJob, CodingOutcome
+from arp.tools.coding_job import CodingJob, CodingOutcome
 from arp.tools.task_words import INSTRUCTIONS
 from arp.tools.toolbox import TEN_TOOLS
 from arp.tools.toolbox_server import SERVER_NAME, ToolboxServer, server_of
@@ -121,17 +124,22 @@ class AriCoder:
     async def _played(self, job: CodingJob, session_id: str) -> CodingOutcome:
         message = ari.RuntimeMessage(content=job.words)
         sent = await self.runtime.send_message(ari.SendMessageRequest(session_id, message))
-        events = await self.runtime.session_events(
-            ari.SessionEventsRequest(session_id, after=sent.sequence)
-        )
+        reader = TurnReader(job, session_id, sent.turn_id, sent.sequence)
         try:
-            async for event in events:
-                if event.turn_id == sent.turn_id and event.done:
-                    return _outcome(event)
+            async for event in reader.events(self.runtime):
                 await self._took(job, session_id, event)
-        finally:
-            await events.aclose()
-        return CodingOutcome(error=f"{self.name} ended before the task was over")
+        except asyncio.CancelledError:
+            await asyncio.shield(self._cancelled(reader))
+            raise
+        return reader.outcome or CodingOutcome(error=f"{self.name} ended before the task was over")
+
+    async def _cancelled(self, reader: TurnReader) -> None:
+        """Cancel a turn, and wait until it has said what it has cost."""
+        with suppress(AriError, TimeoutError):
+            async with asyncio.timeout(END_S):
+                await self.runtime.cancel_turn(ari.CancelTurnRequest(reader.session_id))
+                async for _ in reader.events(self.runtime):
+                    pass  # nobody sees the rest
 
     async def _took(self, job: CodingJob, session_id: str, event: ari.Event) -> None:
         match event.type:
@@ -165,8 +173,55 @@ class AriCoder:
                 await self.runtime.delete_session(ari.DeleteSessionRequest(session_id))
 
 
-def _outcome(event: ari.Event) -> CodingOutcome:
-    used = event.usage
-    cost = used.cost if used is not None and used.currency in ("", "USD") else None
-    error = event.error.message if event.error is not None else ""
-    return CodingOutcome(event.content, cost, error=error)
+class TurnReader:
+    """Reads the events of one turn, and reports what it costs.
+
+    Args:
+        job: Whose turn it is.
+        session_id: Of the runtime.
+        turn_id: Of the turn.
+        after: The last event before the turn.
+    """
+
+    def __init__(self, job: CodingJob, session_id: str, turn_id: str, after: int) -> None:
+        self._job = job
+        self.session_id = session_id
+        self._turn_id = turn_id
+        self._after = after
+        self._cost_usd = 0.0
+        """Of the requests to models, as far as each of them said it."""
+        self.outcome: CodingOutcome | None = None
+        """How the turn ended; `None`: it has not."""
+
+    async def events(self, runtime: RuntimeService) -> AsyncIterator[ari.Event]:
+        """Yield what comes until the turn is over; may be called again after a cancellation."""
+        request = ari.SessionEventsRequest(self.session_id, after=self._after)
+        events = await runtime.session_events(request)
+        try:
+            async for event in events:
+                self._after = event.sequence
+                await self._count(event)
+                if event.turn_id == self._turn_id and event.done:
+                    error = event.error.message if event.error is not None else ""
+                    self.outcome = CodingOutcome(event.content, error=error)
+                    return
+                yield event
+        finally:
+            await events.aclose()
+
+    async def _count(self, event: ari.Event) -> None:
+        if event.done and event.usage is not None:
+            cost = _usd(event.usage.cost, event.usage.currency)
+        elif event.lifecycle is ari.Lifecycle.USAGE:
+            cost = _usd(event.details.get("cost"), event.details.get("currency", ""))
+            self._cost_usd += cost
+            cost = self._cost_usd
+        else:
+            return
+        await self._job.spent(cost, str(event.details.get("model") or ""))
+
+
+def _usd(cost: object, currency: object) -> float:
+    """Return what something has cost in US dollars; 0 if that is not known."""
+    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+    return float(cost) if is_number and currency in ("", "USD") else 0.0  # type: ignore[arg-type]

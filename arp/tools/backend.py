@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from arp.tools.bus import MessageBus
-from arp.tools.coding_agent import Coder, CodingAgent, OpenPlace
+from arp.tools.coding_agent import CodingAgent, OpenPlace
+from arp.tools.coding_job import Coder
 from arp.tools.router import Router, TaskRequest
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskBook, TaskRecord

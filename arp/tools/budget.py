@@ -11,6 +11,11 @@ both files change. First the state says which reservation is being settled and h
 the log has; then the transaction is appended; then the reservation becomes spent money. Whoever
 finds a reservation half settled after a crash looks into the log and finishes that.
 
+What is not known before it is spent, such as what a coding agent costs, is reserved as an estimate.
+What is reported of it meanwhile is noted in the reservation (`note_used`), and it is settled with
+what was really spent, be that less or more. After a crash what had been reported is in the log, and
+the rest stays reserved, because nobody knows how much of it was spent.
+
 The month is that of the latest time that was seen: a clock that is set back opens no month again.
 
 Source: internal_api.md 11.
@@ -70,6 +75,8 @@ class Reservation(msgspec.Struct, frozen=True):
     """Waits for a person's approval; may be paid now; is being written to the log."""
     log_length: int = 0
     """While settling: how many transactions the log had before it."""
+    used_usd: Decimal = Decimal(0)
+    """What is known to be spent of an estimate that is not settled yet."""
 
 
 class BudgetState(msgspec.Struct, frozen=True):
@@ -85,20 +92,27 @@ class BudgetState(msgspec.Struct, frozen=True):
     reservations: list[Reservation] = field(default_factory=list)
 
     @property
+    def month_usd(self) -> Decimal:
+        """What was spent in the month, by us and by others."""
+        others = self.others_usd if self.others_month == self.month else Decimal(0)
+        return self.spent_usd + others
+
+    @property
     def committed_usd(self) -> Decimal:
         """What was spent in the month and what is reserved."""
-        others = self.others_usd if self.others_month == self.month else Decimal(0)
-        reserved = sum((one.amount_usd for one in self.reservations), Decimal(0))
-        return self.spent_usd + others + reserved
+        reserved = (max(one.amount_usd, one.used_usd) for one in self.reservations)
+        return self.month_usd + sum(reserved, Decimal(0))
 
 
-class Purchase(msgspec.Struct, frozen=True):
+class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is to be paid."""
 
     provider: str
     amount: Decimal | float | int | str
     """US dollars; of a float the decimal number that it is written as."""
     description: str = ""
+    is_estimate: bool = False
+    """Whether `amount` is the most that may be spent; what was spent is known later."""
 
 
 Approve: TypeAlias = Callable[[str, str], Awaitable[bool]]
@@ -130,9 +144,7 @@ class Budget:
 
     def spent_this_month(self) -> Decimal:
         """Return what was spent in this month, by us and by others."""
-        state = self._change(lambda state: (state, state))
-        reserved = sum((one.amount_usd for one in state.reservations), Decimal(0))
-        return state.committed_usd - reserved
+        return self._change(lambda state: (state, state)).month_usd
 
     def left_this_month(self) -> Decimal:
         """Return what may still be spent in this month; never less than nothing."""
@@ -164,16 +176,39 @@ class Budget:
 
         Cancel: Nothing is reserved, if `pay` was not called yet.
         """
-        reservation = await asyncio.to_thread(self.reserve, purchase)
-        if reservation.state == "waiting":
-            try:
-                await self._ask(reservation, approve)
-            except BaseException:
-                await asyncio.shield(asyncio.to_thread(self.cancel, reservation.id))
-                raise
+        reservation = await self.reserved(purchase, approve)
         if pay is not None:
             await pay()
         return await asyncio.shield(asyncio.to_thread(self.settle, reservation.id))
+
+    async def reserved(self, purchase: Purchase, approve: Approve | None = None) -> Reservation:
+        """Reserve an amount, and ask a person if it needs that; return the reservation.
+
+        Whoever calls this settles or cancels the reservation.
+
+        Raises:
+            InvalidToolMeta, BudgetRefused, ApprovalNeeded: As `spend`. Nothing is reserved.
+
+        Cancel: Nothing is reserved.
+        """
+        reserving = asyncio.ensure_future(asyncio.to_thread(self.reserve, purchase))
+        try:
+            reservation = await asyncio.shield(reserving)
+        except asyncio.CancelledError:  # the thread goes on, and may reserve
+            reserving.add_done_callback(self._given_back)
+            raise
+        if reservation.state != "waiting":
+            return reservation
+        try:
+            await self._ask(purchase, reservation, approve)
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(self.cancel, reservation.id))
+            raise
+        return structs.replace(reservation, state="reserved")
+
+    def _given_back(self, reserving: asyncio.Future[Reservation]) -> None:
+        if not reserving.cancelled() and reserving.exception() is None:
+            self.cancel(reserving.result().id)
 
     def reserve(self, purchase: Purchase) -> Reservation:
         """Reserve an amount; `state` says whether a person has to approve it.
@@ -190,14 +225,7 @@ class Budget:
                 f"most {_usd(single)} (single_tx_limit_usd)"
             )
         needs_person = amount > self._limit("require_approval_above_usd")
-        made = Reservation(
-            secrets.token_hex(8),
-            purchase.provider[:MAX_TEXT],
-            amount,
-            purchase.description[:MAX_TEXT],
-            self._clock.now(),
-            "waiting" if needs_person else "reserved",
-        )
+        made = self._new(purchase, amount, "waiting" if needs_person else "reserved")
 
         def change(state: BudgetState) -> tuple[BudgetState, Reservation]:
             monthly = self._limit("monthly_limit_usd")
@@ -210,6 +238,13 @@ class Budget:
             return structs.replace(state, reservations=[*state.reservations, made]), made
 
         return self._change(change)
+
+    def _new(
+        self, purchase: Purchase, amount: Decimal, state: Literal["waiting", "reserved"]
+    ) -> Reservation:
+        provider, description = purchase.provider[:MAX_TEXT], purchase.description[:MAX_TEXT]
+        now = self._clock.now()
+        return Reservation(secrets.token_hex(8), provider, amount, description, now, state)
 
     def approve(self, reservation_id: str) -> Reservation:
         """Note that a person has approved a reservation.
@@ -233,23 +268,64 @@ class Budget:
 
         self._change(change)
 
-    def settle(self, reservation_id: str) -> Transaction:
+    def note_used(self, reservation_id: str, used: Decimal | float) -> None:
+        """Note how much of an estimate is known to be spent; less than before is not noted.
+
+        Raises:
+            InvalidToolMeta, BudgetRefused: It is no amount of money.
+            UnknownTool: There is no reservation of this id.
+        """
+        amount = amount_of(used)
+
+        def change(state: BudgetState) -> tuple[BudgetState, None]:
+            found = _found(state, reservation_id)
+            noted = structs.replace(found, used_usd=max(found.used_usd, amount))
+            return _with(state, noted), None
+
+        self._change(change)
+
+    def settle(
+        self, reservation_id: str, amount: Decimal | float | int | str | None = None
+    ) -> Transaction:
         """Write to the log that a reserved amount was paid.
+
+        Args:
+            reservation_id: Of the reservation.
+            amount: What was really paid; `None`: what was reserved. More than that is written, too:
+                it was spent, and counts.
 
         Raises:
             UnknownTool: There is no reservation of this id.
             ApprovalNeeded: Nobody has approved it yet.
+            InvalidToolMeta, BudgetRefused: `amount` is no amount of money.
         """
+        paid = None if amount is None else amount_of(amount)
 
         def begin(state: BudgetState) -> tuple[BudgetState, Transaction]:
             found = _found(state, reservation_id)
             if found.state == "waiting":
                 raise ApprovalNeeded(f"{_usd(found.amount_usd)} waits for a person's approval")
-            length = len(self._log.read().transactions)
-            begun = structs.replace(found, state="settling", log_length=length)
-            return _with(state, begun), _transaction(found)
+            begun = self._settling(found, paid or found.amount_usd)
+            return _with(state, begun), _transaction(begun)
 
         transaction = self._change(begin)
+        self._change(lambda state: (state, None))  # every change finishes what is half settled
+        return transaction
+
+    def log_paid(self, purchase: Purchase) -> Transaction:
+        """Write to the log what was paid without a reservation; no limit refuses what is spent.
+
+        Raises:
+            InvalidToolMeta, BudgetRefused: The amount is no amount of money.
+        """
+        made = self._new(purchase, amount_of(purchase.amount), "reserved")
+
+        def change(state: BudgetState) -> tuple[BudgetState, Transaction]:
+            begun = self._settling(made, made.amount_usd)
+            both = [*state.reservations, begun]
+            return structs.replace(state, reservations=both), _transaction(begun)
+
+        transaction = self._change(change)
         self._change(lambda state: (state, None))  # every change finishes what is half settled
         return transaction
 
@@ -264,9 +340,42 @@ class Budget:
             rest = [one for one in state.reservations if one.state != "waiting"]
             return structs.replace(state, reservations=rest), rest
 
-        return self._change(change)
+        for one in self._change(change):
+            if one.used_usd:
+                self._settle_used(one.id)
+        return self.reservations()
 
-    async def _ask(self, reservation: Reservation, approve: Approve | None) -> None:
+    def _settle_used(self, reservation_id: str) -> None:
+        """Write to the log what was used of an estimate; the rest stays reserved."""
+
+        def split(state: BudgetState) -> tuple[BudgetState, None]:
+            found = _found(state, reservation_id)
+            used = self._settling(found, found.used_usd)
+            left = found.amount_usd - found.used_usd
+            rest = structs.replace(
+                found, id=secrets.token_hex(8), amount_usd=left, used_usd=Decimal(0)
+            )
+            after = _with(state, used)
+            kept = [*after.reservations, *([rest] if left > 0 else [])]
+            return structs.replace(after, reservations=kept), None
+
+        self._change(split)
+        self._change(lambda state: (state, None))  # every change finishes what is half settled
+
+    def _settling(self, reservation: Reservation, amount: Decimal) -> Reservation:
+        """Return a reservation whose settling begins; the caller holds the lock."""
+        length = len(self._log.read().transactions)
+        return structs.replace(
+            reservation,
+            state="settling",
+            log_length=length,
+            amount_usd=amount,
+            used_usd=Decimal(0),
+        )
+
+    async def _ask(
+        self, purchase: Purchase, reservation: Reservation, approve: Approve | None
+    ) -> None:
         amount = _usd(reservation.amount_usd)
         if approve is None:
             limit = _usd(self._limit("require_approval_above_usd"))
@@ -279,7 +388,8 @@ class Budget:
             f"{reservation.description or 'No description.'}\n"
             f"{_usd(max(left, Decimal(0)))} are left of this month before it."
         )
-        if not await approve(f"Pay {amount} to {reservation.provider}?", text):
+        most = "up to " if purchase.is_estimate else ""
+        if not await approve(f"Pay {most}{amount} to {reservation.provider}?", text):
             raise BudgetRefused(f"{amount} to {reservation.provider:.80} was not approved")
         await asyncio.to_thread(self.approve, reservation.id)
 

@@ -121,7 +121,7 @@ class MessageBus:
 
         Cancel: Safe; the message was sent or not.
         """
-        await self._queues[side].put(message_with(payload))
+        await self.put(side, message_with(payload))
 
     async def put(self, side: Side, message: AgentBusMessage) -> None:
         """Send a message that may be of somebody else, whatever is in it."""

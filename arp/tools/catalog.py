@@ -25,6 +25,8 @@ MAX_ROWS: Final = 1_000
 """Rows of a result that are shown as a table."""
 MAX_CELL: Final = 500
 """Characters of a value that is shown; the tool's result has all of it."""
+MAX_TOLD: Final = 20_000
+"""Characters of a result that a model reads."""
 RULE: Final = "active-tool"
 """The rule by which a tool may be called without asking: somebody let it be registered."""
 
@@ -80,14 +82,14 @@ class ToolCatalog:
         return outcome.result
 
     async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
-        """Carry out a call by a model; it is told the result without its pictures, which it sees.
+        """Carry out a call by a model, which reads `text_of_result`, and sees the pictures.
 
         Raises:
             ToolFailed: It could not be done.
         """
         if self._asks:
             raise ToolFailed(f"{name}: a person has to allow each call, and a model cannot ask")
-        self._found(name)
+        meta = self._found(name)
         count = 0
 
         async def progressed(piece: str) -> None:
@@ -100,9 +102,9 @@ class ToolCatalog:
         except ToolAgentError as failed:
             raise ToolFailed(failed.message) from failed
         plain = without_pictures(outcome.result)
-        text = plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
         images = [(picture.content, picture.mime) for picture in pictures_in(outcome.result)]
-        return ToolOutput(text, plain, images)
+        component = component_of_result(plain, meta.name)
+        return ToolOutput(text_of_result(plain), plain, images, shown=component)
 
     def _found(self, name: str) -> ToolMeta:
         meta = self._service.registry.find(name)
@@ -155,11 +157,62 @@ def component_of_result(value: Json, title: str) -> Component | None:
     if _is_table(rows):
         headers = list(dict.fromkeys(name for row in rows[:MAX_ROWS] for name in row))
         cells = [[_cell(row.get(name)) for name in headers] for row in rows[:MAX_ROWS]]
+        if len(rows) > MAX_ROWS:
+            title = f"{title} ({MAX_ROWS:,} of {len(rows):,} rows)"
         return Component("", "table", {"title": title, "headers": headers, "rows": cells})
     if isinstance(value, dict) and value:
         items = [{"key": name, "value": _cell(one)} for name, one in value.items()]
         return Component("", "key-value", {"title": title, "items": items})
     return None
+
+
+def text_of_result(value: Json) -> str:
+    """Return a result as a model reads it: JSON of at most `MAX_TOLD` characters.
+
+    A list of objects has the names of its columns once: `{"columns": ["name"], "rows": [["tea"]]}`;
+    of a long one the first rows, and how many more there are. Other long texts are cut, and say so.
+    """
+    if isinstance(value, str):
+        return _cut(value)
+    most = MAX_ROWS
+    text = _compact(value, most)
+    while len(text) > MAX_TOLD and most > 1 and _has_table(value):
+        # A little fewer than fit, if the first rows are as long as the others.
+        most = max(1, min(most - 1, most * MAX_TOLD * 95 // (len(text) * 100)))
+        text = _compact(value, most)
+    return _cut(text)
+
+
+def _compact(value: Json, most: int) -> str:
+    """Return JSON in which a table, or those in an object, has at most so many rows."""
+    if _is_table(value):
+        value = _columns(value, most)
+    elif isinstance(value, dict):
+        value = {
+            name: _columns(one, most) if _is_table(one) else one for name, one in value.items()
+        }
+    return msgspec.json.encode(value).decode()
+
+
+def _columns(rows: Json, most: int) -> JsonObject:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells: list[Json] = [[_cell_told(row.get(name)) for name in names] for row in rows[:most]]
+    more = len(rows) - len(cells)
+    return {"columns": names, "rows": cells, **({"more_rows": more} if more else {})}
+
+
+def _cell_told(value: Json) -> Json:
+    is_long = isinstance(value, str) and len(value) > MAX_CELL
+    return f"{value[:MAX_CELL]}…" if is_long else value
+
+
+def _has_table(value: Json) -> bool:
+    return _is_table(value) or (isinstance(value, dict) and any(map(_is_table, value.values())))
+
+
+def _cut(text: str) -> str:
+    more = len(text) - MAX_TOLD
+    return text if more <= 0 else f"{text[:MAX_TOLD]}… ({more} more characters)"
 
 
 def _is_table(value: Json) -> bool:

@@ -37,7 +37,7 @@ from arp.tools.planning import existing_tool, spec_for
 from arp.tools.registry import url_of
 from arp.tools.runtime import HealthAlert
 from arp.tools.service import ToolService
-from arp.tools.task_book import TaskBook, TaskRecord, TaskStatus
+from arp.tools.task_book import CUT_OFF, MAX_ATTEMPTS, TaskBook, TaskRecord, TaskStatus
 from arp.tools.task_specs import (
     MAX_DESCRIPTION,
     GithubDeploy,
@@ -94,13 +94,19 @@ class Router:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to take messages; send what nobody had begun when the service ended."""
+        """Begin to take messages; send tasks and callbacks that were not over at the last end."""
         self._task = asyncio.get_running_loop().create_task(self._listen())
+        for task in self.book.tasks():
+            if task.is_over and not task.callback:
+                self._send(task)
         for task in self.book.reopen():
-            await self.dispatch(task.task_id)
+            if task.attempts < MAX_ATTEMPTS:
+                await self.dispatch(task.task_id)
+            else:
+                self._finish(ToolError(task.tool_id, CUT_OFF, task.task_id), TaskStatus.FAILED)
 
     async def aclose(self) -> None:
-        """Stop; a callback that is under way is given up, and its task says so."""
+        """Stop; a callback that is under way is sent again after the next start."""
         tasks = [*self._deliveries, *([self._task] if self._task is not None else [])]
         for one in tasks:
             one.cancel()
@@ -237,12 +243,19 @@ class Router:
         else:
             fields |= {"tool_id": outcome.tool_id or task.tool_id, "error": outcome.error}
         task = self.book.set(outcome.task_id, status, **fields)
-        if task.callback_url:
-            delivery = asyncio.get_running_loop().create_task(self._deliver(task, outcome))
-            self._deliveries.add(delivery)
-            delivery.add_done_callback(self._deliveries.discard)
+        self._send(task)
         return task
 
-    async def _deliver(self, task: TaskRecord, outcome: ToolReady | ToolError) -> None:
+    def _send(self, task: TaskRecord) -> None:
+        """Begin to deliver how a task ended, if somebody wants to know."""
+        if task.callback_url:
+            delivery = asyncio.get_running_loop().create_task(self._deliver(task))
+            self._deliveries.add(delivery)
+            delivery.add_done_callback(self._deliveries.discard)
+
+    async def _deliver(self, task: TaskRecord) -> None:
+        outcome: ToolReady | ToolError = ToolError(task.tool_id, task.error, task.task_id)
+        if task.status is TaskStatus.COMPLETED:
+            outcome = ToolReady(task.tool_id, task.result, task.url, task.task_id)
         said = await self.callbacks.deliver(task.callback_url, outcome)
         self.book.set(task.task_id, callback=said)

@@ -81,13 +81,15 @@ class ToolService:
         """
         for left in self.budget.recover():
             logger.warning(
-                "$%s to %s is reserved since %s, and nobody knows whether it was paid: settle or "
-                "cancel reservation %s",
+                "$%s to %s is reserved since %s, and nobody knows whether it was paid: "
+                "arp tools budget --settle or --cancel %s",
                 left.amount_usd,
                 left.provider,
                 left.at.isoformat(timespec="seconds"),
                 left.id,
             )
+        for tool in self.registry.tools(ToolStatus.BUILDING):
+            self.set_life(tool.tool_id, "fail")  # whoever built it ended with the service before
         await self.scheduler.start()
 
     async def aclose(self) -> None:

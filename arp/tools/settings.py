@@ -109,6 +109,9 @@ class ToolSettings(BaseSettings):
     such as `127.0.0.1:8080`, `10.0.0.0/8` or `build.internal`."""
     volume_directories: list[Path] = []
     """Directories besides the data directory that may be mounted into containers."""
+    coding_task_usd: Annotated[float, Field(ge=0)] = 5.0
+    """The most that the coding agent may cost in one task; reserved before the task begins. 0: only
+    an agent that costs nothing may work."""
     coding_tasks_at_once: Annotated[int, Field(ge=1)] = 2
     """So many tasks the coding agent carries out at the same time."""
     callback_attempts: Annotated[int, Field(ge=1, le=20)] = 5

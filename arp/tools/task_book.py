@@ -2,7 +2,7 @@
 
 Theory of operation. A task goes through the table `NEXT`; nothing else assigns its status. Every
 change is on disk before the method returns, so that a restart finds what was asked for: `reopen`
-says which tasks are to be carried out again, and which were cut off.
+makes tasks that were cut off pending again. Each attempt is counted (`attempts`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,19 @@ MAX_FINISHED: Final = 1_000
 MAX_OPEN: Final = 1_000
 """Tasks that may wait or run at once."""
 
-CUT_OFF: Final = "the service was stopped while the task ran; ask for it again"
-"""Why a task failed that ran when the service ended."""
+MAX_ATTEMPTS: Final = 3
+"""How often a task is begun that the end of the service cuts off."""
+CUT_OFF: Final = (
+    f"the service was stopped {MAX_ATTEMPTS} times while the task ran; ask for it again"
+)
+"""Why a task failed that was cut off so often."""
 
 
 class TaskStatus(StrEnum):
     """How far a task is."""
 
     PENDING = "pending"
-    """Nobody has begun it."""
+    """Nobody has begun it, or it waits to be begun again after a restart."""
     RUNNING = "running"
     WAITING_APPROVAL = "waiting_approval"
     """A person has to answer first; `waiting_for` says what, `session_id` where."""
@@ -51,8 +55,9 @@ _ENDS: Final = frozenset({TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CA
 
 NEXT: Final[dict[TaskStatus, frozenset[TaskStatus]]] = {
     TaskStatus.PENDING: frozenset({TaskStatus.RUNNING}) | _ENDS,
-    TaskStatus.RUNNING: frozenset({TaskStatus.WAITING_APPROVAL}) | _ENDS,
-    TaskStatus.WAITING_APPROVAL: frozenset({TaskStatus.RUNNING}) | _ENDS,
+    # Pending again: the service stops, or has stopped.
+    TaskStatus.RUNNING: frozenset({TaskStatus.WAITING_APPROVAL, TaskStatus.PENDING}) | _ENDS,
+    TaskStatus.WAITING_APPROVAL: frozenset({TaskStatus.RUNNING, TaskStatus.PENDING}) | _ENDS,
     TaskStatus.COMPLETED: frozenset(),
     TaskStatus.FAILED: frozenset(),
     TaskStatus.CANCELLED: frozenset(),
@@ -80,11 +85,21 @@ class TaskRecord(Struct, frozen=True):
     """What a person has to answer."""
     session_id: str = ""
     """In which session it runs, and asks."""
+    turn_id: str = ""
+    """In which turn of that session."""
     callback_url: str = ""
     callback: str = ""
     """What became of the callback: `delivered`, or why it was not."""
     owner: str = ""
     """Who asked; empty where users are not told apart."""
+    attempts: int = 0
+    """How often it was begun."""
+    projects: list[str] = field(default_factory=list)
+    """Directories of the projects that it has, or had when it was cut off."""
+    containers: list[str] = field(default_factory=list)
+    """Ids of its containers, likewise."""
+    registered: str = ""
+    """The id of the tool that it has registered, though it is not over yet."""
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
@@ -181,10 +196,13 @@ class TaskBook:
         return self._store(msgspec.structs.replace(task, updated_at=self._clock.now(), **fields))
 
     def reopen(self) -> list[TaskRecord]:
-        """Mark as failed what ran when the service ended; return what nobody had begun."""
+        """Make pending again what ran when the service ended; return all that is pending.
+
+        What was begun `MAX_ATTEMPTS` times is among it: the caller says that it failed.
+        """
         for task in self.tasks():
             if task.status in (TaskStatus.RUNNING, TaskStatus.WAITING_APPROVAL):
-                self.set(task.task_id, TaskStatus.FAILED, error=CUT_OFF, waiting_for="")
+                self.set(task.task_id, TaskStatus.PENDING, waiting_for="")
         return [task for task in self.tasks() if task.status is TaskStatus.PENDING]
 
     async def over(self, task_id: str) -> TaskRecord:

@@ -24,7 +24,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from arp.tools.coding_agent import CodingJob
+from arp.tools.coding_job import CodingJob
 from arp.tools.errors import ToolAgentError
 from arp.tools.inner_server import InnerServer
 from arp.tools.toolbox import TEN_TOOLS

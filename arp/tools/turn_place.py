@@ -41,6 +41,11 @@ class TurnPlace:
         """The session of the turn."""
         return self._turn.session_id
 
+    @property
+    def turn_id(self) -> str:
+        """The turn."""
+        return self._turn.id
+
     async def say(self, text: str) -> None:
         """Say it in the turn."""
         await self._turn.say(text)

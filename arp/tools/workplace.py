@@ -85,6 +85,10 @@ class Workplace(Protocol):
     def session_id(self) -> str:
         """The session in which people are asked; empty: there is none."""
 
+    @property
+    def turn_id(self) -> str:
+        """The turn of that session; empty: there is none."""
+
     async def say(self, text: str) -> None:
         """Show what the coding agent says."""
 
@@ -106,6 +110,7 @@ class Headless:
     """
 
     session_id = ""
+    turn_id = ""
 
     def __init__(self, allows: bool) -> None:
         self._allows = allows

@@ -21,13 +21,13 @@ from arp.tools.settings import LiveSettings, ToolSettings
 sys.path.insert(0, str(Path(__file__).parent))
 from smith import ScriptedSmith  # type: ignore[import-not-found]  # the file beside this one
 
+runtime = os.environ.get("TOOLSMITH_RUNTIME")
 settings = ToolSettings()
 if "TOOL_AGENT_DATA_DIR" not in os.environ:
-    settings = ToolSettings(data_dir=Path(".arp/toolsmith"))
-tools = ToolAgent(
-    os.environ.get("TOOLSMITH_RUNTIME") or ScriptedSmith(),
-    service=ToolService(LiveSettings(settings)),
-)
+    settings = settings.model_copy(update={"data_dir": Path(".arp/toolsmith")})
+if not runtime:  # a script costs nothing, so nothing is reserved for it
+    settings = settings.model_copy(update={"coding_task_usd": 0.0})
+tools = ToolAgent(runtime or ScriptedSmith(), service=ToolService(LiveSettings(settings)))
 
 app = App(
     title="Toolsmith",

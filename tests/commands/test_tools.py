@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from arp.cli import main
+from arp.tools.budget import Budget, Purchase
 from tests.runtime import mcp_server
-from tests.tools.house import house
+from tests.tools.house import house, settings_in
 from tests.tools.serving_routes import ToolHouse, tool_house
 
 
@@ -114,3 +116,35 @@ def test_server_that_others_can_reach_needs_a_token(tmp_path: Path) -> None:
     code, text = run("serve", "--coder", "nobody-knows", data_dir=tmp_path)
     assert code == 1
     assert "--coder: there is no runtime 'nobody-knows'" in text
+
+
+def test_reservation_that_a_crash_has_left_is_settled_or_cancelled(tmp_path: Path) -> None:
+    budget = Budget(settings_in(tmp_path))
+    paid = budget.reserve(Purchase("openai", 4, "tokens"))
+    unpaid = budget.reserve(Purchase("openai", 5, "more tokens"))
+    code, text = run("budget", data_dir=tmp_path)
+    assert (code, text.splitlines()) == (
+        0,
+        [
+            "spent this month  $0.00 of $100.00",
+            "left              $91.00",
+            f"reserved {paid.id} $4.00 openai: tokens",
+            f"reserved {unpaid.id} $5.00 openai: more tokens",
+        ],
+    )
+    code, text = run("budget", "--settle", paid.id, "--amount", "1.25", data_dir=tmp_path)
+    assert (code, text.splitlines()[:2]) == (
+        0,
+        ["spent this month  $1.25 of $100.00", "left              $93.75"],
+    )
+    code, text = run("budget", "--cancel", unpaid.id, data_dir=tmp_path)
+    assert (code, text.splitlines()[1:]) == (0, ["left              $98.75"])
+    for words in (
+        ("--cancel", unpaid.id),
+        ("--settle", unpaid.id),
+        ("--settle", "x", "--amount", "-1"),
+        ("--amount", "1"),
+        ("--settle", "x", "--cancel", "y"),
+    ):
+        assert run("budget", *words, data_dir=tmp_path)[0] == 1, words
+    assert [one.amount_usd for one in budget.transactions()] == [Decimal("1.25")]

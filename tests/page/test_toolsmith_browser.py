@@ -7,12 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from arp.commands.tools import progress_line
 from tests.page.conftest import WAIT_S
+from tests.tool_agent.folding import folding
 from tests.tool_agent.smithy import noise
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -76,3 +79,21 @@ def test_tool_is_built_in_the_chat_used_there_and_in_the_catalog(
         expect(made).to_be_visible()
         assert made.evaluate("image => image.decode().then(() => image.naturalWidth)") == 320
         expect(page.locator("arp-message").last).to_contain_text("compressed_size")
+
+
+def test_money_above_the_threshold_is_asked_in_the_session_of_the_task(
+    page: Page, tmp_path: Path
+) -> None:
+    """Who waits with `arp tools request` is shown the address, and answers there."""
+    with folding(tmp_path) as (made, _):
+        task_id = made.ask_for("fold paper")
+        waiting = made.becomes(task_id, "waiting_approval", "failed")
+        page.goto(progress_line(made.url, waiting).rpartition("Answer it here: ")[2])
+        card = page.locator(".arp-permission")
+        expect(card).to_contain_text("Pay up to $12.50 to folder-coder?")
+        expect(card).to_contain_text("$100.00 are left of this month before it.")
+        card.get_by_role("button", name="Allow").click()
+        expect(page.locator("arp-message").last).to_contain_text("folder is ready")
+        assert made.task(task_id)["status"] == "completed"
+        (paid,) = made.agent.service.budget.transactions()
+        assert (paid.provider, paid.amount_usd) == ("folder-coder", Decimal("0.5"))

@@ -7,7 +7,7 @@ import base64
 import io
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -22,8 +22,12 @@ from arp.control.actions import Respond
 from arp.control.control import Control
 from arp.control.sessions import ReadEvents, ReadSession
 from arp.protocol.json_value import JsonObject
+from arp.runtime import types as ari
+from arp.runtime.function import FunctionTurn
 from arp.tool_agent.agent import ToolAgent
+from arp.tools.bus import Side
 from arp.tools.coding_log import log_to, logger
+from arp.tools.models import AgentBusMessage
 from arp.tools.service import ToolService
 from tests.serving import Serving, serving
 from tests.tools.house import settings_in
@@ -41,6 +45,8 @@ class Smithy(NamedTuple):
     agent: ToolAgent
     log: list[str]
     """Lines of the coding agent's log."""
+    sent: Sequence[tuple[Side, AgentBusMessage]] = ()
+    """What went over the message bus, and to which side."""
 
     @property
     def url(self) -> str:
@@ -97,12 +103,17 @@ class Smithy(NamedTuple):
 
 
 def scripted_smith() -> Any:
-    """The coding agent of the example."""
+    """The coding agent of the example, which costs $0.02 here."""
     if str(EXAMPLE) not in sys.path:
         sys.path.insert(0, str(EXAMPLE))
     from smith import ScriptedSmith  # type: ignore[import-not-found]  # it lies beside the example
 
-    return ScriptedSmith()
+    class PaidSmith(ScriptedSmith):  # type: ignore[misc]  # as above
+        async def _work(self, turn: FunctionTurn) -> str:
+            turn.used = ari.Usage(cost=0.02, currency="USD")
+            return str(await super()._work(turn))
+
+    return PaidSmith()
 
 
 @contextmanager
@@ -120,9 +131,18 @@ def smithy(data_dir: Path, **settings: object) -> Iterator[Smithy]:
 
     lines: list[str] = []
     handler = log_to(lines.append)
+    bus = agent.backend.bus
+    sent: list[tuple[Side, AgentBusMessage]] = []
+    put = bus.put
+
+    async def noted(side: Side, message: AgentBusMessage) -> None:
+        sent.append((side, message))
+        await put(side, message)
+
+    bus.put = noted  # type: ignore[method-assign]  # the bus is read along
     try:
         with serving(app, ledger="memory:") as server:
-            yield Smithy(server, agent, lines)
+            yield Smithy(server, agent, lines, sent)
     finally:
         logger.removeHandler(handler)
 

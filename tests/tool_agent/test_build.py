@@ -5,25 +5,30 @@ Each step that runs generated code waits for a person, who answers by the contro
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 from mcp import Client
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.models import ToolState
-from arp.tools.task_book import TaskStatus
+from arp.tools.task_book import TaskRecord, TaskStatus
 from tests.tool_agent.smithy import WAIT_S, Smithy, data_url, noise, smithy
 
 pytestmark = pytest.mark.timeout(180)
 
 TOOL = "compresses_images"
+TIMESTAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +106,9 @@ def test_registry_and_task_have_the_formats_of_the_document(built: tuple[Smithy,
 
 def test_log_has_the_exact_lines(built: tuple[Smithy, str]) -> None:
     made, _ = built
-    lines = made.log[: next(n for n, line in enumerate(made.log) if "[DONE]" in line) + 1]
-    start = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[tool_agent\.tool\.agent\] INFO: "
-    wanted = [
+    lines = made.log[: next(n for n, line in enumerate(made.log) if "[COST]" in line) + 1]
+    assert_lines(
+        lines,
         r"\[CodingAgent\] Starting task: I need a tool that compresses images\.\.\.",
         r"\[TEXT\] I write a server that makes pictures smaller, with Pillow\.",
         r'\[TOOL_USE\] create_uv_project \| \{"name":"compresses_images"\}',
@@ -114,9 +119,15 @@ def test_log_has_the_exact_lines(built: tuple[Smithy, str]) -> None:
         r'\[TOOL_USE\] register_tool \| \{"tool_id":"compresses_images",.*\}',
         r"\[TEXT\] It is registered, and answers\.",
         r"\[DONE\] duration=\d+ms",
-    ]
-    assert len(lines) == len(wanted), lines
-    for line, pattern in zip(lines, wanted, strict=True):
+        r"\[COST\] \$0\.02",
+    )
+
+
+def assert_lines(lines: list[str], *patterns: str) -> None:
+    """Compare lines of the log with those of section 10."""
+    start = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[tool_agent\.tool\.agent\] INFO: "
+    assert len(lines) == len(patterns), lines
+    for line, pattern in zip(lines, patterns, strict=True):
         assert re.fullmatch(start + pattern, line), line
 
 
@@ -144,34 +155,156 @@ def test_session_of_the_task_has_its_facts(built: tuple[Smithy, str]) -> None:
     assert types.count("permission.requested") == 1  # the rest of the task was allowed with it
 
 
-def test_killed_tool_is_noticed_repaired_and_healthy_again(built: tuple[Smithy, str]) -> None:
+def test_killed_tool_is_noticed_by_the_monitor_repaired_and_healthy_again(
+    built: tuple[Smithy, str],
+) -> None:
+    """Nobody calls the tool, and nobody checks it by hand."""
     made, _ = built
-    service, book = made.agent.service, made.agent.backend.book
-    before = service.registry.get(TOOL).stats
+    service = made.agent.service
     assert invoke(made).status_code == 200
-    known = {task.task_id for task in book.tasks()}
-    pid = made.run(lambda: _pid(made))
-    os.kill(pid, signal.SIGKILL)
-    until = time.monotonic() + WAIT_S
-    # What the supervisor has started ends with it, a moment later.
-    while made.run(lambda: service.scheduler.check_now(TOOL)) is None:
-        assert time.monotonic() < until
-    while not (new := [task for task in book.tasks() if task.task_id not in known]):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    (repair,) = new
-    assert '"type":"repair_tool"' in repair.task_spec
-    done = made.becomes(repair.task_id, "completed", "failed")
-    assert done["status"] == "completed", done
-    assert book.get(repair.task_id).result == "it was started again, and answers"
-    assert made.run(lambda: service.scheduler.check_now(TOOL)) is None
+    before = service.registry.get(TOOL)
+    begun, logged = len(made.sent), len(made.log)
+    with watched(made):
+        pid = made.run(lambda: _pid(made))
+        os.kill(pid, signal.SIGKILL)
+        repair = repaired(made, begun)
+    alert, request, ready = messages(made, begun)
+    assert alert == {
+        "type": "health_alert",
+        "payload": {
+            "tool_id": TOOL,
+            "container_id": "",
+            "error": alert["payload"]["error"],
+            "last_healthy": alert["payload"]["last_healthy"],
+        },
+    }
+    assert TOOL in alert["payload"]["error"]
+    assert re.fullmatch(TIMESTAMP, alert["payload"]["last_healthy"])
+    assert json.loads(request["payload"].pop("task_spec")) == {
+        "type": "repair_tool",
+        "tool_id": TOOL,
+        "error": alert["payload"]["error"],
+        "container_id": "",
+        "description": "The tool failed its health check: find out why, and repair it.",
+    }
+    assert request == {"type": "tool_request", "payload": {"task_id": repair.task_id}}
     tool = service.registry.get(TOOL)
+    url = f"http://localhost:{tool.runtime.host_port}/api/compress"
+    assert ready == {
+        "type": "tool_ready",
+        "payload": {
+            "tool_id": TOOL,
+            "result": "it was started again, and answers",
+            "url": url,
+            "task_id": repair.task_id,
+        },
+    }
+    assert_lines(
+        made.log[logged:],
+        rf"\[CodingAgent\] Starting task: Repair {TOOL}: .{{1,80}}\.\.\.",
+        rf'\[TOOL_USE\] restart \| \{{"tool_id":"{TOOL}"\}}',
+        r"\[TEXT\] it was started again, and answers",
+        r"\[DONE\] duration=\d+ms",
+    )
     assert tool.scheduling.state is ToolState.RUNNING
-    assert invoke(made).status_code == 200
-    stats = service.registry.get(TOOL).stats
-    assert stats.call_count == before.call_count + 2
-    assert made.agent.backend.coding.alerts[TOOL].last_healthy is not None
     assert made.run(lambda: _pid(made)) != pid
+    assert tool.stats == before.stats  # neither the check nor the repair is a call
+    assert_next_calls_count(made)
+
+
+def assert_next_calls_count(made: Smithy) -> None:
+    """One call that works and one that fails are in the stats right away."""
+    registry = made.agent.service.registry
+    before, since = registry.get(TOOL).stats, datetime.now(UTC)
+    assert invoke(made, quality=20).status_code == 200
+    once = registry.get(TOOL).stats
+    assert once.call_count == before.call_count + 1
+    failures = round(before.error_rate * before.call_count)
+    assert once.error_rate == pytest.approx(failures / once.call_count)
+    assert once.last_used_time is not None
+    assert since <= once.last_used_time <= datetime.now(UTC)
+    latency_ms = once.avg_latency_ms * once.call_count - before.avg_latency_ms * before.call_count
+    assert 0 < latency_ms < WAIT_S * 1000
+    body = {"params": {"image": "bm8gcGljdHVyZQ=="}}  # the tool answers 400
+    assert httpx.post(f"{made.url}/tools/{TOOL}/invoke", json=body).json()["status"] == "error"
+    twice = registry.get(TOOL).stats
+    assert twice.call_count == once.call_count + 1
+    assert twice.error_rate == pytest.approx((failures + 1) / twice.call_count)
+
+
+def test_tool_whose_code_is_broken_is_repaired_by_the_coding_agent(
+    built: tuple[Smithy, str],
+) -> None:
+    """A restart does not help; the agent writes the file again, and a person allows its start."""
+    made, _ = built
+    service = made.agent.service
+    main = service.projects.root / TOOL / "main.py"
+    stats = service.registry.get(TOOL).stats
+    begun, logged = len(made.sent), len(made.log)
+    with watched(made):
+        os.truncate(main, 0)
+        os.kill(made.run(lambda: _pid(made)), signal.SIGKILL)
+        until = time.monotonic() + WAIT_S
+        while not (
+            open_tasks := [one for one in made.agent.backend.book.tasks() if not one.is_over]
+        ):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        waiting = made.becomes(open_tasks[0].task_id, "waiting_approval", "failed")
+        assert waiting["waiting_for"] == f"Start the tool {TOOL}?"
+        made.answer(waiting["session_id"], allow=True)
+        repair = repaired(made, begun)
+    assert repair.result == "the tool is registered, and answers"
+    assert [message["type"] for message in messages(made, begun)] == [
+        "health_alert",
+        "tool_request",
+        "tool_ready",
+    ]
+    assert_lines(
+        made.log[logged:],
+        rf"\[CodingAgent\] Starting task: Repair {TOOL}: .{{1,80}}\.\.\.",
+        rf'\[TOOL_USE\] restart \| \{{"tool_id":"{TOOL}"\}}',
+        rf"\[TEXT\] .*{TOOL}.*",
+        r"\[TEXT\] I write the server again, and start it\.",
+        r'\[TOOL_USE\] write_file \| \{"path":"main\.py","content":".*\.\.\."\}',
+        rf'\[TOOL_USE\] register_tool \| \{{"tool_id":"{TOOL}",.*\}}',
+        r"\[TEXT\] It is repaired, and answers\.",
+        r"\[DONE\] duration=\d+ms",
+        r"\[COST\] \$0\.02",
+    )
+    assert main.stat().st_size > 1_000
+    assert service.registry.get(TOOL).stats == stats
+    assert service.registry.get(TOOL).scheduling.state is ToolState.RUNNING
+    assert_next_calls_count(made)
+
+
+@contextmanager
+def watched(made: Smithy) -> Iterator[None]:
+    """Check the tools each second within a block."""
+    config = made.agent.service.settings.data_dir / "config.json"
+    config.write_text('{"health_check_interval_s": 1}')
+    try:
+        yield
+    finally:
+        config.unlink()
+
+
+def repaired(made: Smithy, begun: int) -> TaskRecord:
+    """Wait for the outcome of a repair on the bus; return its task, completed."""
+    until = time.monotonic() + WAIT_S
+    ends = ("tool_ready", "tool_error")
+    while not (outcomes := [one for one in messages(made, begun) if one["type"] in ends]):
+        assert time.monotonic() < until, made.sent[begun:]
+        time.sleep(0.05)
+    task_id = outcomes[0]["payload"]["task_id"]
+    done = made.becomes(task_id, "completed", "failed")
+    assert done["status"] == "completed", done
+    return made.agent.backend.book.get(task_id)
+
+
+def messages(made: Smithy, begun: int) -> list[JsonObject]:
+    """Return what went over the bus, as JSON."""
+    return [msgspec.to_builtins(message) for _, message in made.sent[begun:]]
 
 
 async def _pid(made: Smithy) -> int:

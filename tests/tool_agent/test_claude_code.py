@@ -11,7 +11,7 @@ import pytest
 from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
 from arp.runtime.types import CreateSessionRequest
 from arp.tool_agent.ari_coder import AriCoder
-from arp.tools.coding_agent import CodingJob
+from arp.tools.coding_job import CodingJob
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskBook, TaskStatus
 from arp.tools.task_specs import BuildTool

@@ -8,7 +8,7 @@ import pytest
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.backend import ToolBackend
-from arp.tools.coding_agent import CodingJob, CodingOutcome
+from arp.tools.coding_job import CodingJob, CodingOutcome
 from arp.tools.router import TaskRequest
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskStatus

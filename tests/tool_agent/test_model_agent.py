@@ -24,4 +24,14 @@ def test_model_calls_the_active_tools_of_the_catalog(tmp_path: Path) -> None:
     assert answer["status"] == "completed", answer
     assert sorted(tool["tool"] for tool in answer["tools"]) == ["add", "rows"]
     shown = [part["props"]["items"] for part in answer["components"] if part["type"] == "key-value"]
-    assert [{"key": "sum", "value": 0}] in shown
+    assert shown == [[{"key": "sum", "value": 0}]]
+    (table,) = [part["props"] for part in answer["components"] if part["type"] == "table"]
+    assert table == {
+        "title": "Rows",
+        "headers": ["name", "count"],
+        "rows": [["tea", 3], ["jam", 0]],
+    }
+    # The test model answers with what it has read.
+    assert '{"rows":{"columns":["name","count"],"rows":[["tea",3],["jam",0]]}}' in str(
+        [answer["text"], *answer["tools"]]
+    ).replace("\\\\", "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -19,16 +18,18 @@ from arp.runtime import types as ari
 from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.tool_agent.agent import ToolAgent
 from arp.tool_agent.ari_coder import NOT_OURS, AriCoder
-from arp.tools.coding_agent import CodingJob, CodingOutcome
+from arp.tools.backend import ToolBackend
+from arp.tools.coding_job import CodingJob, CodingOutcome
 from arp.tools.router import TaskRequest
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskBook, TaskStatus
+from arp.tools.task_money import TaskMoney
 from arp.tools.task_specs import BuildTool
 from arp.tools.toolbox import Toolbox
 from arp.tools.toolbox_server import ToolboxServer
 from arp.tools.workplace import Headless
 from tests.serving import serving
-from tests.tool_agent.smithy import WAIT_S, Smithy, smithy
+from tests.tool_agent.smithy import WAIT_S, Smithy
 from tests.tools.house import settings_in
 
 pytestmark = pytest.mark.timeout(120)
@@ -49,6 +50,7 @@ class CostlyCoder:
         if self.cost_usd:
             return CodingOutcome("I only think.", self.cost_usd, "thinker-1")
         try:
+            await job.spent(0.5, "thinker-1")
             await asyncio.Event().wait()
         finally:
             self.ended = True
@@ -56,9 +58,11 @@ class CostlyCoder:
 
 
 @contextmanager
-def costly(data_dir: Path, cost_usd: float) -> Iterator[tuple[Smithy, CostlyCoder]]:
+def costly(
+    data_dir: Path, cost_usd: float, **settings: object
+) -> Iterator[tuple[Smithy, CostlyCoder]]:
     coder = CostlyCoder(cost_usd)
-    agent = ToolAgent(coder, service=ToolService(settings_in(data_dir)))
+    agent = ToolAgent(coder, service=ToolService(settings_in(data_dir, **settings)))
     app = App("Costly", tools=agent)
 
     @app.agent
@@ -71,24 +75,32 @@ def costly(data_dir: Path, cost_usd: float) -> Iterator[tuple[Smithy, CostlyCode
 
 
 @pytest.mark.parametrize("allow", [True, False])
-def test_cost_above_the_threshold_is_asked_in_the_session_of_the_task(
+def test_estimate_above_the_threshold_is_asked_in_the_session_of_the_task(
     tmp_path: Path, allow: bool
 ) -> None:
-    with costly(tmp_path, 12.5) as (made, _):
+    """Before anything is spent; the log has what was spent then."""
+    with costly(tmp_path, 3.25, coding_task_usd=12.5) as (made, coder):
         task_id = made.ask_for("fold paper")
         waiting = made.becomes(task_id, "waiting_approval", "failed")
-        assert waiting["waiting_for"] == "Pay $12.50 to costly?"
+        assert waiting["waiting_for"] == "Pay up to $12.50 to costly?"
+        assert not coder.began.is_set()
         made.answer(waiting["session_id"], allow=allow)
-        failed = made.becomes(task_id, "failed")
-        assert failed["error"] == "no tool was registered: I only think."
+        error = made.becomes(task_id, "failed")["error"]
+        assert coder.began.is_set() is allow
+        if allow:
+            assert error == "no tool was registered: I only think."
+        else:
+            assert error == "$12.50 to costly was not approved"
         paid = made.agent.service.budget.transactions()
-        assert [one.amount_usd for one in paid] == ([Decimal("12.5")] if allow else [])
+        wanted = [("costly", Decimal("3.25"), f"fold paper (task {task_id})")] if allow else []
+        assert [(one.provider, one.amount_usd, one.description) for one in paid] == wanted
+        assert made.agent.service.budget.reservations() == []
         costs = [
             fact["payload"]["amount"]
             for fact in made.facts(waiting["session_id"])
             if fact["type"] == "cost.recorded"
         ]
-        assert costs == [12.5]
+        assert costs == ([3.25] if allow else [])
 
 
 def test_small_amount_is_spent_alone_and_a_large_one_is_refused(tmp_path: Path) -> None:
@@ -127,34 +139,19 @@ def test_task_that_is_stopped_ends_its_coder_and_is_cancelled(tmp_path: Path) ->
         made.run(stop)
         assert made.becomes(task_id, "cancelled")["error"] == "cancelled"
         assert coder.ended
+        (paid,) = made.agent.service.budget.transactions()
+        assert (paid.amount_usd, paid.description) == (
+            Decimal("0.5"),
+            f"fold paper (task {task_id})",
+        )
 
 
 def test_nothing_begins_when_nothing_is_left_of_the_month(tmp_path: Path) -> None:
     with costly(tmp_path, 1.0) as (made, coder):
         (tmp_path / "config.json").write_text('{"budget": {"monthly_limit_usd": 0}}')
         failed = made.becomes(made.ask_for("fold paper"), "failed")
-        assert "nothing is left of this month's budget" in failed["error"]
+        assert "$0.00 of $0.00 are left of this month" in failed["error"]
         assert not coder.began.is_set()
-
-
-def test_tool_that_does_not_start_again_is_repaired_by_the_coding_agent(tmp_path: Path) -> None:
-    with smithy(tmp_path) as made:
-        task_id = made.ask_for("I need a tool that compresses images")
-        waiting = made.becomes(task_id, "waiting_approval", "failed")
-        made.answer(waiting["session_id"], allow=True, scope="session")
-        assert made.becomes(task_id, "completed", "failed")["status"] == "completed"
-        service, tool_id = made.agent.service, "compresses_images"
-        main = service.projects.root / tool_id / "main.py"
-        os.truncate(main, 0)
-        made.run(lambda: service.scheduler.stop_tool(tool_id))
-        spec = {"type": "repair_tool", "tool_id": tool_id, "error": "HTTP 503"}
-        repair = made.ask_for("repair it", task_spec=spec)
-        waiting = made.becomes(repair, "waiting_approval", "failed")
-        assert waiting["waiting_for"] == f"Start the tool {tool_id}?"
-        made.answer(waiting["session_id"], allow=True)
-        assert made.becomes(repair, "completed", "failed")["status"] == "completed"
-        assert main.stat().st_size > 1_000
-        assert made.run(lambda: service.scheduler.check_now(tool_id)) is None
 
 
 # -- any runtime -----------------------------------------------------------------------------------
@@ -205,6 +202,59 @@ async def test_own_tools_of_a_runtime_are_refused_and_the_ten_are_not(tmp_path: 
     await coder.aclose()
 
 
+class Costly(FunctionRuntime):
+    """An agent whose requests to a model cost $0.30 each, and that never ends."""
+
+    takes = Curious.takes
+    more_capabilities = Curious.more_capabilities
+
+    def __init__(self, requests: int) -> None:
+        super().__init__(self._work, name="costly")
+        self.requests = requests
+        self.began = asyncio.Event()
+
+    async def _work(self, turn: FunctionTurn) -> str:
+        for number in range(1, self.requests + 1):
+            turn.tell(ari.Lifecycle.USAGE, model="thinker-1", cost=0.3, currency="USD")
+            # A request that is cut off counts in the turn alone.
+            turn.used = ari.Usage(cost=0.3 * number + 0.05, currency="USD")
+        self.began.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_runtime_is_stopped_before_it_costs_more_than_is_reserved(tmp_path: Path) -> None:
+    """What the cancelled turn says at its end is in the log."""
+    coder = AriCoder(Costly(3))
+    settings = settings_in(tmp_path, coding_task_usd=1, approve_builds=False)
+    backend = ToolBackend(ToolService(settings), coder)
+    await backend.start()
+    async with asyncio.timeout(WAIT_S):
+        task = await backend.router.request(TaskRequest("fold paper"))
+        done = await backend.book.over(task.task_id)
+    budget = backend.service.budget
+    await backend.aclose()
+    await coder.aclose()
+    assert "it has cost $0.90 of the $1.00 that a task may cost" in done.error
+    assert [one.amount_usd for one in budget.transactions()] == [Decimal("0.95")]
+    assert budget.reservations() == []
+
+
+async def test_cancelled_turn_says_what_it_has_cost(tmp_path: Path) -> None:
+    runtime = Costly(1)
+    coder = AriCoder(runtime)
+    async with job_in(tmp_path) as job:
+        job.money = TaskMoney(job.toolbox._service.budget, "fold paper")
+        await job.money.reserve("costly", 5.0, None)
+        working = asyncio.create_task(coder.work(job))
+        await asyncio.wait_for(runtime.began.wait(), WAIT_S)
+        working.cancel()
+        await asyncio.wait([working])
+        assert job.money.used_usd == Decimal("0.35")
+        await job.money.close()
+    await coder.aclose()
+
+
 async def test_address_of_the_ten_tools_is_of_one_task_and_needs_its_token(tmp_path: Path) -> None:
     server = ToolboxServer()
     hello: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -235,8 +285,6 @@ async def test_headless_task_asks_nobody_so_it_is_refused(tmp_path: Path) -> Non
 
 async def test_app_without_a_hub_builds_headless(tmp_path: Path) -> None:
     """A program of its own: no sessions, so the operator's settings say what may run."""
-    from arp.tools.backend import ToolBackend
-
     backend = ToolBackend(ToolService(settings_in(tmp_path)))
     await backend.start()
     task = await backend.router.request(TaskRequest("fold paper"))

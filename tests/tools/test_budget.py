@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import threading
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from arp.tools.budget import Budget, Purchase, amount_of
+from arp.tools.budget import Budget, Purchase, Reservation, amount_of
 from arp.tools.clock import Clock
 from arp.tools.errors import ApprovalNeeded, BudgetRefused, InvalidToolMeta, UnknownTool
 from arp.tools.settings import LiveSettings, ToolSettings
@@ -282,3 +283,91 @@ def test_a_reservation_is_settled_once(tmp_path: Path) -> None:
     with pytest.raises(UnknownTool):
         mine.settle(made.id)
     assert len(mine.transactions()) == 1
+
+
+# -- estimates -------------------------------------------------------------------------------------
+
+
+async def test_estimate_is_settled_with_what_was_spent_be_it_less_or_more(tmp_path: Path) -> None:
+    mine = budget(tmp_path, monthly_limit_usd=10)
+    less = await mine.reserved(Purchase("coder", 4, "task 1", is_estimate=True))
+    more = await mine.reserved(Purchase("coder", 4, "task 2", is_estimate=True))
+    assert mine.left_this_month() == 2
+    mine.settle(less.id, 0.25)
+    mine.settle(more.id, "4.5")
+    assert [one.amount_usd for one in mine.transactions()] == [Decimal("0.25"), Decimal("4.5")]
+    assert mine.left_this_month() == Decimal("5.25")
+    assert mine.reservations() == []
+
+
+async def test_estimate_above_the_threshold_is_asked_as_the_most_that_is_paid(
+    tmp_path: Path,
+) -> None:
+    asked = []
+
+    async def answer(title: str, text: str) -> bool:
+        asked.append(title)
+        return True
+
+    purchase = Purchase("coder", 12, "task 1", is_estimate=True)
+    reservation = await budget(tmp_path).reserved(purchase, answer)
+    assert asked == ["Pay up to $12.00 to coder?"]
+    assert [one.state for one in budget(tmp_path).reservations()] == ["reserved"]
+    assert budget(tmp_path).settle(reservation.id, 1).amount_usd == 1
+
+
+async def test_after_a_crash_what_was_reported_is_in_the_log_and_the_rest_is_reserved(
+    tmp_path: Path,
+) -> None:
+    mine = budget(tmp_path)
+    reservation = await mine.reserved(Purchase("coder", 5, "task 1", is_estimate=True))
+    mine.note_used(reservation.id, 1.5)
+    mine.note_used(reservation.id, 1.25)  # a late report of an earlier time
+    again = budget(tmp_path)
+    (rest,) = again.recover()
+    assert (rest.amount_usd, rest.used_usd) == (Decimal("3.5"), Decimal(0))
+    assert rest.state == "reserved"
+    assert [one.amount_usd for one in again.transactions()] == [Decimal("1.5")]
+    assert again.left_this_month() == 95  # as before the crash
+    assert budget(tmp_path).recover() == [rest]  # a second crash finds nothing to write
+    assert len(again.transactions()) == 1
+
+
+async def test_what_was_used_beyond_an_estimate_counts_before_it_is_settled(tmp_path: Path) -> None:
+    mine = budget(tmp_path, monthly_limit_usd=10)
+    reservation = await mine.reserved(Purchase("coder", 2, is_estimate=True))
+    mine.note_used(reservation.id, 3)
+    assert mine.left_this_month() == 7
+    assert budget(tmp_path, monthly_limit_usd=10).recover() == []
+    assert mine.left_this_month() == 7
+
+
+async def test_reservation_whose_maker_was_cancelled_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = budget(tmp_path)
+    begun, go_on = asyncio.Event(), threading.Event()
+    loop, reserve = asyncio.get_running_loop(), mine.reserve
+
+    def slowly(purchase: Purchase) -> Reservation:
+        loop.call_soon_threadsafe(begun.set)
+        assert go_on.wait(10)
+        return reserve(purchase)
+
+    monkeypatch.setattr(mine, "reserve", slowly)
+    reserving = asyncio.create_task(mine.reserved(Purchase("coder", 5)))
+    await begun.wait()
+    reserving.cancel()
+    await asyncio.wait([reserving])
+    assert reserving.cancelled()
+    given_back = asyncio.Event()
+    cancel = mine.cancel
+
+    def cancelled(reservation_id: str) -> None:
+        cancel(reservation_id)
+        given_back.set()
+
+    monkeypatch.setattr(mine, "cancel", cancelled)
+    go_on.set()
+    await asyncio.wait_for(given_back.wait(), 10)
+    assert mine.reservations() == []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
 from arp.protocol.json_value import JsonObject
-from arp.tools.catalog import component_of_result
+from arp.tools.catalog import MAX_TOLD, component_of_result, text_of_result
 from tests.tools.serving_routes import ToolHouse, tool_house
 
 
@@ -87,3 +88,51 @@ def test_use_is_recorded_with_the_rule_that_allows_it(served: ToolHouse) -> None
 def test_what_shows_a_result(value: object, kind: str | None) -> None:
     shown = component_of_result(value, "x")
     assert (shown and shown.type) == kind
+
+
+def test_long_table_says_how_much_of_it_is_shown() -> None:
+    shown = component_of_result([{"n": number} for number in range(1_001)], "Count")
+    assert shown is not None
+    assert shown.props["title"] == "Count (1,000 of 1,001 rows)"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a text", "a text"),
+        ({"sum": 5}, '{"sum":5}'),
+        ([1, [2]], "[1,[2]]"),
+        (None, "null"),
+        (
+            [{"name": "tea", "count": 3}, {"name": "jam", "price": 0.5}],
+            '{"columns":["name","count","price"],"rows":[["tea",3,null],["jam",null,0.5]]}',
+        ),
+        (
+            {"rows": [{"name": "tea"}], "total": 1},
+            '{"rows":{"columns":["name"],"rows":[["tea"]]},"total":1}',
+        ),
+        ({"rows": []}, '{"rows":[]}'),
+        ([{"a": "x" * 501}], f'{{"columns":["a"],"rows":[["{"x" * 500}…"]]}}'),
+    ],
+)
+def test_model_reads_a_result_as_compact_json(value: object, text: str) -> None:
+    assert text_of_result(value) == text
+
+
+def test_model_reads_the_first_rows_of_a_long_table_and_how_many_more_there_are() -> None:
+    rows = [{"number": number, "text": "x" * 90} for number in range(5_000)]
+    text = text_of_result({"total": 5_000, "rows": rows})
+    read = json.loads(text)
+    assert read["total"] == 5_000
+    table = read["rows"]
+    assert [row[0] for row in table["rows"]] == list(range(len(table["rows"])))
+    assert len(table["rows"]) + table["more_rows"] == 5_000
+    assert MAX_TOLD * 0.85 < len(text) <= MAX_TOLD
+
+
+def test_model_reads_so_much_of_another_long_result() -> None:
+    assert text_of_result("x" * (MAX_TOLD + 7)) == "x" * MAX_TOLD + "… (7 more characters)"
+    assert text_of_result(["x" * MAX_TOLD]).endswith("… (4 more characters)")
+    one_row = text_of_result([{str(column): "x" * 300 for column in range(200)}])
+    assert one_row.startswith('{"columns":["0","1",')
+    assert len(one_row) < MAX_TOLD + 50

@@ -15,7 +15,7 @@ from arp.tools.errors import InvalidToolMeta, ToolRefused, UnknownTool
 from arp.tools.models import AgentBusMessage, MessageType, ToolStatus
 from arp.tools.router import ALREADY_THERE, MAX_REPAIRS, Router, TaskRequest
 from arp.tools.runtime import HealthAlert
-from arp.tools.task_book import TaskBook, TaskStatus
+from arp.tools.task_book import CUT_OFF, MAX_ATTEMPTS, TaskBook, TaskStatus
 from arp.tools.task_specs import GithubDeploy, RepairTool, task_spec_of
 from tests.tools.house import house, settings_in, tool_named
 
@@ -144,6 +144,38 @@ async def test_restart_sends_what_nobody_had_begun(tmp_path: Path) -> None:
             sent = payload_of(await router.bus.receive("coding"))
         assert isinstance(sent, ToolRequest)
         assert sent.task_id == task.task_id
+
+
+async def test_callback_that_the_end_of_the_service_cut_off_is_sent_again(tmp_path: Path) -> None:
+    book = TaskBook(tmp_path)
+    url = "https://caller.example/x"
+    good, bad, known = (book.add("fold", callback_url=url).task_id for _ in range(3))
+    done = {"tool_id": "add", "url": "http://localhost:9001/", "result": "it works"}
+    book.set(good, TaskStatus.COMPLETED, **done)
+    book.set(bad, TaskStatus.FAILED, tool_id="folder", error="no paper")
+    book.set(known, TaskStatus.FAILED, callback="the receiver answered 404")
+    async with routing(tmp_path) as (router, callbacks):
+        for task_id in (good, bad):
+            await router.book.until(task_id, lambda task: task.callback == "delivered")
+        assert callbacks.sent == [
+            (url, ToolReady("add", "it works", "http://localhost:9001/", good)),
+            (url, ToolError("folder", "no paper", bad)),
+        ]
+
+
+async def test_task_that_was_cut_off_too_often_is_failed_and_delivered(tmp_path: Path) -> None:
+    book = TaskBook(tmp_path)
+    often, once = (book.add("fold", callback_url="https://caller.example/").task_id for _ in "ab")
+    for task_id, attempts in ((often, MAX_ATTEMPTS), (once, MAX_ATTEMPTS - 1)):
+        book.set(task_id, TaskStatus.RUNNING, attempts=attempts, tool_id="folder")
+    async with routing(tmp_path) as (router, callbacks):
+        assert router.book.get(often).error == CUT_OFF
+        assert router.book.get(often).status is TaskStatus.FAILED
+        sent = payload_of(await router.bus.receive("coding"))
+        assert isinstance(sent, ToolRequest)
+        assert sent.task_id == once
+        await router.book.until(often, lambda task: task.callback == "delivered")
+        assert callbacks.sent == [("https://caller.example/", ToolError("folder", CUT_OFF, often))]
 
 
 @pytest.mark.parametrize(

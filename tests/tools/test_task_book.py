@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arp.tools.errors import ToolConflict, UnknownTool
-from arp.tools.task_book import CUT_OFF, MAX_FINISHED, NEXT, TaskBook, TaskStatus
+from arp.tools.task_book import MAX_FINISHED, NEXT, TaskBook, TaskStatus
 
 
 def test_report_has_the_exact_shape_of_the_document(tmp_path: Path) -> None:
@@ -56,18 +56,19 @@ def test_a_task_goes_only_where_the_table_says(tmp_path: Path, status: TaskStatu
             assert book.get(task_id).status is status
 
 
-def test_restart_finds_pending_tasks_and_fails_what_was_cut_off(tmp_path: Path) -> None:
+def test_restart_makes_pending_again_what_was_cut_off(tmp_path: Path) -> None:
     book = TaskBook(tmp_path)
-    waits, runs, asks = (book.add(word).task_id for word in ("waits", "runs", "asks"))
-    book.set(runs, TaskStatus.RUNNING)
-    book.set(asks, TaskStatus.RUNNING)
-    book.set(asks, TaskStatus.WAITING_APPROVAL, waiting_for="Run it?")
+    waits, runs, asks, done = (book.add(word).task_id for word in ("waits", "runs", "asks", "done"))
+    for task_id in (runs, asks, done):
+        book.set(task_id, TaskStatus.RUNNING, attempts=1)
+    book.set(asks, TaskStatus.WAITING_APPROVAL, waiting_for="Run it?", session_id="s1")
+    book.set(done, TaskStatus.COMPLETED)
     again = TaskBook(tmp_path)
-    assert [task.task_id for task in again.reopen()] == [waits]
-    assert again.get(runs).error == again.get(asks).error == CUT_OFF
-    assert again.get(asks).waiting_for == ""
+    assert [task.task_id for task in again.reopen()] == [waits, runs, asks]
+    assert [again.get(one).attempts for one in (waits, runs, asks)] == [0, 1, 1]
+    assert (again.get(asks).waiting_for, again.get(asks).session_id) == ("", "s1")
     kept = json.loads((tmp_path / "tasks.json").read_text())["tasks"]
-    assert [task["status"] for task in kept] == ["pending", "failed", "failed"]
+    assert [task["status"] for task in kept] == ["pending", "pending", "pending", "completed"]
 
 
 async def test_who_waits_for_a_task_is_told_when_it_is_over(tmp_path: Path) -> None:

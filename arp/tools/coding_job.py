@@ -1,0 +1,207 @@
+"""`CodingJob`: one attempt of a task, as the agent sees it that carries it out (`Coder`)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from arp.protocol.json_value import JsonObject
+from arp.tools.coding_log import CodingLog
+from arp.tools.errors import ToolRefused
+from arp.tools.task_book import TaskBook, TaskRecord, TaskStatus
+from arp.tools.task_money import TaskMoney
+from arp.tools.toolbox import Toolbox
+from arp.tools.workplace import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    ProcessRun,
+    Recheck,
+    WorkCall,
+    Workplace,
+)
+
+TASK_OVER = "the task is over; nothing more can be done in it"
+"""Why a call is refused that comes when nobody waits for it any more."""
+
+
+class CodingOutcome(Struct, frozen=True):
+    """How a coder ended."""
+
+    text: str = ""
+    """The last that it said."""
+    cost_usd: float | None = None
+    """In all; `None`: it does not say, or has reported it by `CodingJob.spent`."""
+    model: str = ""
+    error: str = ""
+    """Why it stopped; empty: it ended by itself."""
+
+
+class Coder(Protocol):
+    """Who carries out tasks: an agent that can call tools."""
+
+    name: str
+    """As facts and the billing log call it."""
+
+    async def work(self, job: CodingJob) -> CodingOutcome:
+        """Carry out a job: call its tools until a tool is registered, or it cannot be done.
+
+        What it costs is reported by `job.spent`, as soon as it is known: it is stopped when that is
+        all that was reserved for the task.
+
+        Cancel: Safe; the agent has ended.
+        """
+
+
+class CodingJob:
+    """An attempt of a task, as the coder sees it.
+
+    Args:
+        task: What is to be done.
+        words: The same in words, with all that a coder has to know.
+        toolbox: The ten tools.
+        place: Where people see it.
+        book: Where the task says that it waits for a person, and what it has made.
+    """
+
+    def __init__(
+        self, task: TaskRecord, words: str, toolbox: Toolbox, place: Workplace, book: TaskBook
+    ) -> None:
+        self.task_id = task.task_id
+        self.words = words
+        self.toolbox = toolbox
+        self.place = place
+        self.log = CodingLog()
+        self.money: TaskMoney | None = None
+        """What it may cost; `None`: nobody counts."""
+        self._book = book
+        self._waiting = 0
+        """Questions that are open."""
+        self._unlogged: list[str] = []
+        """Pieces of what the coder says, until it does something else."""
+        self._calls: set[asyncio.Task[JsonObject]] = set()
+        self._is_over = False
+
+    async def call(self, name: str, args: JsonObject) -> JsonObject:
+        """Call one of the ten tools; return its result.
+
+        Raises:
+            ToolAgentError: It could not be done; the message says why.
+
+        Cancel: Safe.
+        """
+        if self._is_over:
+            raise ToolRefused(TASK_OVER)
+        # A task of its own, because the caller may be a server that goes on when the job ends.
+        calling = asyncio.get_running_loop().create_task(self._called(name, args))
+        self._calls.add(calling)
+        calling.add_done_callback(self._calls.discard)
+        try:
+            return await calling
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if caller is not None and caller.cancelling():
+                raise
+            raise ToolRefused(TASK_OVER) from None
+
+    async def _called(self, name: str, args: JsonObject) -> JsonObject:
+        self.said()
+        self.log.used(name, args)
+        async with self.place.call(name, args) as shown:
+            try:
+                result = await self.toolbox.call(name, args, _WaitingCall(shown, self))
+            finally:
+                self._note_made()
+            shown.result(_preview(result))
+        return result
+
+    def has_project(self, project_dir: Path) -> None:
+        """Give the task a project."""
+        self.toolbox.projects.append(project_dir)
+        self._note_made()
+
+    def _note_made(self) -> None:
+        """Write down what the task has made: a restart finds it by that."""
+        box, task = self.toolbox, self._book.get(self.task_id)
+        made: dict[str, Any] = {
+            "projects": [str(project) for project in box.projects],
+            "containers": sorted(box.containers),
+            "registered": "" if box.registered is None else box.registered.tool_id,
+        }
+        if any(getattr(task, name) != value for name, value in made.items()):
+            self._book.set(self.task_id, **made)
+
+    async def aclose(self) -> None:
+        """End the calls that nobody waits for any more; further ones are refused."""
+        self._is_over = True
+        calls = list(self._calls)
+        for one in calls:
+            one.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    async def say(self, text: str) -> None:
+        """Show what the coder says; it may come in pieces."""
+        self._unlogged.append(text)
+        await self.place.say(text)
+
+    def said(self) -> None:
+        """Log what the coder has said, as one text."""
+        text = "".join(self._unlogged)
+        self._unlogged.clear()
+        self.log.said(text)
+
+    async def spent(self, total_usd: float, model: str = "") -> None:
+        """Report what the coder has cost so far, in all.
+
+        Cancel: Safe; it is noted.
+        """
+        if self.money is not None:
+            await self.money.report(total_usd, model)
+
+    async def asked(
+        self, shown: WorkCall, request: ApprovalRequest, recheck: Recheck | None
+    ) -> ApprovalAnswer:
+        """Ask a person; the task says so as long as they have not answered."""
+        session_id, status = self.place.session_id, TaskStatus.WAITING_APPROVAL
+        self._book.set(self.task_id, status, waiting_for=request.title, session_id=session_id)
+        self._waiting += 1
+        try:
+            return await shown.ask(request, recheck)
+        finally:
+            self._waiting -= 1
+            # A task that is over, or was put back because the service stops, stays as it is.
+            if not self._waiting and self._book.get(self.task_id).status is status:
+                self._book.set(self.task_id, TaskStatus.RUNNING, waiting_for="")
+
+
+class _WaitingCall:
+    """A call whose questions show in the status of the task."""
+
+    def __init__(self, shown: WorkCall, job: CodingJob) -> None:
+        self._shown, self._job = shown, job
+
+    def progress(self, text: str) -> None:
+        """As the call itself."""
+        self._shown.progress(text)
+
+    def result(self, value: object) -> None:
+        """As the call itself."""
+        self._shown.result(value)
+
+    async def ran(self, run: ProcessRun) -> None:
+        """As the call itself."""
+        await self._shown.ran(run)
+
+    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
+        """Ask, with the task waiting."""
+        return await self._job.asked(self._shown, request, recheck)
+
+
+def _preview(result: JsonObject) -> JsonObject:
+    """Return a result without the long texts that people have seen already."""
+    return {
+        name: f"{value[:2_000]}…" if isinstance(value, str) and len(value) > 2_000 else value
+        for name, value in result.items()
+    }

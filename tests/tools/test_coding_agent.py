@@ -1,0 +1,383 @@
+"""Tasks without sessions: what an attempt may cost, and what goes on after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from arp.protocol.json_value import JsonObject
+from arp.tools.backend import ToolBackend
+from arp.tools.bus import CANCELLED, ToolError, ToolRequest
+from arp.tools.coding_job import TASK_OVER, CodingJob, CodingOutcome
+from arp.tools.errors import ToolAgentError, ToolRefused
+from arp.tools.models import ToolStatus
+from arp.tools.router import TaskRequest
+from arp.tools.task_book import TaskRecord, TaskStatus
+from arp.tools.task_specs import RepairTool
+from arp.tools.workplace import Headless
+from tests.tools.house import house
+
+Work = Callable[[CodingJob], Awaitable[CodingOutcome]]
+WAIT_S = 30
+
+
+class FunctionCoder:
+    """A coder that is a function."""
+
+    name = "function"
+
+    def __init__(self, work: Work) -> None:
+        self.jobs: list[CodingJob] = []
+        self._work = work
+
+    async def work(self, job: CodingJob) -> CodingOutcome:
+        self.jobs.append(job)
+        return await self._work(job)
+
+
+@asynccontextmanager
+async def backend_in(
+    data_dir: Path, work: Work, **settings: object
+) -> AsyncIterator[tuple[ToolBackend, FunctionCoder]]:
+    """A backend whose tools are functions of this process; builds are not asked."""
+    service, runtime = house(data_dir, approve_builds=False, **settings)
+    runtime.functions["folder"] = runtime.functions["count"]
+    coder = FunctionCoder(work)
+    backend = ToolBackend(service, coder)
+    async with asyncio.timeout(WAIT_S):
+        await backend.start()
+        try:
+            yield backend, coder
+        finally:
+            await backend.aclose()
+
+
+def folder() -> JsonObject:
+    return {
+        "tool_id": "folder",
+        "name": "Folder",
+        "description": "Folds paper.",
+        "runtime_type": "api",
+        "host_port": 0,
+        "internal_port": 0,
+    }
+
+
+async def builds(job: CodingJob) -> CodingOutcome:
+    await job.call("register_tool", folder())
+    return CodingOutcome("It is registered.")
+
+
+class Blocks:
+    """A coder that does something, and never ends.
+
+    Args:
+        first: What it does.
+    """
+
+    def __init__(self, first: Work | None = None) -> None:
+        self.reached = asyncio.Event()
+        """Set when it has done that."""
+        self._first = first
+
+    async def __call__(self, job: CodingJob) -> CodingOutcome:
+        if self._first is not None:
+            await self._first(job)
+        self.reached.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def spends_half(job: CodingJob) -> CodingOutcome:
+    await job.spent(0.5)
+    return CodingOutcome()
+
+
+async def asked_for(backend: ToolBackend) -> str:
+    return (await backend.router.request(TaskRequest("fold paper"))).task_id
+
+
+# -- money -----------------------------------------------------------------------------------------
+
+
+async def test_coder_is_stopped_before_a_step_that_may_not_fit(tmp_path: Path) -> None:
+    """Steps of $0.40 in a task of $1: a third one could be $1.20."""
+    ended = asyncio.Event()
+
+    async def spends(job: CodingJob) -> CodingOutcome:
+        try:
+            for step in range(1, 9):
+                await job.spent(0.4 * step, "thinker-1")
+                await asyncio.sleep(0)
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    async with backend_in(tmp_path, spends, coding_task_usd=1) as (backend, _):
+        task = await backend.book.over(await asked_for(backend))
+        budget = backend.service.budget
+        assert task.status is TaskStatus.FAILED
+        assert ended.is_set()
+        assert "it has cost $0.80 of the $1.00 that a task may cost" in task.error
+        assert [one.amount_usd for one in budget.transactions()] == [Decimal("0.8")]
+        assert budget.reservations() == []
+
+
+async def test_what_was_spent_beyond_the_reservation_is_in_the_log_and_counts(
+    tmp_path: Path,
+) -> None:
+    async def says_it_late(job: CodingJob) -> CodingOutcome:
+        await job.call("register_tool", folder())
+        return CodingOutcome("Ready.", 7.5, "thinker-1")
+
+    async with backend_in(tmp_path, says_it_late) as (backend, _):
+        task = await backend.book.over(await asked_for(backend))
+        assert task.status is TaskStatus.COMPLETED
+        assert [one.amount_usd for one in backend.service.budget.transactions()] == [Decimal("7.5")]
+        assert backend.service.budget.left_this_month() == Decimal("92.5")
+
+
+@pytest.mark.parametrize("total", [-1.0, float("nan"), 1e300])
+async def test_coder_that_reports_no_amount_of_money_is_stopped(
+    tmp_path: Path, total: float
+) -> None:
+    async def lies(job: CodingJob) -> CodingOutcome:
+        await job.spent(0.25)
+        await job.spent(total)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with backend_in(tmp_path, lies) as (backend, _):
+        task = await backend.book.over(await asked_for(backend))
+        assert "was stopped" in task.error
+        paid = [one.amount_usd for one in backend.service.budget.transactions()]
+        assert paid == [Decimal("0.25")]
+
+
+async def test_tasks_at_once_reserve_no_more_than_is_left(tmp_path: Path) -> None:
+    """$10 of a month, $4 of a task: the third of three is refused before its coder begins."""
+    together = asyncio.Barrier(2)
+
+    async def spends(job: CodingJob) -> CodingOutcome:
+        await together.wait()
+        return CodingOutcome("I only think.", 4.0)
+
+    limits = {"monthly_limit_usd": 10, "coding_task_usd": 4, "coding_tasks_at_once": 3}
+    async with backend_in(tmp_path, spends, **limits) as (backend, coder):
+        ids = [await asked_for(backend) for _ in range(3)]
+        errors = [(await backend.book.over(one)).error for one in ids]
+        assert sum("is refused: $2.00 of $10.00 are left" in error for error in errors) == 1
+        assert len(coder.jobs) == 2
+        assert backend.service.budget.left_this_month() == 2
+
+
+async def test_money_above_the_threshold_needs_a_person_though_builds_do_not(
+    tmp_path: Path,
+) -> None:
+    async with backend_in(tmp_path, builds, coding_task_usd=12) as (backend, coder):
+        task = await backend.book.over(await asked_for(backend))
+        assert "needs a person's approval" in task.error
+        assert coder.jobs == []
+        assert backend.service.budget.reservations() == []
+
+
+async def test_coder_that_costs_nothing_works_without_any_money(tmp_path: Path) -> None:
+    limits = {"monthly_limit_usd": 0, "coding_task_usd": 0}
+    async with backend_in(tmp_path, builds, **limits) as (backend, _):
+        task = await backend.book.over(await asked_for(backend))
+        assert task.status is TaskStatus.COMPLETED
+        assert backend.service.budget.transactions() == []
+
+
+# -- restarts --------------------------------------------------------------------------------------
+
+
+async def test_task_that_a_stop_cuts_off_goes_on_at_the_next_start(tmp_path: Path) -> None:
+    async with backend_in(tmp_path, cut_off := Blocks(spends_half)) as (backend, _):
+        task_id = await asked_for(backend)
+        await cut_off.reached.wait()
+    assert backend.book.get(task_id).status is TaskStatus.PENDING
+    async with backend_in(tmp_path, builds) as (backend, coder):
+        task = await backend.book.over(task_id)
+        assert (task.status, task.attempts) == (TaskStatus.COMPLETED, 2)
+        assert len(coder.jobs) == 1
+        assert [tool.tool_id for tool in backend.service.registry.tools()].count("folder") == 1
+        # The first attempt is paid, though it was cut off; the second was free.
+        paid = [one.amount_usd for one in backend.service.budget.transactions()]
+        assert paid == [Decimal("0.5")]
+        assert backend.service.budget.reservations() == []
+
+
+async def test_after_a_crash_the_money_of_the_attempt_stays_reserved(tmp_path: Path) -> None:
+    """Nobody knows what it has cost besides what was reported."""
+    async with backend_in(tmp_path / "a", cut_off := Blocks(spends_half)) as (backend, _):
+        task_id = await asked_for(backend)
+        await cut_off.reached.wait()
+        await asyncio.to_thread(shutil.copytree, tmp_path / "a", tmp_path / "b")  # as a kill would
+    async with backend_in(tmp_path / "b", builds) as (backend, _):
+        task = await backend.book.over(task_id)
+        assert (task.status, task.attempts) == (TaskStatus.COMPLETED, 2)
+        budget = backend.service.budget
+        assert [one.amount_usd for one in budget.transactions()] == [Decimal("0.5")]
+        assert [one.amount_usd for one in budget.reservations()] == [Decimal("4.5")]
+        assert budget.left_this_month() == 95
+
+
+async def test_tool_that_was_registered_before_the_crash_is_not_registered_again(
+    tmp_path: Path,
+) -> None:
+    async with backend_in(tmp_path, cut_off := Blocks(builds)) as (backend, _):
+        task_id = await asked_for(backend)
+        await cut_off.reached.wait()
+    async with backend_in(tmp_path, builds) as (backend, coder):
+        task = await backend.book.over(task_id)
+        assert task.status is TaskStatus.COMPLETED
+        assert task.result == "it was registered before the service was stopped, and answers"
+        assert coder.jobs == []
+
+
+async def test_what_an_attempt_has_left_is_removed_before_the_next(tmp_path: Path) -> None:
+    """The second attempt makes a project of the same name."""
+
+    async def makes(job: CodingJob) -> CodingOutcome:
+        project = (await job.call("create_uv_project", {"name": "folder"}))["project_dir"]
+        with pytest.raises(ToolAgentError, match=r"old\.py"):
+            await job.call("read_file", {"path": f"{project}/old.py"})
+        await job.call("write_file", {"path": f"{project}/old.py", "content": "# first"})
+        return CodingOutcome()
+
+    async def makes_and_builds(job: CodingJob) -> CodingOutcome:
+        await makes(job)
+        return await builds(job)
+
+    async with backend_in(tmp_path, cut_off := Blocks(makes)) as (backend, _):
+        task_id = await asked_for(backend)
+        await cut_off.reached.wait()
+    async with backend_in(tmp_path, makes_and_builds) as (backend, _):
+        task = await backend.book.over(task_id)
+        assert task.status is TaskStatus.COMPLETED, task.error
+
+
+async def test_repair_that_was_cut_off_while_it_registered_ends_with_an_active_tool(
+    tmp_path: Path,
+) -> None:
+    async with backend_in(tmp_path, Blocks()) as (backend, _):
+        registry = backend.service.registry
+        registry.update("add", lambda tool: replace(tool, status=ToolStatus.BUILDING))
+        task = backend.router.accept(TaskRequest("repair it", spec=RepairTool("add", "HTTP 503")))
+        backend.book.set(task.task_id, TaskStatus.RUNNING, attempts=1)
+    async with backend_in(tmp_path, Blocks()) as (backend, coder):
+        done = await backend.book.over(task.task_id)
+        assert done.result == "it was started again, and answers"
+        assert backend.service.registry.get("add").status is ToolStatus.ACTIVE
+        assert coder.jobs == []
+
+
+# -- calls that nobody waits for -------------------------------------------------------------------
+
+
+async def test_call_that_runs_or_comes_when_the_coder_has_ended_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as one of a server that still reads when its task is over."""
+    late: list[asyncio.Task[JsonObject]] = []
+    starting = asyncio.Event()
+
+    async def starts_for_ever(*_: object, **__: object) -> None:
+        starting.set()
+        await asyncio.Event().wait()
+
+    async def leaves_a_call(job: CodingJob) -> CodingOutcome:
+        late.append(asyncio.create_task(job.call("register_tool", folder())))
+        await starting.wait()
+        return CodingOutcome("I am done.")
+
+    async with backend_in(tmp_path, leaves_a_call) as (backend, coder):
+        monkeypatch.setattr(backend.service, "activate", starts_for_ever)
+        task = await backend.book.over(await asked_for(backend))
+        assert task.error == "no tool was registered: I am done."
+        for calling in (late[0], coder.jobs[0].call("register_tool", folder())):
+            with pytest.raises(ToolRefused, match=TASK_OVER):
+                await calling
+        assert backend.service.registry.find("folder") is None
+
+
+@pytest.mark.parametrize("forged", ["running", "over", "unknown"])
+async def test_request_for_a_task_that_is_not_pending_begins_nothing(
+    tmp_path: Path, forged: str
+) -> None:
+    async with backend_in(tmp_path, work := Blocks()) as (backend, coder):
+        task_id = await asked_for(backend)
+        await work.reached.wait()
+        request = ToolRequest(backend.book.get(task_id).task_spec, task_id)
+        if forged == "over":
+            backend.book.set(task_id, TaskStatus.CANCELLED)
+        if forged == "unknown":
+            request = replace(request, task_id="somebody's")
+        await backend.bus.send("coding", request)
+        # The next task is begun behind it, so it was read.
+        work.reached.clear()
+        other = await backend.router.request(TaskRequest("fold maps"))
+        await work.reached.wait()
+        assert [job.task_id for job in coder.jobs] == [task_id, other.task_id]
+
+
+async def test_task_whose_turn_is_removed_before_it_begins_is_cancelled(tmp_path: Path) -> None:
+    async def removed(task: TaskRecord) -> None:
+        """As `ToolAgent` returns when the turn is over."""
+
+    service, _ = house(tmp_path)
+    backend = ToolBackend(service, FunctionCoder(Blocks()), removed)
+    async with asyncio.timeout(WAIT_S):
+        await backend.start()
+        task = await backend.book.over(await asked_for(backend))
+        await backend.aclose()
+    assert task.status is TaskStatus.CANCELLED
+
+
+async def test_task_that_cannot_be_begun_because_the_service_stops_is_still_pending(
+    tmp_path: Path,
+) -> None:
+    begun = asyncio.Event()
+
+    async def fails(task: TaskRecord) -> None:
+        begun.set()
+        backend.coding.leave()
+        raise RuntimeError("the hub is closed")
+
+    service, _ = house(tmp_path)
+    backend = ToolBackend(service, FunctionCoder(Blocks()), fails)
+    async with asyncio.timeout(WAIT_S):
+        await backend.start()
+        task_id = await asked_for(backend)
+        await begun.wait()
+        await backend.aclose()
+    assert backend.book.get(task_id).status is TaskStatus.PENDING
+
+
+async def test_task_in_a_second_place_is_only_waited_for(tmp_path: Path) -> None:
+    async with backend_in(tmp_path, work := Blocks()) as (backend, coder):
+        task_id = await asked_for(backend)
+        await work.reached.wait()
+        second = asyncio.create_task(backend.coding.work(task_id, Headless(True)))
+        await asyncio.sleep(0)
+        await backend.bus.send("router", ToolError("", CANCELLED, task_id))
+        assert (await second).status is TaskStatus.CANCELLED
+        assert len(coder.jobs) == 1
+
+
+async def test_bad_task_spec_on_the_bus_is_a_failed_task(tmp_path: Path) -> None:
+    async with backend_in(tmp_path, Blocks()) as (backend, _):
+        task = backend.book.add("fold paper")
+        await backend.bus.send("coding", ToolRequest("{", task.task_id))
+        done = await backend.book.over(task.task_id)
+        assert done.status is TaskStatus.FAILED
+        assert done.error.startswith("task_spec: ")
