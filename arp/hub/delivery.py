@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -38,6 +38,10 @@ _COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
 
 _NO_COMMITS: Sequence[int] = ()
 
+HandOver: TypeAlias = Callable[[str, str, bool], Awaitable[None]]
+"""Gives a surface (its name) to the agent that has a session (its id), with its content or without;
+raises `TransferDenied` if that is not done."""
+
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""
 
@@ -52,6 +56,7 @@ class Viewer:
         "cursor",
         "delivery",
         "encoding",
+        "hand_over",
         "id",
         "info",
         "made_at",
@@ -74,6 +79,8 @@ class Viewer:
         self.profile: Profile = DRAFT
         self.delivery: SessionDelivery | None = None
         """That of the session that it is on."""
+        self.hand_over: HandOver | None = None
+        """Asks it to give a surface to another of its agents; `None`: it has no others."""
         self.made_at: int | None = None
         """The newest fact of the session that was made for it, when it had joined; while there is
         no newer one, nobody has used that session."""

@@ -197,18 +197,19 @@ class OpenSurface:
 
     @must_await("surface.transfer")
     async def transfer(self, *, to_session: str, retain_content: bool = True) -> None:
-        """Give it to another session of the same user, and close it in this one.
+        """Give it to another session, and close it in this one.
 
         The other session gets it with its title, at once for all its renderers, and its agent finds
         it in `turn.surfaces`. Answers to what it asks begin turns there.
 
         Args:
-            to_session: The id of the session.
+            to_session: The id of a session of the same user; or that of another agent, which is
+                reached through a renderer of the object dialect that shows both.
             retain_content: Whether its components go along.
 
         Raises:
-            TransferDenied: There is no such session of this user, it can take no more surfaces, or
-                this is a popup or an overlay. Nothing has changed.
+            TransferDenied: There is no such session, it can take no more surfaces, no renderer
+                hands it over, or this is a popup or an overlay. Nothing has changed.
             SurfaceDestroyed: It is closed, or the turn is over.
         """
         self._check_open()

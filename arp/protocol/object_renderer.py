@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from arp.protocol.codec import Encoding
 from arp.protocol.components import Component
-from arp.protocol.errors import InvalidMethod
+from arp.protocol.errors import InvalidMethod, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, InputType
@@ -21,6 +21,7 @@ from arp.protocol.object_content import SurfaceContent
 from arp.protocol.object_messages import (
     INTERFACES,
     CallbackDoneEvent,
+    DisplayErrorEvent,
     DisplayGetRegistryRequest,
     DisplaySyncRequest,
     InputFocusEvent,
@@ -45,7 +46,13 @@ from arp.protocol.object_messages import (
 )
 from arp.protocol.object_model import SERIAL_AGE_S, Objects
 from arp.protocol.object_states import RoleState
-from arp.protocol.object_wire import RENDERER_IDS, ObjectEnvelope, ObjectMessage, RefusedEnvelope
+from arp.protocol.object_wire import (
+    DISPLAY,
+    RENDERER_IDS,
+    ObjectEnvelope,
+    ObjectMessage,
+    RefusedEnvelope,
+)
 
 
 class Offer(Struct, frozen=True):
@@ -246,6 +253,19 @@ class ObjectRendererConnection(ObjectConnection):
     def hand_over(self, surface_id: int) -> None:
         """Say that a surface has another owner now; its id ends."""
         self.send(surface_id, SurfaceTransferredEvent())
+
+    def deny_transfer(self, message: ObjectMessage, error: TransferDenied | None = None) -> None:
+        """Say that a surface is not handed over.
+
+        Args:
+            message: The `transfer`.
+            error: Why; the same words whether the other session exists or not.
+        """
+        told = error or TransferDenied("to_session: not handed over")
+        event = DisplayErrorEvent(
+            message.object_id, int(told.code), told.message, message.serial_no
+        )
+        self.send(DISPLAY, event)
 
     def acquire(self, components: list[Component] | None, title: str | None = None) -> int:
         """Give this agent a surface that was handed over; return its id."""

@@ -53,6 +53,7 @@ from arp.protocol.object_messages import (
     SurfaceDestroyRequest,
     SurfacePatchRequest,
     SurfaceRenderRequest,
+    SurfaceTransferRequest,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, offers
 from arp.protocol.object_wire import ObjectMessage
@@ -268,6 +269,8 @@ class ObjectScreenConnection(RendererConnection):
                 self._objects.configure(surface_id, width, height, ["activated"])
             case SurfaceCommitRequest():
                 self._objects.displayed(event.object_id)
+            case SurfaceTransferRequest():
+                self._objects.deny_transfer(event)
             case SurfaceDestroyRequest():
                 self._pending.discard(self._names.pop(event.object_id, ""))
             case _:

@@ -142,6 +142,10 @@ class FlatContent:
             case _:
                 pass
 
+    def forget(self, surface: str) -> None:
+        """Forget what the renderer had of a surface that it shows no longer."""
+        self._shown.pop(surface, None)
+
     def _begin(self, ready: SessionReady) -> None:
         self._screen = Screen()
         # What shows stays until the first commit of what follows.

@@ -28,8 +28,10 @@ from arp.protocol.object_messages import (
     ShellGetToplevelRequest,
     SurfaceCommitRequest,
     SurfaceSetTitleRequest,
+    SurfaceTransferRequest,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
+from arp.protocol.object_wire import ObjectMessage
 from tests.hub.rig import WAIT_S, Box
 
 
@@ -61,6 +63,8 @@ class Display:
         """What inputs were answered."""
         self.state: Any = None
         self.told: list[DisplayErrorRequest] = []
+        self.asked: list[SurfaceTransferRequest] = []
+        """What it is to hand over to another agent; it does nothing of the kind."""
         self.finals = 0
         self.most_pending = 0
         self._resumes = resumes
@@ -125,6 +129,11 @@ class Display:
                 self.told.append(told)
             case _:
                 pass
+        self._take_session(event)
+
+    def _take_session(self, event: ObjectMessage) -> None:
+        if isinstance(event.payload, SurfaceTransferRequest):
+            self.asked.append(event.payload)
         if event.op == "create" and self._resumes is not None:
             session_id, token = self._resumes
             self.end.resume(session_id, 0, None, token)
