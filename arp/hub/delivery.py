@@ -34,7 +34,8 @@ logger = logging.getLogger(__name__)
 
 State: TypeAlias = Literal["new", "joining", "current", "behind", "paced", "returning"]
 
-_COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
+COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
+"""The types of facts that a commit shows, to the renderers that are told of them."""
 
 _NO_COMMITS: Sequence[int] = ()
 
@@ -183,6 +184,12 @@ class Viewer:
             return False
         self.count(commits)
         return True
+
+    def room(self, max_pending_commits: int) -> int | None:
+        """Return how many commits may go to it before it acknowledges one; `None`: any number."""
+        if self.unacknowledged is None:
+            return None
+        return max(0, max_pending_commits - len(self.unacknowledged))
 
     def keeps_up(self, high_water_bytes: int, max_pending_commits: int) -> bool:
         """Return whether it can take more now."""
@@ -351,7 +358,7 @@ class SessionDelivery:
                 frames = Frames(frames)
         else:
             frames = self._view(group.profile).batch_frames(batch, group)
-            commits = [one.sequence for one in batch.recorded if one.type in _COMMITS]
+            commits = [one.sequence for one in batch.recorded if one.type in COMMITS]
         if frames is None:
             for viewer in list(viewers):
                 self.resync(viewer)
