@@ -5,6 +5,10 @@ What they touch becomes *dirty*; when a surface may get a commit, its dirty root
 written as they are then. So whatever came while it was not allowed to is merged by itself, and the
 cost follows the change. The output of all turns stands on `main` in order: the text that began a
 turn, its output, and its errors as text. Tools and reasoning are not shown.
+
+Older turns leave the memory by the rule of the session (`Window`), which can change nothing of them
+either, and once nothing of them waits to be written. The renderer goes on showing them. A turn that
+stays remembers the root behind which it begins, where the turn before it has left.
 """
 
 from __future__ import annotations
@@ -34,8 +38,8 @@ from arp.protocol.object_messages import (
 )
 from arp.protocol.object_model import component_count
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace
-from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
+from arp.session.window import REMEMBERED_IDS, Window
 
 INPUT: Final = "input"
 """The component `TURN/input` is what began a turn."""
@@ -87,7 +91,11 @@ class FlatContent:
     def __init__(self, connection: ObjectAgentConnection, features: frozenset[str]) -> None:
         self._connection = connection
         self._appends = "patch-append" in features
-        self._screen = Screen()
+        self._screen = Window()
+        self._left: dict[str, None] = {}
+        """The newest turns that have left."""
+        self._begins_behind: dict[str, str] = {}
+        """Turns of which the one before has left → the last root before them that shows."""
         self._shown: dict[str, _Shown] = {}
         self._touched: dict[str, dict[str, None]] = {}
         """By surface: components that changes name which wait for their commit."""
@@ -127,6 +135,7 @@ class FlatContent:
                 self._note(message)
             case _:
                 pass
+        self._screen.begin_turn(getattr(message, "turn_id", None), [message])
         refused = self._screen.apply(message)
         self._seq = max(self._seq, getattr(message, "seq", None) or 0)
         match message:
@@ -147,7 +156,8 @@ class FlatContent:
         self._shown.pop(surface, None)
 
     def _begin(self, ready: SessionReady) -> None:
-        self._screen = Screen()
+        self._screen = Window()
+        self._left, self._begins_behind = {}, {}
         # What shows stays until the first commit of what follows.
         self._shown = {name: _Shown() for name in (MAIN, *self._shown)}
         self._touched, self._replaced = {}, set()
@@ -178,7 +188,7 @@ class FlatContent:
             tree = self._screen.surfaces.get(surface, Tree())
             shown = self._shown.setdefault(surface, _Shown())
             if surface in self._replaced:
-                shown.dirty.update(dict.fromkeys(shown.roots))
+                self._empty(surface, shown)
             for name in names:
                 node = tree.nodes.get(name)
                 self._touch(surface, name if node is None else node.root.id)
@@ -186,6 +196,50 @@ class FlatContent:
         self._is_final = self._is_final or commit.final
         if commit.seq is not None:
             self._holds = False
+        if commit.final:
+            self._evict()
+
+    def _empty(self, surface: str, shown: _Shown) -> None:
+        """Write a surface again whole, also where it shows what has left."""
+        if surface != MAIN or not self._left:
+            shown.dirty.update(dict.fromkeys(shown.roots))
+            return
+        self._left, self._begins_behind = {}, {}
+        shown.is_new, shown.roots = True, {}
+        roots = [root for turn_id in self._turns() for root in self._roots_of(turn_id)]
+        shown.dirty = dict.fromkeys(roots)
+
+    # -- turns that leave --------------------------------------------------------------------------
+
+    def _evict(self) -> None:
+        """Forget older turns that are over, of which all is written and nothing is asked."""
+        turns, shown = self._turns(), self._shown.setdefault(MAIN, _Shown())
+        roots = {turn_id: self._roots_of(turn_id) for turn_id in turns}
+        self._screen.let_go([(turn_id, "") for turn_id in self._in_use()])
+        behind: str | None = None
+        here = frozenset(self._turns())
+        for turn_id in turns:
+            if turn_id in here:
+                if behind is not None:
+                    self._begins_behind[turn_id] = behind
+                behind = None
+                continue
+            begins = self._begins_behind.pop(turn_id, behind)
+            behind = _last_shown(roots[turn_id], shown) or begins
+            for root in roots[turn_id]:
+                shown.roots.pop(root, None)
+            self._left[turn_id] = None
+        while len(self._left) > REMEMBERED_IDS:
+            del self._left[next(iter(self._left))]
+
+    def _in_use(self) -> set[str]:
+        """Return the turns that stay: something waits to be written, or to be answered."""
+        tree, screen = self._screen.main, self._screen
+        used = {entry.turn_id for entry in screen.infos.values() if entry.turn_id is not None}
+        waiting = self._shown.get(MAIN, _Shown())
+        used |= {self._turn_of(MAIN, root) for root in (*waiting.dirty, *waiting.moved)}
+        used |= {node.turn for node in tree.nodes.values() if node.own.get("state") == "open"}
+        return used
 
     def _extend(self, delta: Delta) -> None:
         tree = self._screen.surfaces[delta.surface]
@@ -250,6 +304,8 @@ class FlatContent:
             text = component.props.get("content", "")
             return (Append(root, "props.content", text[known:], known) if text[known:] else None), 0
         weight = component_count([component])
+        if known is None and surface == MAIN and self._turn_of(surface, root) in self._left:
+            return component, weight  # it takes the place of what the renderer still shows
         if known is None and (before := self._before(surface, shown, root)) is not _LAST:
             return Insert(component, before), weight
         return component, weight
@@ -313,8 +369,10 @@ class FlatContent:
         if found is not None:
             return found
         turns = self._turns()
-        for earlier in reversed(turns[: turns.index(turn_id)]):
-            found = _last_shown(self._roots_of(earlier), shown)
+        for earlier in reversed(turns[: turns.index(turn_id) + 1]):
+            if earlier != turn_id:
+                found = _last_shown(self._roots_of(earlier), shown)
+            found = found or self._begins_behind.get(earlier)
             if found is not None:
                 return found
         return None
@@ -335,6 +393,8 @@ class FlatContent:
         yield from (one for one in own[own.index(root) + 1 :] if one in shown.roots)
         turns = self._turns()
         for later in turns[turns.index(turn_id) + 1 :]:
+            if later in self._begins_behind:
+                yield self._begins_behind[later]
             yield from (one for one in self._roots_of(later) if one in shown.roots)
 
     def _turns(self) -> list[str]:

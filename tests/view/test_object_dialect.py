@@ -46,6 +46,7 @@ from arp.protocol.object_messages import (
 from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
 from arp.protocol.object_wire import ObjectMessage
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Update
+from arp.session.window import RECENT_TURNS
 from arp.view.object_dialect import MAX_KNOWN_SERIALS, MAX_WAITING_COMMITS, ObjectDialect
 
 LIMITS = Limits(max_components_per_commit=4, max_patch_ops=4)
@@ -66,10 +67,13 @@ class Talk:
         limits: dict[str, Any] | None = None,
         resumed: tuple[str, int, Any] | None = None,
         keeps_content: bool | None = None,
+        components: tuple[str, ...] = ("text", "group"),
     ) -> None:
         about = agent_hello(Limits())
         self.dialect = ObjectDialect("json", Limits(), "proposed", about, "key")
-        made = offers({"text": 1, "group": 1}, features, limits, has_conversation=has_conversation)
+        made = offers(
+            dict.fromkeys(components, 1), features, limits, has_conversation=has_conversation
+        )
         keeps = not has_conversation if keeps_content is None else keeps_content
         self.renderer = ObjectRendererConnection("json", LIMITS, made, keeps_content=keeps)
         self.displays = True
@@ -399,6 +403,117 @@ def test_components_are_put_where_the_session_has_them() -> None:
     assert talk.texts()["a"] == "xy"
     talk.show(patch(Remove("in")), render(text("a", "z"), replace=True), commit(8))
     assert talk.content()[0] == "a"
+
+
+def played(talk: Talk, numbers: range) -> None:
+    """A turn each: what the user says, a text, a component and an error."""
+    for number in numbers:
+        turn_id, place = f"t{number}", 10 * number
+        said = InputEcho(
+            session_id="s",
+            turn_id=turn_id,
+            input_type="text",
+            data={"text": turn_id},
+            seq=place,
+        )
+        shown = Render(session_id="s", turn_id=turn_id, components=[text(f"c{number}")])
+        failed = ErrorMessage(
+            payload=ErrorPayload("broken", 18), session_id="s", turn_id=turn_id, seq=place + 2
+        )
+        end = Commit(session_id="s", turn_id=turn_id, seq=place + 3, final=True)
+        talk.show(said, delta("said", turn_id=turn_id, seq=place + 1), shown, failed, end)
+
+
+def kept(talk: Talk) -> tuple[int, int, int]:
+    """How many turns, components and shown roots are kept of the conversation."""
+    flat_ = talk.dialect._flat
+    assert flat_ is not None
+    return len(flat_._screen.turns), len(flat_._screen.main.nodes), len(flat_._shown["main"].roots)
+
+
+def all_of(numbers: range) -> list[str]:
+    return [root for n in numbers for root in (f"t{n}/input", f"t{n}/1", f"c{n}", f"t{n}/error/1")]
+
+
+def test_turns_that_are_over_and_written_leave_the_memory_and_still_show() -> None:
+    """Three hundred turns cost what the newest fifty do; the renderer has all of them."""
+    talk = flat()
+    played(talk, range(1, 101))
+    hundred = kept(talk)
+    assert hundred == (RECENT_TURNS, 2 * RECENT_TURNS, 4 * RECENT_TURNS)
+    played(talk, range(101, 301))
+    assert kept(talk) == hundred
+    assert talk.content() == all_of(range(1, 301))
+    assert len(talk.dialect._flat._begins_behind) == 1  # type: ignore[union-attr]
+
+
+def test_turns_that_a_renderer_has_not_displayed_stay_until_it_has() -> None:
+    talk = flat()
+    talk.displays = False
+    played(talk, range(1, 80))
+    assert kept(talk)[0] == 77, "all but the two whose commits are under way"
+    talk.displays = True
+    talk.renderer.displayed(talk.names["main"])
+    for _ in range(60):
+        talk.exchange()
+    played(talk, range(80, 82))
+    assert kept(talk)[0] == RECENT_TURNS
+    assert talk.content() == all_of(range(1, 82))
+
+
+def test_what_comes_first_in_the_oldest_turn_that_is_left_stands_behind_those_that_are_not() -> (
+    None
+):
+    """A turn with an open question stays, and those between it and the newest leave."""
+    talk = flat(components=("text", "confirm"))
+    asked = Component("q", "confirm", {"title": "?", "state": "open"})
+    shows = Render(session_id="s", turn_id="t0", components=[text("z"), asked])
+    talk.show(shows, Commit(session_id="s", turn_id="t0", seq=4, final=True))
+    played(talk, range(1, 61))
+    assert kept(talk)[0] == RECENT_TURNS + 1
+    first = Patch(session_id="s", turn_id="t11", ops=[Insert(text("first"), "t11/1")])
+    moved = Patch(session_id="s", turn_id="t11", ops=[Insert(text("new"), None)])
+    talk.show(first, moved, Commit(session_id="s", turn_id="t11", seq=700))
+    shown = talk.content()
+    assert shown[:3] == ["z", "q", "t1/input"]
+    at = shown.index("t11/input")
+    assert shown[at - 1] == "t10/error/1"
+    assert shown[at : at + 4] == ["t11/input", "new", "t11/1", "first"]
+    answer = patch(Update("q", "props.state", "answered"), Insert(text("behind"), "q"))
+    talk.show(answer, commit(701))
+    assert talk.content()[:4] == ["z", "q", "behind", "t1/input"]
+
+
+def test_component_of_a_turn_that_left_takes_its_old_place_when_it_comes_again() -> None:
+    talk = flat()
+    played(talk, range(1, 61))
+    again = Render(session_id="s", turn_id="t1", components=[text("c1", "again")])
+    talk.show(again, Commit(session_id="s", turn_id="t1", seq=700))
+    assert talk.content() == all_of(range(1, 61))
+    assert talk.texts()["c1"] == "again"
+
+
+def test_surface_that_is_emptied_loses_also_what_left_the_memory() -> None:
+    talk = flat()
+    played(talk, range(1, 61))
+    talk.show(render(text("only"), replace=True), commit(700))
+    for _ in range(60):
+        talk.exchange()
+    shown = talk.content()
+    assert [one for one in shown if one.startswith("c")] == []
+    assert "t1/input" not in shown
+    assert shown[:2] == ["t11/input", "t11/error/1"]
+    assert "only" in shown
+
+
+def test_surface_that_is_opened_again_is_written_whole() -> None:
+    """Nothing is taken to be there that a closed surface of the same name showed."""
+    talk = flat()
+    for seq in (3, 6):
+        talk.show(render(text("a"), text("b"), surface="side"), commit(seq, surface="side"))
+        assert talk.content("side") == ["a", "b"]
+        talk.show(SurfaceMessage(session_id="s", surface="side", seq=seq + 1, closed="agent"))
+    assert "side" not in talk.dialect._flat._shown  # type: ignore[union-attr]
 
 
 def test_surface_beside_main_is_written_too() -> None:
