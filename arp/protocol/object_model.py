@@ -284,9 +284,7 @@ class Objects:
         """
         self._now_s = now_s
         for name, interface in operation.ids.items():
-            named = getattr(payload, name)
-            if named is not None:
-                self.find(named, interface)
+            self.find(getattr(payload, name), interface)
         handle = _EVENTS.get(type(payload))
         if handle is not None:
             handle(self, object_id, payload, serial_no)

@@ -269,8 +269,6 @@ class ObjectRendererConnection(ObjectConnection):
 
     def acquire(self, components: list[Component] | None, title: str | None = None) -> int:
         """Give this agent a surface that was handed over; return its id."""
-        while self._next_id in self.objects.entries:
-            self._next_id += 1
         made = self._next_id
         self.send(made, SurfaceSurfaceAcquiredEvent(components, title))
         self._next_id += 1
@@ -280,11 +278,10 @@ class ObjectRendererConnection(ObjectConnection):
 
     # -- in --------------------------------------------------------------------------------------
 
-    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectEvent]:
+    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
         events = super()._taken(envelope, now_s)
         for event in events:
-            if isinstance(event, ObjectMessage):
-                self._follow(event)
+            self._follow(event)
         return events
 
     def _follow(self, message: ObjectMessage) -> None:

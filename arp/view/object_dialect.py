@@ -370,10 +370,7 @@ class ObjectDialect:
 
     def _note(self, input_type: InputType, data: JsonObject, surface_id: int) -> list[AgentEvent]:
         """Return an input that nobody acknowledges."""
-        name = self._names.get(surface_id)
-        if name is None or not self.is_open:
-            return []
-        return [Input(input_type=input_type, data=data, surface=name)]
+        return [Input(input_type=input_type, data=data, surface=self._names[surface_id])]
 
     def _configured(
         self,
@@ -429,10 +426,8 @@ class ObjectDialect:
         """Ask for what is to be handed over, once nothing of it waits to be sent."""
         for name in [name for name in self._leaving if not self._has_to_wait(name)]:
             request = self._leaving.pop(name)
-            surface_id = self._ids.get(name)
+            surface_id = self._ids[name]
             try:
-                if surface_id is None:
-                    raise TransferDenied(f"surface {name!r:.80} is closed", detail=name)
                 self.connection.send(surface_id, request)
             except ArpError as error:
                 self.owner.denied(name, TransferDenied(error.message, detail=name))
@@ -560,8 +555,8 @@ class ObjectDialect:
             self._flat.apply(message)
             return
         request = as_request(message, self._id_of)
-        if request is not None:
-            self.connection.send(self.connection.bound["ArpConversation"], request)
+        assert request is not None  # other messages are no part of the conversation
+        self.connection.send(self.connection.bound["ArpConversation"], request)
 
     def _id_of(self, name: str) -> int | None:
         return None if name == MAIN else self._surface_id(name)
@@ -654,8 +649,7 @@ class ObjectDialect:
         if surface_id is None:
             return
         del self._names[surface_id]
-        if surface_id in self.connection.objects.entries:
-            self.connection.destroy(surface_id)
+        self.connection.destroy(surface_id)
 
     def _forget(self, name: str) -> None:
         """Forget what is known of a surface that the renderer shows no longer."""

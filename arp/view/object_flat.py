@@ -107,11 +107,6 @@ class FlatContent:
         """Whether a turn has ended since the last commit."""
         self._seq = 0
 
-    @property
-    def is_dirty(self) -> bool:
-        """Whether something is not written yet."""
-        return self._is_final or any(one.dirty or one.moved for one in self._shown.values())
-
     def changed(self) -> list[str]:
         """Return the surfaces that are to be committed; none while a snapshot is incomplete."""
         if self._holds:

@@ -11,7 +11,7 @@ from arp.protocol.agent_connection import AgentEvent, Failed
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
 from arp.protocol.components import Component
-from arp.protocol.errors import ErrorPayload
+from arp.protocol.errors import ErrorPayload, TransferDenied
 from arp.protocol.limits import Limits, RendererLimits
 from arp.protocol.messages import (
     AgentMessage,
@@ -33,8 +33,10 @@ from arp.protocol.messages import (
     SurfaceMessage,
     TurnMessage,
 )
+from arp.protocol.object_agent import SYNC_AFTER
 from arp.protocol.object_messages import (
     ConversationTurnRequest,
+    DisplayErrorEvent,
     DisplayErrorRequest,
     InputAckRequest,
     OverlaySetAnchorRequest,
@@ -42,11 +44,13 @@ from arp.protocol.object_messages import (
     SessionStateUpdateRequest,
     SurfaceCommitRequest,
     SurfaceSetTitleRequest,
+    SurfaceTransferRequest,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
-from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.object_wire import DISPLAY, ObjectMessage, read
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Update
 from arp.session.window import RECENT_TURNS
+from arp.view import object_flat
 from arp.view.object_dialect import MAX_KNOWN_SERIALS, MAX_WAITING_COMMITS, ObjectDialect
 
 LIMITS = Limits(max_components_per_commit=4, max_patch_ops=4)
@@ -68,12 +72,15 @@ class Talk:
         resumed: tuple[str, int, Any] | None = None,
         keeps_content: bool | None = None,
         components: tuple[str, ...] = ("text", "group"),
+        input_version: int = 2,
     ) -> None:
         about = agent_hello(Limits())
         self.dialect = ObjectDialect("json", Limits(), "proposed", about, "key")
-        made = offers(
-            dict.fromkeys(components, 1), features, limits, has_conversation=has_conversation
-        )
+        known = dict.fromkeys(components, 1)
+        made = [
+            Offer(one.interface, input_version) if one.interface == "ArpInput" else one
+            for one in offers(known, features, limits, has_conversation=has_conversation)
+        ]
         keeps = not has_conversation if keeps_content is None else keeps_content
         self.renderer = ObjectRendererConnection("json", LIMITS, made, keeps_content=keeps)
         self.displays = True
@@ -290,6 +297,46 @@ def test_inputs_are_acknowledged_by_their_serials() -> None:
     assert out[0].serial == serial
 
 
+def test_input_is_refused_as_the_version_of_the_renderer_has_it() -> None:
+    """Version 1 of `ArpInput` has no `refuse`: an acknowledgement beside an error."""
+    talk = Talk(input_version=1)
+    talk.open()
+    serial = talk.use(input_id="mine")
+    out = talk.show(ErrorMessage(payload=ErrorPayload("no", 11, None, "mine")))
+    assert [type(one) for one in out] == [DisplayErrorRequest, InputAckRequest]
+    assert out[1] == InputAckRequest(serial)
+    serial = talk.use(input_id="taken")
+    assert talk.show(InputAck(id="taken")) == [InputAckRequest(serial)]
+
+
+def test_ids_are_freed_while_surfaces_come_and_go() -> None:
+    """The answer to a `sync` that is not of the handshake says nothing to the hub. Spec: O5."""
+    talk = Talk()
+    talk.open()
+    before = list(talk.events)
+    for number in range(SYNC_AFTER):
+        name = f"s{number}"
+        talk.show(SurfaceMessage(session_id="s", surface=name, payload=SurfaceInfo()))
+        talk.show(SurfaceMessage(session_id="s", surface=name, seq=5, closed="agent"))
+    assert len(talk.dialect.connection.objects.dead) < SYNC_AFTER
+    assert [one for one in talk.events[len(before) :] if not isinstance(one, Input)] == []
+
+
+def test_frame_that_was_read_before_means_the_same_and_nonsense_means_nothing() -> None:
+    """Large frames are read in a thread. Spec: O8."""
+    talk = Talk()
+    talk.open()
+    number = talk.dialect.connection._received_no
+    focus = {"v": 1, "id": talk.dialect.connection.bound["ArpInput"], "op": "focus"}
+    frame = [
+        focus | {"seq": number + 1, "payload": {"surface_id": talk.names["main"]}},
+        focus | {"seq": number + 2, "payload": {"surface_id": 77}},
+        focus | {"seq": number + 2, "payload": {"surface_id": talk.names["main"]}},
+    ]
+    found = talk.dialect.receive([*read(json.dumps(frame).encode(), "json")], 0.0)
+    assert [type(one) for one in found] == [Input, Failed]
+
+
 def test_what_the_user_does_with_surfaces_are_inputs() -> None:
     talk = Talk()
     talk.open()
@@ -360,6 +407,165 @@ def test_what_this_renderer_cannot_have_is_told_and_the_rest_goes_on() -> None:
     told = [one for one in out if isinstance(one, DisplayErrorRequest)]
     assert [one.code for one in told] == [4]
     assert out[-1].delta == "y"
+
+
+# -- surfaces that go to another agent, or come from one -------------------------------------------
+
+
+class Owner:
+    """Takes every surface but those with a title that says otherwise."""
+
+    def __init__(self) -> None:
+        self.gone: list[str] = []
+        self.refused: list[tuple[str, str]] = []
+        self.taken: list[tuple[str | None, list[str]]] = []
+
+    def acquired(self, title: str | None, components: list[Component]) -> str:
+        if title == "no":
+            raise TransferDenied("full")
+        self.taken.append((title, [one.id for one in components]))
+        return f"acquired-{len(self.taken)}"
+
+    def transferred(self, name: str) -> None:
+        self.gone.append(name)
+
+    def denied(self, name: str, error: TransferDenied) -> None:
+        self.refused.append((name, error.message))
+
+
+def owned(**more: Any) -> tuple[Talk, Owner]:
+    """A dialect with an owner, and a surface `side` that shows."""
+    talk, owner = Talk(**more), Owner()
+    talk.dialect.owner = owner
+    talk.open()
+    shown = SurfaceMessage(session_id="s", surface="side", payload=SurfaceInfo(title="Beside"))
+    talk.show(shown, render(text("b"), surface="side"), commit(3, surface="side"))
+    return talk, owner
+
+
+@pytest.mark.parametrize("has_conversation", [True, False])
+def test_renderer_is_asked_behind_everything_that_the_surface_shows(has_conversation: bool) -> None:
+    """What waits for room is sent first. Spec: O23."""
+    talk, owner = owned(has_conversation=has_conversation)
+    talk.displays = False
+    for number in range(5):
+        talk.show(render(text("b", str(number)), surface="side"), commit(4, surface="side"))
+    talk.dialect.hand_over("side", "other", True)
+    assert not any(isinstance(one, SurfaceTransferRequest) for one in talk.exchange())
+    talk.displays = True
+    talk.renderer.displayed(talk.names["side"])
+    talk.exchange()
+    assert talk.got[-1] == SurfaceTransferRequest("other", True)
+    with pytest.raises(TransferDenied, match="is being handed over"):
+        talk.dialect.hand_over("side", "other", True)
+    talk.renderer.hand_over(talk.names["side"])
+    talk.exchange()
+    assert owner.gone == ["side"]
+
+
+@pytest.mark.parametrize("has_conversation", [True, False])
+def test_nothing_more_of_a_surface_that_is_gone_is_sent(has_conversation: bool) -> None:
+    """Until the session says that it is closed; then its name may be used again."""
+    talk, owner = owned(has_conversation=has_conversation)
+    talk.show(render(text("pending"), surface="side"))
+    talk.dialect.hand_over("side", "other", False)
+    talk.exchange()
+    talk.renderer.hand_over(talk.names.pop("side"))
+    talk.exchange()
+    talk.show(commit(4))
+    assert "side" not in talk.names
+    info = SurfaceInfo(title="Late")
+    late: list[AgentMessage] = [
+        render(text("late"), surface="side"),
+        commit(5, surface="side"),
+        delta("x", surface="side"),
+        SurfaceMessage(session_id="s", surface="side", payload=info),
+    ]
+    talk.show(*late)
+    assert "side" not in talk.names
+    closed = SurfaceMessage(session_id="s", surface="side", seq=6, closed="transferred")
+    talk.show(closed, SurfaceMessage(session_id="s", surface="side", payload=info))
+    talk.show(render(text("new"), surface="side"), commit(7, surface="side"))
+    assert talk.renderer.objects.surface(talk.names["side"]).title == "Late"
+    assert (owner.gone, owner.refused) == (["side"], [])
+
+
+def test_surface_that_is_not_handed_over_is_told_with_its_name() -> None:
+    """Refused by the renderer, closed meanwhile, not there, or not to be handed over at all."""
+    talk, owner = owned()
+    for name in ("main", "nothing"):
+        with pytest.raises(TransferDenied, match="does not show"):
+            talk.dialect.hand_over(name, "other", True)
+    other = DisplayErrorEvent(0, 11, "of something else", 1)
+    talk.dialect.hand_over("side", "other", True)
+    talk.exchange()
+    talk.renderer.send(DISPLAY, other)
+    talk.exchange()
+    assert owner.refused == []
+    number = talk.renderer.objects.surface(talk.names["side"]).transfer
+    refusal = DisplayErrorEvent(talk.names["side"], 9, "not handed over", number)
+    talk.renderer.send(DISPLAY, refusal)
+    talk.exchange()
+    assert owner.refused == [("side", "not handed over")]
+    talk.dialect.hand_over("side", "proposed", True)
+    assert owner.refused[1:] == [("side", "to_session: it is on that session")]
+    talk.dialect.hand_over("side", "other", True)
+    talk.show(SurfaceMessage(session_id="s", surface="side", seq=6, closed="user"))
+    assert owner.refused[2:] == [("side", "surface 'side' is closed")]
+    assert owner.gone == []
+
+
+def test_surface_that_is_closed_before_the_renderer_was_asked_is_told_so() -> None:
+    talk, owner = owned()
+    talk.displays = False
+    for number in range(5):
+        talk.show(render(text("b", str(number)), surface="side"), commit(4, surface="side"))
+    talk.dialect.hand_over("side", "other", True)
+    talk.show(SurfaceMessage(session_id="s", surface="side", seq=6, closed="user"))
+    talk.displays = True
+    talk.renderer.displayed(talk.names["side"])
+    talk.exchange()
+    assert owner.refused == [("side", "surface 'side' is closed")]
+
+
+@pytest.mark.parametrize("has_conversation", [True, False])
+def test_acquired_surface_gets_a_role_and_the_content_of_the_session(
+    has_conversation: bool,
+) -> None:
+    """Spec: O26."""
+    talk, owner = owned(has_conversation=has_conversation, keeps_content=True)
+    made = talk.renderer.acquire([text("t9/1")], "Given")
+    talk.exchange()
+    assert owner.taken == [("Given", ["t9/1"])]
+    assert talk.renderer.objects.surface(made).role == "toplevel"
+    talk.names["acquired-1"] = made
+    said = SurfaceMessage(
+        session_id="s", surface="acquired-1", payload=SurfaceInfo(title="Given"), seq=5
+    )
+    shown = render(text("t9-1"), surface="acquired-1")
+    talk.show(said, shown, commit(6, surface="acquired-1"))
+    assert talk.content("acquired-1") == ["t9-1"]
+    talk.use("acquired-1")
+    said_there = [one for one in talk.events if isinstance(one, Input) and one.data.get("text")]
+    assert [one.surface for one in said_there] == ["acquired-1"]
+
+
+def test_acquired_surface_that_is_not_taken_is_refused_and_destroyed() -> None:
+    """So is one that comes before there is a session. Spec: O26."""
+    talk, _ = owned()
+    made = talk.renderer.acquire([text("a")], "no")
+    (told, _) = talk.exchange()
+    assert (told.object_id, told.code, told.message) == (made, 9, "full")
+    assert made not in talk.renderer.objects.surfaces
+    early = Talk()
+    early.dialect.is_open = False
+    made = early.renderer.acquire(None)
+    (told, _) = early.exchange()
+    assert (told.code, told.message) == (9, "there is no session yet")
+    early.dialect.is_open = True
+    early.renderer.acquire(None)
+    (told, _) = early.exchange()
+    assert (told.code, told.message) == (9, "there is no session yet")
 
 
 # -- components alone ------------------------------------------------------------------------------
@@ -482,6 +688,22 @@ def test_what_comes_first_in_the_oldest_turn_that_is_left_stands_behind_those_th
     answer = patch(Update("q", "props.state", "answered"), Insert(text("behind"), "q"))
     talk.show(answer, commit(701))
     assert talk.content()[:4] == ["z", "q", "behind", "t1/input"]
+
+
+def test_turns_that_left_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_flat, "REMEMBERED_IDS", 3)
+    talk = flat()
+    played(talk, range(1, RECENT_TURNS + 7))
+    assert talk.dialect._flat is not None
+    assert [*talk.dialect._flat._left] == ["t4", "t5", "t6"]
+
+
+def test_output_of_a_turn_of_which_nothing_else_is_known_shows() -> None:
+    talk = flat()
+    shown = Render(session_id="s", turn_id="t5", components=[text("a"), text("b")])
+    talk.show(shown, Commit(session_id="s", seq=3))
+    talk.show(patch(Insert(text("mid"), "a"), Reorder("b", None), Remove("b")), commit(4))
+    assert talk.content() == ["a", "mid"]
 
 
 def test_component_of_a_turn_that_left_takes_its_old_place_when_it_comes_again() -> None:
