@@ -190,6 +190,16 @@ class ObjectPeer(Peer):
         """As `SurfaceOwner.denied`."""
         self._settle(name, error)
 
+    def desynchronised(self) -> None:
+        """As `SurfaceOwner.desynchronised`."""
+        # Not at once: the delivery is going through its renderers.
+        asyncio.get_running_loop().call_soon(self._resync)
+
+    def _resync(self) -> None:
+        delivery = self.viewer.delivery
+        if delivery is not None:
+            delivery.resync(self.viewer)
+
     def closed(self) -> None:
         """As `Peer.closed`."""
         for name in list(self._handing_over):

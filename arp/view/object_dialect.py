@@ -138,6 +138,9 @@ class SurfaceOwner(Protocol):
     def denied(self, name: str, error: TransferDenied) -> None:
         """Is called when the renderer does not hand a surface over."""
 
+    def desynchronised(self) -> None:
+        """Is called when a snapshot is needed: what shows is not what the session has."""
+
 
 class _NoOwner:
     """Takes no surfaces, while there is no session."""
@@ -148,6 +151,8 @@ class _NoOwner:
     def transferred(self, name: str) -> None: ...
 
     def denied(self, name: str, error: TransferDenied) -> None: ...
+
+    def desynchronised(self) -> None: ...
 
 
 class ObjectDialect:
@@ -552,7 +557,10 @@ class ObjectDialect:
 
     def _converse(self, message: AgentMessage) -> None:
         if self._flat is not None:
+            was_desynchronised = self._flat.is_desynchronised
             self._flat.apply(message)
+            if self._flat.is_desynchronised and not was_desynchronised:
+                self.owner.desynchronised()
             return
         request = as_request(message, self._id_of)
         assert request is not None  # other messages are no part of the conversation

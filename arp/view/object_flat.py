@@ -8,7 +8,8 @@ turn, its output, and its errors as text. Tools and reasoning are not shown.
 
 Older turns leave the memory by the rule of the session (`Window`), which can change nothing of them
 either, and once nothing of them waits to be written. The renderer goes on showing them. A turn that
-stays remembers the root behind which it begins, where the turn before it has left.
+stays remembers the root behind which it begins, where the turn before it has left. The session may
+keep a turn longer, since it knows more changes of it; when it changes that, a snapshot is needed.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from arp.protocol.object_messages import (
 )
 from arp.protocol.object_model import component_count
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace
+from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
 from arp.session.window import REMEMBERED_IDS, Window
 
@@ -52,6 +54,10 @@ class _Shown(Struct):
 
     roots: dict[str, int] = {}
     """Root components → for a text part how many characters, else -1."""
+    born: dict[str, int] = {}
+    """Of those, the commit that put each there: one that comes back under its id is another."""
+    gone: dict[str, str] = {}
+    """What went away or was replaced since the last commit here → the root that held it then."""
     dirty: dict[str, None] = {}
     """Roots that differ, in the order in which they were touched."""
     moved: dict[str, None] = {}
@@ -103,6 +109,8 @@ class FlatContent:
         """Surfaces that the next commit empties first."""
         self._holds = False
         """Whether a snapshot is coming, of which nothing shows before its last commit."""
+        self.is_desynchronised = False
+        """Whether the session has changed what is not known here: a snapshot is needed."""
         self._is_final = False
         """Whether a turn has ended since the last commit."""
         self._seq = 0
@@ -131,7 +139,9 @@ class FlatContent:
             case _:
                 pass
         self._screen.begin_turn(getattr(message, "turn_id", None), [message])
-        refused = self._screen.apply(message)
+        # What a snapshot shows counts as new: when it changed last is not said.
+        refused = self._screen.apply(message, self._seq if self._holds else None)
+        self.is_desynchronised = self.is_desynchronised or refused is not None
         self._seq = max(self._seq, getattr(message, "seq", None) or 0)
         match message:
             case Delta() if message.payload.kind is None:
@@ -153,6 +163,7 @@ class FlatContent:
     def _begin(self, ready: SessionReady) -> None:
         self._screen = Window()
         self._left, self._begins_behind = {}, {}
+        self.is_desynchronised = False
         # What shows stays until the first commit of what follows.
         self._shown = {name: _Shown() for name in (MAIN, *self._shown)}
         self._touched, self._replaced = {}, set()
@@ -184,6 +195,8 @@ class FlatContent:
             shown = self._shown.setdefault(surface, _Shown())
             if surface in self._replaced:
                 self._empty(surface, shown)
+            for name, before in tree.gone.items():
+                shown.gone.setdefault(name, before.root.id)
             for name in names:
                 node = tree.nodes.get(name)
                 self._touch(surface, name if node is None else node.root.id)
@@ -223,6 +236,7 @@ class FlatContent:
             behind = _last_shown(roots[turn_id], shown) or begins
             for root in roots[turn_id]:
                 shown.roots.pop(root, None)
+                shown.born.pop(root, None)
             self._left[turn_id] = None
         while len(self._left) > REMEMBERED_IDS:
             del self._left[next(iter(self._left))]
@@ -264,7 +278,14 @@ class FlatContent:
         shown.is_new = False
         limits = self._connection.objects.limits
         components, ops = limits.max_components_per_commit, limits.max_patch_ops
-        for root in list(shown.dirty):
+        stale = self._stale(surface, shown)
+        for root in stale[:ops]:
+            requests.add(Remove(root))
+            del shown.roots[root]
+        if len(stale) <= ops:
+            shown.gone = {}
+        ops -= len(stale)
+        for root in list(shown.dirty) if ops >= 0 else ():
             change, weight = self._change(surface, shown, root)
             if weight > limits.max_components_per_commit:  # this renderer can never show it
                 change, weight = None, 0
@@ -305,11 +326,32 @@ class FlatContent:
             return Insert(component, before), weight
         return component, weight
 
+    def _stale(self, surface: str, shown: _Shown) -> list[str]:
+        """Return the roots that have to be removed before anything is added.
+
+        Those that come back under their ids somewhere else; and all that differ if an id has moved
+        from one root to another, since an id stands once on a surface at any moment.
+        """
+        tree = self._screen.surfaces.get(surface, Tree())
+        known = [root for root in shown.dirty if root in shown.roots]
+        for name, root in shown.gone.items():
+            node = tree.nodes.get(name)
+            if node is not None and node.root.id != root:
+                return known
+        return [root for root in known if self._born(surface, root) not in (None, shown.born[root])]
+
+    def _born(self, surface: str, root: str) -> int | None:
+        tree = self._screen.surfaces.get(surface)
+        node = tree.nodes.get(root) if tree is not None else None
+        return None if node is None or node.parent is not None else node.born
+
     def _note_shown(self, surface: str, shown: _Shown, root: str) -> None:
         component = self._component(surface, root)
         if component is None:
             shown.roots.pop(root, None)
+            shown.born.pop(root, None)
             return
+        shown.born[root] = self._born(surface, root) or 0
         is_part = "/" in root and component.type == "text"
         shown.roots[root] = len(component.props.get("content", "")) if is_part else -1
 
@@ -332,7 +374,7 @@ class FlatContent:
         turn = self._screen.turns.get(turn_id)
         if turn is None or surface != MAIN:
             return None
-        if kind == INPUT and turn.inputs:
+        if kind == INPUT and _begins_with_text(turn):
             return _plain(root, f"> {turn.inputs[0].data.get('text', '')}")
         word, _, number = kind.partition("/")
         if word == ERROR and number.isdigit() and 0 < int(number) <= len(turn.errors):
@@ -345,7 +387,7 @@ class FlatContent:
         output = self._screen.surfaces[MAIN].outputs.get(turn_id, [])
         if turn is None:
             return list(output)
-        first = [f"{turn_id}/{INPUT}"] if turn.inputs else []
+        first = [f"{turn_id}/{INPUT}"] if _begins_with_text(turn) else []
         errors = [f"{turn_id}/{ERROR}/{number}" for number in range(1, len(turn.errors) + 1)]
         return [*first, *output, *errors]
 
@@ -397,6 +439,10 @@ class FlatContent:
         known = dict.fromkeys(self._screen.turns)
         known.update(dict.fromkeys(self._screen.surfaces[MAIN].outputs))
         return list(known)
+
+
+def _begins_with_text(turn: TurnScreen) -> bool:
+    return bool(turn.inputs) and turn.inputs[0].input_type == "text"
 
 
 _LAST: Final = "\0"

@@ -419,6 +419,7 @@ class Owner:
         self.gone: list[str] = []
         self.refused: list[tuple[str, str]] = []
         self.taken: list[tuple[str | None, list[str]]] = []
+        self.snapshots = 0
 
     def acquired(self, title: str | None, components: list[Component]) -> str:
         if title == "no":
@@ -431,6 +432,9 @@ class Owner:
 
     def denied(self, name: str, error: TransferDenied) -> None:
         self.refused.append((name, error.message))
+
+    def desynchronised(self) -> None:
+        self.snapshots += 1
 
 
 def owned(**more: Any) -> tuple[Talk, Owner]:
@@ -736,6 +740,73 @@ def test_surface_that_is_opened_again_is_written_whole() -> None:
         assert talk.content("side") == ["a", "b"]
         talk.show(SurfaceMessage(session_id="s", surface="side", seq=seq + 1, closed="agent"))
     assert "side" not in talk.dialect._flat._shown  # type: ignore[union-attr]
+
+
+def test_component_that_comes_back_somewhere_else_is_moved() -> None:
+    """Removed and put elsewhere while the renderer displayed something else: merged to a move."""
+    talk = flat()
+    talk.show(render(text("a"), text("b"), text("c")), commit(3))
+    talk.displays = False
+    for number in range(4):
+        talk.show(render(text("b", str(number))), commit(4 + number))
+    talk.show(patch(Remove("a")), commit(9))
+    talk.show(patch(Insert(text("a", "new"), "b")), commit(10))
+    talk.displays = True
+    talk.renderer.displayed(talk.names["main"])
+    talk.exchange()
+    assert talk.content() == ["b", "a", "c"]
+    assert talk.texts()["a"] == "new"
+
+
+def test_id_that_moves_from_one_root_to_another_stands_once_at_any_moment() -> None:
+    """Both roots are removed first, in as many commits as it takes, and then shown again."""
+    talk = flat()
+    roots = [Component(f"g{n}", "group", {"children": [child(f"x{n}")]}) for n in range(6)]
+    for number, root in enumerate(roots):
+        talk.show(render(root), commit(3 + number))
+    swapped = [Component(f"g{n}", "group", {"children": [child(f"x{n - 1}")]}) for n in range(1, 6)]
+    empty: list[PatchOp] = [Remove(f"x{n}") for n in range(6)]
+    talk.show(patch(*empty), render(*swapped), render(text("x5")), commit(20))
+    for _ in range(9):
+        talk.exchange()
+    assert talk.content() == ["g0", "g1", "g2", "g3", "g4", "g5", "x5"]
+    shown = talk.renderer.content(talk.names["main"])
+    assert [[one["id"] for one in root.props.get("children", [])] for root in shown] == [
+        [],
+        ["x0"],
+        ["x1"],
+        ["x2"],
+        ["x3"],
+        ["x4"],
+        [],
+    ]
+
+
+def child(component_id: str) -> dict[str, Any]:
+    return {"id": component_id, "type": "text", "props": {"content": "x"}}
+
+
+def test_change_of_what_is_not_known_asks_for_one_snapshot() -> None:
+    talk = flat()
+    owner = talk.dialect.owner = Owner()
+    talk.show(render(text("a")), commit(3))
+    for seq in (4, 5):
+        talk.show(patch(Remove("unknown")), commit(seq))
+    assert owner.snapshots == 1
+    talk.show(ready("snapshot"), render(text("b")), commit(6))
+    assert talk.content() == ["b"]
+    talk.show(patch(Remove("unknown")), commit(7))
+    assert owner.snapshots == 2
+
+
+def test_what_a_snapshot_shows_counts_as_new() -> None:
+    """The session knows when it changed last, and may change it for as long again."""
+    talk = flat()
+    old = Render(session_id="s", turn_id="t1", components=[text("old")])
+    talk.show(ready("snapshot"), echo("x"), old, Commit(session_id="s", turn_id="t1", seq=500))
+    played(talk, range(51, 51 + RECENT_TURNS - 1))
+    talk.show(patch(Update("old", "props.content", "changed")), commit(2000))
+    assert talk.texts()["old"] == "changed"
 
 
 def test_surface_beside_main_is_written_too() -> None:
