@@ -129,6 +129,10 @@ class ObjectScreenConnection(RendererConnection):
         super().input(input_type, data, input_id=input_id, source=source, surface=surface)
         return self._written(self.unacknowledged[input_id])
 
+    def input_with_files(self, message: Input) -> bytes:
+        """As `RendererConnection.input_with_files`; an empty frame while there is no surface."""
+        return self._written(message)
+
     def resend(self) -> list[bytes]:
         """Return the frames of inputs without an answer that this connection has not sent yet."""
         sent = set(self._serials.values())

@@ -80,6 +80,24 @@ async def test_files_go_as_descriptors_and_are_stored_as_they_are(server: Servin
     assert said == "[a.bin|application/octet-stream|100000|True][b.txt|text/plain|1|True]both"
 
 
+async def test_files_go_in_the_object_dialect_too(tmp_path: Path) -> None:
+    """An input that is sent meanwhile keeps its place: the numbers of messages must rise."""
+    settings = UnixSettings(dialect="object")
+    ports = [lambda state: UnixPort(state, str(tmp_path / "o"), settings)]
+    content = os.urandom(MOST_UPLOAD)
+    with serving(app, ports=ports) as running:
+        url = running.addresses[0]
+        async with asyncio.timeout(20), connect(url, dialect="object") as client:
+            before = await client.send_text("before")
+            sent = await client.send_files([("a.bin", content), ("b.txt", b"b")], "both")
+            after = await client.send_text("after")
+            turns = [await client.turn_done(await client.turn_of(one)) for one in (before, after)]
+            assert [client.screen.text(turn.id) for turn in turns] == ["before", "after"]
+            turn = await client.turn_done(await client.turn_of(sent))
+            said = client.screen.text(turn.id)
+    assert said == "[a.bin|application/octet-stream|100000|True][b.txt|text/plain|1|True]both"
+
+
 async def test_a_file_answers_a_field_of_a_form(server: Serving) -> None:
     async with asyncio.timeout(20), connect(server.addresses[0]) as client:
         turn_id = await client.turn_of(await client.send_text("form"))
