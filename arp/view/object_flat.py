@@ -214,8 +214,7 @@ class FlatContent:
             return
         self._left, self._begins_behind = {}, {}
         shown.is_new, shown.roots = True, {}
-        roots = [root for turn_id in self._turns() for root in self._roots_of(turn_id)]
-        shown.dirty = dict.fromkeys(roots)
+        shown.dirty = dict.fromkeys(self._in_order(surface))
 
     # -- turns that leave --------------------------------------------------------------------------
 
@@ -356,11 +355,24 @@ class FlatContent:
         shown.roots[root] = len(component.props.get("content", "")) if is_part else -1
 
     def _moves(self, surface: str, shown: _Shown, room: int) -> Iterator[Reorder]:
-        """Yield what puts components in their places that changed them."""
-        for root in list(shown.moved)[: max(0, room)]:
-            del shown.moved[root]
-            if root in shown.roots and self._component(surface, root) is not None:
-                yield Reorder(root, self._shown_before(surface, shown, root))
+        """Yield what puts components in their places that changed them.
+
+        In the order of those places, so that what one comes behind is where it belongs.
+        """
+        if not shown.moved:
+            return
+        places = {root: place for place, root in enumerate(self._in_order(surface))}
+        moved = [root for root in shown.moved if root in shown.roots and root in places]
+        moved.sort(key=places.__getitem__)
+        for root in moved[: max(0, room)]:
+            yield Reorder(root, self._shown_before(surface, shown, root))
+        shown.moved = dict.fromkeys(moved[max(0, room) :])
+
+    def _in_order(self, surface: str) -> list[str]:
+        """Return all roots of a surface."""
+        if surface != MAIN:
+            return self._screen.surfaces[surface].outputs.get("", [])
+        return [root for turn_id in self._turns() for root in self._roots_of(turn_id)]
 
     # -- the order of root components --------------------------------------------------------------
 

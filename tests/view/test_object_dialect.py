@@ -742,6 +742,14 @@ def test_surface_that_is_opened_again_is_written_whole() -> None:
     assert "side" not in talk.dialect._flat._shown  # type: ignore[union-attr]
 
 
+def test_several_that_are_moved_at_once_stand_as_in_the_session() -> None:
+    """One comes behind another that is moved too."""
+    talk = flat()
+    talk.show(render(*(text(name) for name in "abcd")), commit(3))
+    talk.show(patch(Reorder("d", "a"), Reorder("c", None), Reorder("d", "c")), commit(4))
+    assert talk.content() == ["c", "d", "a", "b"]
+
+
 def test_component_that_comes_back_somewhere_else_is_moved() -> None:
     """Removed and put elsewhere while the renderer displayed something else: merged to a move."""
     talk = flat()
