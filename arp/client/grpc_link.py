@@ -72,20 +72,25 @@ class GrpcLink:
         self._url = url
         self._dialect = access.dialect
         self._access = access
+        self._first: bytes | None = None
+        """A frame that has been read already."""
 
     async def admitted(self) -> None:
-        """Wait until the server takes the call: a write before that would hide why it does not.
+        """Wait for the first frame, which is the server's: a write before would hide a refusal.
+
+        Initial metadata come with a refusal too, a moment before its status is known here.
 
         Raises:
-            LinkLost: It does not.
+            LinkLost: The server does not take the call.
         """
         async with asyncio.timeout(OPEN_TIMEOUT_S):
-            await self._call.initial_metadata()
-        if self._call.done():
-            raise await self._ended()
+            self._first = await self.receive()
 
     async def receive(self) -> bytes:
         """Return the next frame."""
+        first, self._first = self._first, None
+        if first is not None:
+            return first
         try:
             data: Any = await self._call.read()
             if data is grpc.aio.EOF:
