@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Literal, Unpack
 
 from arp.client.callbacks import CallbackRunner, Callbacks
@@ -87,7 +88,7 @@ class ArpClient:
             # In the object dialect each commit is acknowledged anyway.
             acks="frame-ack" in hello.capabilities.features and not is_object,
         )
-        self._uploads = Uploads(dial, backoff, self._driver.receive_json, self._settled)
+        self._uploads = Uploads(dial, backoff, self._driver.receive_json, self._pass, self._settled)
         self._audience = Audience()
         self._caller = CallbackRunner(callbacks or Callbacks())
         self._commands: tuple[Command, ...] = ()
@@ -324,7 +325,7 @@ class ArpClient:
         Raises:
             OSError: A path cannot be read. Nothing is sent.
             ResourceLimit: A file is bigger, or there are more, than is taken. Nothing is sent.
-            UploadUnavailable: The session is on a child process, or over gRPC.
+            UploadUnavailable: The session is on a child process.
         """
         self._uploads.check(len(sources))
         files = await read_files(sources, most_bytes(self.agent, "max_upload_bytes"))
@@ -333,6 +334,13 @@ class ArpClient:
         input_id = self._open(message)
         self._uploads.add(Upload(input_id, message, files))
         return input_id
+
+    def _pass(self, message: Input, contents: Sequence[bytes]) -> None:
+        """Send an input with files as descriptors, behind the frames that wait."""
+        link = self._dial.unix_link
+        assert link is not None  # a connection with a session is what calls this
+        frame = self._connection.input_with_files(message)
+        self._driver.send_by(partial(link.send_files, frame, contents))
 
     def _open(self, message: Input) -> str:
         if self._watch.failure is not None:

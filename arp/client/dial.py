@@ -15,6 +15,7 @@ from arp.protocol.codec import Encoding
 from arp.protocol.errors import LocalError
 
 if TYPE_CHECKING:
+    from arp.client.grpc_link import GrpcLink
     from arp.client.unix_link import UnixLink, UnixListener
 
 UNIX_ENCODING: Encoding = "msgpack"
@@ -46,6 +47,8 @@ class Dialer:
         """Whether servers dial this side."""
         self.unix_link: UnixLink | None = None
         """The newest connection over a Unix socket."""
+        self.grpc_link: GrpcLink | None = None
+        """The newest connection over gRPC."""
         self._listener: UnixListener | None = None
         self._kinds: list[Kind] = list(address.kinds)
 
@@ -112,7 +115,8 @@ class Dialer:
                 raise
             told = 'grpc: needs gRPC; install it: pip install "agent-rendering-protocol[grpc]"'
             raise LinkLost(told, error=InvalidAddress(told)) from None
-        return await open_grpc(self.address, self.access, hello)
+        self.grpc_link = await open_grpc(self.address, self.access, hello)
+        return self.grpc_link
 
     async def aclose(self) -> None:
         """Listen no longer, if servers dial this side."""

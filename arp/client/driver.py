@@ -14,6 +14,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 import msgspec
 
@@ -51,6 +52,9 @@ MOST_PATIENCE_S = 80.0
 
 LATE_S = 1.0
 """A wait that took so much longer says nothing about the server: it is asked again."""
+
+Outgoing: TypeAlias = bytes | Callable[[], Awaitable[None]]
+"""A frame, or what sends one."""
 
 Dial = Callable[[bytes], Awaitable[Link]]
 Listen = Callable[[Event, int], None]
@@ -115,6 +119,11 @@ class Driver:
         """Send the frame of an input as soon as there is a session."""
         if self.ready.is_set():
             self._outbox.put(frame)
+
+    def send_by(self, send: Callable[[], Awaitable[None]]) -> None:
+        """Call what sends a frame with files, when the frames before it have left."""
+        if self.ready.is_set():
+            self._outbox.put(send)
 
     def receive_json(self, frame: bytes) -> None:
         """Take a frame that came beside the link, as JSON."""
@@ -181,6 +190,9 @@ class Driver:
     async def _write(self, link: Link) -> None:
         while True:
             for frame in await self._outbox.take():
+                if not isinstance(frame, bytes):
+                    await frame()
+                    continue
                 _log.debug("> %.75r", frame)
                 answer = await link.send(frame)
                 if answer is not None:
@@ -275,11 +287,11 @@ class FrameQueue:
     """
 
     def __init__(self) -> None:
-        self._frames: list[bytes] = []
+        self._frames: list[Outgoing] = []
         self._ack: bytes | None = None
         self._news = asyncio.Event()
 
-    def put(self, frame: bytes) -> None:
+    def put(self, frame: Outgoing) -> None:
         """Add a frame at the end."""
         self._frames.append(frame)
         self._news.set()
@@ -295,7 +307,7 @@ class FrameQueue:
         self._ack = None
         self._news.clear()
 
-    async def take(self) -> list[bytes]:
+    async def take(self) -> list[Outgoing]:
         """Return all that waits, the acknowledgement last, as soon as there is anything.
 
         Cancel: safe; nothing is taken.

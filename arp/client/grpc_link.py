@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeAlias
 
 from arp.client.address import Address
@@ -19,8 +20,13 @@ from arp.protocol.envelope import (
     CONNECT,
     DIALECT_KEY,
     ENCODING_KEY,
+    UPLOAD,
+    FileStart,
     seal,
+    seal_file_start,
+    seal_part,
     unseal,
+    unseal_answer,
 )
 from arp.protocol.errors import InvalidMessage, PermissionDenied, Unauthenticated
 
@@ -34,6 +40,9 @@ Error: TypeAlias = "grpc.aio.AioRpcError"
 
 CLOSE_TIMEOUT_S = 2.0
 """A server that does not end the call after our end is left without."""
+
+PIECE_BYTES = 64 << 10
+"""Of a file in one message."""
 
 KEEP_ALIVE_MS = 20_000
 """After how long without a byte it is asked whether the server is still there."""
@@ -55,25 +64,33 @@ class GrpcLink:
     carries_acks = True
     is_remote = True
 
-    def __init__(self, channel: grpc.aio.Channel, call: Call, url: str, dialect: str) -> None:
+    def __init__(
+        self, channel: grpc.aio.Channel, call: Call, url: str, access: LinkSettings
+    ) -> None:
         self._channel = channel
         self._call = call
         self._url = url
-        self._dialect = dialect
+        self._dialect = access.dialect
+        self._access = access
+        self._first: bytes | None = None
+        """A frame that has been read already."""
 
     async def admitted(self) -> None:
-        """Wait until the server takes the call: a write before that would hide why it does not.
+        """Wait for the first frame, which is the server's: a write before would hide a refusal.
+
+        Initial metadata come with a refusal too, a moment before its status is known here.
 
         Raises:
-            LinkLost: It does not.
+            LinkLost: The server does not take the call.
         """
         async with asyncio.timeout(OPEN_TIMEOUT_S):
-            await self._call.initial_metadata()
-        if self._call.done():
-            raise await self._ended()
+            self._first = await self.receive()
 
     async def receive(self) -> bytes:
         """Return the next frame."""
+        first, self._first = self._first, None
+        if first is not None:
+            return first
         try:
             data: Any = await self._call.read()
             if data is grpc.aio.EOF:
@@ -90,11 +107,35 @@ class GrpcLink:
     async def send(self, frame: bytes) -> None:
         """Send a frame; wait while the server or the network is slower than we are."""
         try:
-            await self._call.write(seal(frame, self._dialect))  # type: ignore[arg-type]
+            await self._call.write(seal(frame, self._dialect))
         except grpc.aio.AioRpcError as error:
             raise lost_by_error(error, self._url) from None
         except asyncio.InvalidStateError:
             raise await self._ended() from None
+
+    async def upload(self, message: bytes, files: Sequence[tuple[FileStart, bytes]]) -> bytes:
+        """Send an input with its files, in a call of its own, and return the answer.
+
+        Args:
+            message: The input, as JSON.
+            files: What each is, and what it holds.
+
+        Raises:
+            LinkLost: The call failed; whether they arrived is not known.
+        """
+        upload: grpc.aio.StreamUnaryMultiCallable[Any, Any] = self._channel.stream_unary(UPLOAD)
+        try:
+            answer: Any = await upload(_parts(message, files), metadata=_token(self._access))
+            return unseal_answer(answer)
+        except grpc.aio.AioRpcError as error:
+            lost = lost_by_error(error, self._url)
+            if error.code() is grpc.StatusCode.INTERNAL:  # it would be so the next time
+                lost = LinkLost(lost.reason, error=ServerRefused("the server ended the upload"))
+            raise lost from None
+        except grpc.aio.UsageError:  # the channel is closed
+            raise LinkLost(f"{self._url}: the connection is closed") from None
+        except InvalidMessage as error:
+            raise LinkLost(f"{self._url}: {error.message}") from None
 
     async def aclose(self) -> None:
         """End the call, and wait at most `CLOSE_TIMEOUT_S` for the server's end of it."""
@@ -130,11 +171,11 @@ async def open_grpc(address: Address, access: LinkSettings, hello: bytes) -> Grp
         channel = grpc.aio.insecure_channel(address.grpc_target, options=options)
     dialect = access.dialect
     metadata: list[tuple[str, str]] = [(DIALECT_KEY, dialect), (ENCODING_KEY, access.encoding)]
-    metadata += [(name.lower(), value) for name, value in access.headers().items()]
+    metadata += _token(access)
     link: GrpcLink | None = None
     try:
         connect: grpc.aio.StreamStreamMultiCallable[Any, Any] = channel.stream_stream(CONNECT)
-        link = GrpcLink(channel, connect(metadata=metadata), url, dialect)
+        link = GrpcLink(channel, connect(metadata=metadata), url, access)
         await link.admitted()
         await link.send(hello)
     except TimeoutError:
@@ -146,6 +187,19 @@ async def open_grpc(address: Address, access: LinkSettings, hello: bytes) -> Grp
         await channel.close()
         raise
     return link
+
+
+def _token(access: LinkSettings) -> list[tuple[str, str]]:
+    return [(name.lower(), value) for name, value in access.headers().items()]
+
+
+async def _parts(message: bytes, files: Sequence[tuple[FileStart, bytes]]) -> AsyncIterator[bytes]:
+    """Yield what an upload consists of."""
+    yield seal_part("input", message)
+    for start, content in files:
+        yield seal_part("file", seal_file_start(start))
+        for begin in range(0, len(content), PIECE_BYTES):
+            yield seal_part("data", content[begin : begin + PIECE_BYTES])
 
 
 def _authorities(tls: ssl.SSLContext | None) -> bytes | None:

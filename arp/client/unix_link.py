@@ -58,6 +58,8 @@ class UnixLink:
         Raises:
             LinkLost: The connection is over; whether they arrived is not known.
         """
+        if not frame:
+            raise LinkLost(f"{self._name}: there is no surface that the files could be given to")
         with ExitStack() as stack:
             files = [stack.enter_context(TemporaryFile()) for _ in contents]
             for file, content in zip(files, contents, strict=True):
@@ -143,8 +145,15 @@ class UnixListener:
         Raises:
             LinkLost: It is not a process of our user; the next one may be.
         """
-        self._waiting = asyncio.get_running_loop().create_future()
-        own = await self._waiting
+        waiting = self._waiting = asyncio.get_running_loop().create_future()
+        try:
+            own = await waiting
+        except asyncio.CancelledError:
+            if not waiting.cancelled():  # one has dialled at the same moment
+                waiting.result().close()
+            raise
+        finally:
+            self._waiting = None
         try:
             return await _begin(own, self.name, hello)
         except LinkLost as lost:
@@ -170,7 +179,5 @@ class UnixListener:
         with suppress(ValueError):
             asyncio.get_running_loop().remove_reader(self._listener.socket.fileno())
         self._listener.close()
-        if self._waiting is not None and not self._waiting.cancelled() and self._waiting.done():
-            self._waiting.result().close()
         if self._goodbyes:
             await asyncio.wait(self._goodbyes)

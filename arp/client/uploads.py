@@ -1,8 +1,8 @@
 """Files on their way to the server, tried until each is answered.
 
 Over HTTP, whatever the transport of the session, they are multipart POSTs: part `message` is the
-input as JSON, each part `file` a file. Over a Unix socket the input goes with a descriptor for each
-file. Source: protocol.md 6.
+input as JSON, each part `file` a file. Over gRPC they are a call of their own, `Upload`. Over a
+Unix socket the input goes with a descriptor for each file. Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from msgspec.structs import replace
 from arp.client.dial import Dialer
 from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
 from arp.client.options import Backoff
-from arp.protocol.codec import encode, encode_json
+from arp.protocol.codec import encode_json
+from arp.protocol.envelope import FileStart
 from arp.protocol.errors import ArpError, ResourceLimit, error_payload
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ErrorMessage, Input
@@ -57,6 +58,7 @@ class Uploads:
         dialer: Dialer,
         backoff: Backoff,
         receive: Callable[[bytes], None],
+        pass_on: Callable[[Input, Sequence[bytes]], None],
         settled: Callable[[str], Awaitable[None]],
     ) -> None:
         """See the class.
@@ -65,11 +67,13 @@ class Uploads:
             dialer: Of the session's connections.
             backoff: Between two attempts.
             receive: Takes an answer that came beside the connection, as JSON.
+            pass_on: Sends an input with files over the connection, a Unix socket.
             settled: Waits for the answer that comes over the connection.
         """
         self._dialer = dialer
         self._backoff = backoff
         self._receive = receive
+        self._pass_on = pass_on
         self._settled = settled
         self._pending: dict[str, Upload] = {}
         self._news = asyncio.Event()
@@ -85,14 +89,8 @@ class Uploads:
             ResourceLimit: They are more than one message carries.
         """
         address = self._dialer.address
-        if address.grpc_target:
-            raise UploadUnavailable("files cannot be sent over gRPC; connect over HTTP")
-        if not address.input_url and not address.socket_path:
+        if not (address.input_url or address.socket_path or address.grpc_target):
             raise UploadUnavailable("files cannot be sent to a child process; connect over HTTP")
-        if address.socket_path and self._dialer.access.dialect == "object":
-            raise UploadUnavailable(
-                "over a Unix socket this client sends files in the session dialect alone"
-            )
         if address.socket_path and count > MAX_DESCRIPTORS:
             raise ResourceLimit(
                 f"{count} files; a Unix socket carries at most {MAX_DESCRIPTORS} with one message"
@@ -120,7 +118,7 @@ class Uploads:
                 del self._pending[input_id]
                 continue
             try:
-                answer = await self._post(message, upload.files)
+                answer = await self._upload(message, upload.files)
             except LinkLost as lost:
                 if lost.error is None:
                     await self._backoff.sleep(self._backoff.delay_s(attempt))
@@ -134,19 +132,24 @@ class Uploads:
     async def _pass(self, message: Input, files: Sequence[File]) -> None:
         """Pass files over a Unix socket, and wait for the answer.
 
-        Raises:
-            LinkLost: The connection is over; they are sent again over the next one.
+        Cancel: safe; they are sent again over the next connection.
         """
-        link = self._dialer.unix_link
-        assert link is not None  # a connection with a session is what calls this
         named: list[Json] = [
             {"descriptor": number, "name": file.name, "mime": _mime(file.name)}
             for number, file in enumerate(files)
         ]
         message = replace(message, data={**message.data, "files": named})
-        frame = encode(message, self._dialer.access.encoding)
-        await link.send_files(frame, [file.content for file in files])
+        self._pass_on(message, [file.content for file in files])
         await self._settled(str(message.id))
+
+    async def _upload(self, message: Input, files: Sequence[File]) -> bytes | None:
+        """Send an input with its files beside the connection, and return the answer."""
+        if not self._dialer.address.grpc_target:
+            return await self._post(message, files)
+        link = self._dialer.grpc_link
+        assert link is not None  # a connection with a session is what calls this
+        named = [(FileStart(file.name, _mime(file.name)), file.content) for file in files]
+        return await link.upload(encode_json(message), named)
 
     async def _post(self, message: Input, files: Sequence[File]) -> bytes | None:
         from arp.client.http_access import new_http_client, post

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -34,9 +34,14 @@ logger = logging.getLogger(__name__)
 
 State: TypeAlias = Literal["new", "joining", "current", "behind", "paced", "returning"]
 
-_COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
+COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
+"""The types of facts that a commit shows, to the renderers that are told of them."""
 
 _NO_COMMITS: Sequence[int] = ()
+
+HandOver: TypeAlias = Callable[[str, str, bool], Awaitable[None]]
+"""Gives a surface (its name) to the agent that has a session (its id), with its content or without;
+raises `TransferDenied` if that is not done."""
 
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""
@@ -52,6 +57,7 @@ class Viewer:
         "cursor",
         "delivery",
         "encoding",
+        "hand_over",
         "id",
         "info",
         "made_at",
@@ -74,6 +80,8 @@ class Viewer:
         self.profile: Profile = DRAFT
         self.delivery: SessionDelivery | None = None
         """That of the session that it is on."""
+        self.hand_over: HandOver | None = None
+        """Asks it to give a surface to another of its agents; `None`: it has no others."""
         self.made_at: int | None = None
         """The newest fact of the session that was made for it, when it had joined; while there is
         no newer one, nobody has used that session."""
@@ -176,6 +184,12 @@ class Viewer:
             return False
         self.count(commits)
         return True
+
+    def room(self, max_pending_commits: int) -> int | None:
+        """Return how many commits may go to it before it acknowledges one; `None`: any number."""
+        if self.unacknowledged is None:
+            return None
+        return max(0, max_pending_commits - len(self.unacknowledged))
 
     def keeps_up(self, high_water_bytes: int, max_pending_commits: int) -> bool:
         """Return whether it can take more now."""
@@ -344,7 +358,7 @@ class SessionDelivery:
                 frames = Frames(frames)
         else:
             frames = self._view(group.profile).batch_frames(batch, group)
-            commits = [one.sequence for one in batch.recorded if one.type in _COMMITS]
+            commits = [one.sequence for one in batch.recorded if one.type in COMMITS]
         if frames is None:
             for viewer in list(viewers):
                 self.resync(viewer)

@@ -31,6 +31,7 @@ from arp.hub.replay import Replayer
 from arp.hub.runner import HubApp, HubCalls, Runner
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import Service
+from arp.hub.transfers import Transfers
 from arp.hub.verification import Verifier
 from arp.hub.writer import Writer
 from arp.protocol.errors import (
@@ -38,7 +39,6 @@ from arp.protocol.errors import (
     InternalError,
     PermissionDenied,
     SessionNotFound,
-    TransferDenied,
     UnknownObject,
     error_payload,
 )
@@ -65,7 +65,6 @@ from arp.session.effects import (
 from arp.session.inputs import SESSION_START, SILENT, UNKNOWN, push, receive
 from arp.session.recovery import recover
 from arp.session.session import Session
-from arp.session.surfaces import transfer_surface
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
@@ -110,7 +109,9 @@ class Hub:
         self.blobs = blobs
         """Where files are kept."""
         self._quota = FileQuota(blobs, store, self.settings.max_stored_bytes_per_user)
-        calls = HubCalls(self.carry_out, self._fault, self.transfer)
+        self.transfers = Transfers(self.find, self.carry_out, self.writer)
+        """Surfaces that go from one session to another."""
+        calls = HubCalls(self.carry_out, self._fault, self.transfers.give)
         self.runner = Runner(app, self.writer, self.files_of, self.settings, calls)
         self._replayer = Replayer(store, self.settings)
         self.directory = Directory(store, self.settings, app.handlers, self._live, self._mend, now)
@@ -665,33 +666,6 @@ class Hub:
                 self.runner.resolve(live, effect)
             case SurfaceClosed():
                 self.runner.surface_closed(live, effect)
-
-    async def transfer(
-        self, live: LiveSession, name: str, to_session: str, retain_content: bool
-    ) -> None:
-        """Give a surface to another session of the same user, durably.
-
-        Raises:
-            TransferDenied: There is none, or it takes none; the same error for a session that does
-                not exist and for one of somebody else. Nothing has changed.
-            SurfaceDestroyed: There is no such surface.
-        """
-        try:
-            target = await self.find(to_session, Principal(live.session.head.owner))
-        except SessionNotFound:
-            raise TransferDenied(
-                f"there is no session {to_session!r:.80} of this user", detail=to_session
-            ) from None
-        if target is live:
-            raise TransferDenied("the surface is in this session already", detail=to_session)
-        # Both in one step, so that they go to the store together.
-        effects = transfer_surface(
-            live.session, name, target.session, retain_content=retain_content
-        )
-        target.mark()
-        self.carry_out(live, effects)
-        await target.written()
-        await live.written()
 
     def _write_failed(self, dirty: Sequence[LiveSession], error: ArpError) -> None:
         """Let sessions go whose memory is ahead of the ledger; they come back from the store.

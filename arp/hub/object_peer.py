@@ -16,11 +16,14 @@ from typing import Final
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
+from arp.hub.live import settle
 from arp.hub.outbox import FrameOutbox
 from arp.hub.peer import HELLO_DEADLINE_S, CheckToken, Peer, PlaceFiles
 from arp.protocol.capabilities import NO_APP, agent_hello
 from arp.protocol.codec import Encoding
+from arp.protocol.components import Component
 from arp.protocol.envelope import Dialect
+from arp.protocol.errors import TransferDenied
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Input
 from arp.protocol.object_wire import ObjectEnvelope, RefusedEnvelope, read
@@ -29,6 +32,10 @@ from arp.view.object_dialect import ObjectDialect
 BEHIND_BYTES: Final = 1 << 40
 """What waits for a renderer that is behind, as the hub is told: more than any may have, so that it
 gets one catch-up when it has displayed what it has, or shows anything again."""
+
+
+HAND_OVER_S: Final = 10.0
+"""How long a renderer may take to hand a surface over; no person is asked."""
 
 
 class ObjectOutbox:
@@ -71,7 +78,7 @@ class ObjectOutbox:
 class ObjectPeer(Peer):
     """A renderer that speaks the object dialect; its arguments are those of `Peer`."""
 
-    __slots__ = ("_dialect", "_encoding", "_frames", "_was_suspended")
+    __slots__ = ("_dialect", "_encoding", "_frames", "_handing_over")
 
     def __init__(
         self,
@@ -88,8 +95,12 @@ class ObjectPeer(Peer):
         self._dialect = ObjectDialect(
             encoding, hub.settings.limits, secrets.token_urlsafe(12), about, secrets.token_hex(8)
         )
+        self._dialect.owner = self
         self._frames = ObjectOutbox(outbox, self._dialect)
+        self._handing_over: dict[str, asyncio.Future[TransferDenied | None]] = {}
+        """Surfaces that the renderer was asked to hand over; `None`: it has."""
         super().__init__(hub, self._frames, "json", workflow, principal, check_token)
+        self.viewer.hand_over = self._hand_over
 
     def start(self) -> None:
         """Ask what the renderer offers."""
@@ -132,6 +143,72 @@ class ObjectPeer(Peer):
         await self._take(events, size)
         if was_waiting and not self._dialect.is_behind and not self._dialect.waiting_bytes:
             self.viewer.drained()
+
+    # -- surfaces that go to another agent, or come from one ---------------------------------------
+
+    async def _hand_over(self, name: str, to_session: str, retain_content: bool) -> None:
+        """Ask the renderer to give a surface to another of its agents; see `Viewer.hand_over`.
+
+        Raises:
+            TransferDenied: It does not, or says nothing for `HAND_OVER_S`. Should it do so later,
+                the surface is closed then.
+        """
+        if name in self._handing_over:
+            raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
+        outcome: asyncio.Future[TransferDenied | None] = asyncio.get_running_loop().create_future()
+        self._handing_over[name] = outcome
+        try:
+            self._dialect.hand_over(name, to_session, retain_content)
+            self._frames.flush()
+            async with asyncio.timeout(HAND_OVER_S):
+                error = await outcome
+        except TimeoutError:
+            raise TransferDenied(
+                f"the renderer did not hand surface {name!r:.80} over in time", detail=name
+            ) from None
+        finally:
+            del self._handing_over[name]
+        if error is not None:
+            raise error
+
+    def acquired(self, title: str | None, components: list[Component]) -> str:
+        """As `SurfaceOwner.acquired`."""
+        self._hub.check_takes_input()
+        live = self._hub.of(self.viewer)
+        if live is None or self.principal is None:
+            raise TransferDenied("this renderer is on no session")
+        return self._hub.transfers.acquired(live, title, components)
+
+    def transferred(self, name: str) -> None:
+        """As `SurfaceOwner.transferred`."""
+        live = self._hub.of(self.viewer)
+        if live is not None:
+            self._hub.transfers.transferred(live, name)
+        self._settle(name, None)
+
+    def denied(self, name: str, error: TransferDenied) -> None:
+        """As `SurfaceOwner.denied`."""
+        self._settle(name, error)
+
+    def desynchronised(self) -> None:
+        """As `SurfaceOwner.desynchronised`."""
+        # Not at once: the delivery is going through its renderers.
+        asyncio.get_running_loop().call_soon(self._resync)
+
+    def _resync(self) -> None:
+        delivery = self.viewer.delivery
+        if delivery is not None:
+            delivery.resync(self.viewer)
+
+    def closed(self) -> None:
+        """As `Peer.closed`."""
+        for name in list(self._handing_over):
+            self._settle(name, TransferDenied("the renderer is gone", detail=name))
+        super().closed()
+
+    def _settle(self, name: str, outcome: TransferDenied | None) -> None:
+        if name in self._handing_over:
+            settle(self._handing_over[name], outcome)
 
     def _send_hello(self) -> None:
         """Do nothing: what the agent side can do stands in the metadata of the session."""

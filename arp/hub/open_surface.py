@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import UNSET, UnsetType, convert
 
 from arp.hub.author_call import must_await
-from arp.hub.turn_host import TurnHost, copied_json
+from arp.hub.turn_host import TurnHost
 from arp.hub.turn_surfaces import over
 from arp.protocol.catalog import take_children
 from arp.protocol.components import Component
@@ -17,8 +17,8 @@ from arp.protocol.json_value import Json
 from arp.protocol.messages import CloseReason, SurfaceInfo, Viewport
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.record.wording import check_kind, well_formed
-from arp.surface.change import PatchChange, RenderChange
-from arp.values.shown import components_of
+from arp.surface.change import RenderChange
+from arp.values.shown import as_component, components_of
 
 Shown: TypeAlias = Any
 """What `show` takes: components, texts, data, figures; lists of them. See `Turn.show`."""
@@ -120,13 +120,17 @@ class OpenSurface:
 
     def insert(
         self,
-        component: Component,
+        component: Shown,
         *,
         after: str | UnsetType | None = UNSET,
         parent: str | None = None,
     ) -> str:
-        """Put a component behind another (`None`: first), or last; into the group `parent`."""
-        named = self._host.named(component, "surface.insert")
+        """Put a component behind another (`None`: first), or last; into the group `parent`.
+
+        A value that is no component is shown as by `show`.
+        """
+        where = "surface.insert"
+        named = self._host.named(as_component(component, where), where)
         self._change(Insert(named, after, parent))
         return named.id
 
@@ -134,9 +138,10 @@ class OpenSurface:
         """Take a component away, with its children."""
         self._change(Remove(target))
 
-    def replace(self, target: str, component: Component) -> str:
-        """Put another component in the place of one."""
-        named = self._host.named(component, "surface.replace")
+    def replace(self, target: str, component: Shown) -> str:
+        """Put another component, or what `show` makes of a value, in the place of one."""
+        where = "surface.replace"
+        named = self._host.named(as_component(component, where), where)
         self._change(Replace(target, named))
         return named.id
 
@@ -146,7 +151,7 @@ class OpenSurface:
 
     def _change(self, op: PatchOp) -> None:
         self._check_open()
-        self._host.gather(self.name, PatchChange([copied_json(op)]))
+        self._host.change(self.name, op)
 
     def _check_open(self) -> None:
         self._host.check_running()
@@ -197,18 +202,19 @@ class OpenSurface:
 
     @must_await("surface.transfer")
     async def transfer(self, *, to_session: str, retain_content: bool = True) -> None:
-        """Give it to another session of the same user, and close it in this one.
+        """Give it to another session, and close it in this one.
 
         The other session gets it with its title, at once for all its renderers, and its agent finds
         it in `turn.surfaces`. Answers to what it asks begin turns there.
 
         Args:
-            to_session: The id of the session.
+            to_session: The id of a session of the same user; or that of another agent, which is
+                reached through a renderer of the object dialect that shows both.
             retain_content: Whether its components go along.
 
         Raises:
-            TransferDenied: There is no such session of this user, it can take no more surfaces, or
-                this is a popup or an overlay. Nothing has changed.
+            TransferDenied: There is no such session, it can take no more surfaces, no renderer
+                hands it over, or this is a popup or an overlay. Nothing has changed.
             SurfaceDestroyed: It is closed, or the turn is over.
         """
         self._check_open()

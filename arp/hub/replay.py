@@ -1,19 +1,20 @@
 """Sends a renderer that comes back what it missed, from the log, at its own pace.
 
 Theory of operation. The reader takes facts behind the renderer's cursor, in chunks, and sends what
-shows them. When it has come to what is delivered, the renderer becomes current in the same step of
-the loop, so that nothing falls in between. Where the log alone does not
-say what this renderer would have got, it gets a snapshot.
+shows them: no more than its outbox takes, and no more commits than it may have unacknowledged.
+When it has come to what is delivered, the renderer becomes current in the same step of the loop, so
+that nothing falls in between. Where the log alone does not say what this renderer would have got,
+it gets a snapshot.
 """
 
 from __future__ import annotations
 
 import logging
 
-from arp.hub.delivery import SessionDelivery, Viewer
+from arp.hub.delivery import COMMITS, SessionDelivery, Viewer
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import ServerTask, start_task
-from arp.ledger.fact import decode
+from arp.ledger.fact import Fact, decode
 from arp.protocol.messages import Resume
 from arp.store.errors import FactUnreadable, StoreError
 from arp.store.store import Store
@@ -34,6 +35,7 @@ class Replayer:
     def __init__(self, store: Store, settings: HubSettings) -> None:
         self._store = store
         self._settings = settings
+        self._most_commits = settings.limits.max_pending_commits
         self._tasks: set[ServerTask[None]] = set()
 
     def start(self, viewer: Viewer, resume: Resume) -> None:
@@ -51,7 +53,7 @@ class Replayer:
         delivery, after, limit = viewer.delivery, resume.seq, CHUNK
         try:
             while delivery is not None and _is_there(viewer, delivery, resume):
-                if viewer.outbox.buffered > self._settings.high_water_bytes:
+                if not viewer.keeps_up(self._settings.high_water_bytes, self._most_commits):
                     await viewer.until_drained()
                 elif after < delivery.cursor.seq:
                     last = await self._send_chunk(delivery, viewer, after, limit)
@@ -84,13 +86,15 @@ class Replayer:
             return None
         if not chunk:
             return None
-        chunk = _first_of(chunk)
-        frames = replayed((decode(body) for _, body in chunk), viewer.group)
-        if frames is None:
+        facts = [decode(body) for _, body in _first_of(chunk)]
+        facts = _with_commits(facts, viewer.room(self._most_commits))
+        made = replayed(facts, viewer.group)
+        if made is None:
             return None
-        if frames and _is_there(viewer, delivery, resume):
-            viewer.outbox.send(frames)
-        return chunk[-1][0]
+        if made.frames and _is_there(viewer, delivery, resume):
+            viewer.outbox.send(made.frames)
+            viewer.count(made.commits)
+        return facts[-1].sequence
 
 
 def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
@@ -101,6 +105,14 @@ def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         if size > PIECE_BYTES:
             return chunk[: place or 1]
     return chunk
+
+
+def _with_commits(facts: list[Fact], room: int | None) -> list[Fact]:
+    """Return the facts at the beginning that show so many commits at most, and one at least."""
+    if room is None:
+        return facts
+    places = [place for place, fact in enumerate(facts, 1) if fact.type in COMMITS]
+    return facts if len(places) <= room else facts[: places[max(1, room) - 1]]
 
 
 def _is_there(viewer: Viewer, delivery: SessionDelivery, resume: Resume | None) -> bool:

@@ -36,7 +36,7 @@ from arp.hub.open_surface import OpenPopup, OpenSurface, Shown, named_for
 from arp.hub.past_messages import PastMessages, past_of
 from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
-from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, copied_json, name_of, plain_object
+from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, name_of, plain_object
 from arp.hub.turn_surfaces import checked_timeout, whole_number
 from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.hub.user_settings import UserSettings
@@ -53,13 +53,13 @@ from arp.protocol.messages import (
     RendererInfo,
     SurfaceInfo,
 )
-from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
+from arp.protocol.patch import Append, Insert, Remove, Reorder, Replace, Update
 from arp.protocol.screen import TurnScreen
 from arp.record.wording import check_kind, plain, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
 from arp.surface.answer_type import AnswerType
-from arp.surface.change import PatchChange, RenderChange
+from arp.surface.change import RenderChange
 from arp.surface.degrade import how_shown
 from arp.values.shown import as_component
 from arp.view.profile import fits_in, shown_as, supported
@@ -342,6 +342,7 @@ class Turn:
             await host.services.room()
 
     def _speak_as(self, author: str) -> None:
+        """Show who speaks from here on, if that is somebody else than before."""
         name = " ".join(_text(author, "turn.say: author").split())
         if name != self._author:
             self._author = name
@@ -387,12 +388,17 @@ class Turn:
         return named[-1].id if named else ""
 
     def patch(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
-        """Set a property of a component: `turn.patch("chart", "props.title", "Sales")`."""
-        self._change(surface, Update(target, path, value))
+        """Set a property of a component: `turn.patch("chart", "props.title", "Sales")`.
+
+        As `append`, `insert`, `remove`, `replace` and `reorder` it names a component of `surface`.
+        What is wrong with it raises where the agent next awaits the turn; nothing of that commit is
+        shown then.
+        """
+        self._host.change(surface, Update(target, path, value))
 
     def append(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
         """Extend a string, or an array by the items of an array."""
-        self._change(surface, Append(target, path, value))
+        self._host.change(surface, Append(target, path, value))
 
     def insert(
         self,
@@ -408,23 +414,23 @@ class Turn:
         """
         where = "turn.insert"
         named = self._host.named(as_component(component, where), where)
-        self._change(surface, Insert(named, after, parent))
+        self._host.change(surface, Insert(named, after, parent))
         return named.id
 
     def remove(self, target: str, *, surface: str = "main") -> None:
         """Take a component away, with its children."""
-        self._change(surface, Remove(target))
+        self._host.change(surface, Remove(target))
 
     def replace(self, target: str, component: Shown, *, surface: str = "main") -> str:
         """Put another component, or what `show` makes of a value, in the place of one."""
         where = "turn.replace"
         named = self._host.named(as_component(component, where), where)
-        self._change(surface, Replace(target, named))
+        self._host.change(surface, Replace(target, named))
         return named.id
 
     def reorder(self, target: str, after: str | None, *, surface: str = "main") -> None:
         """Move a component behind another of the same list; `None`: first."""
-        self._change(surface, Reorder(target, after))
+        self._host.change(surface, Reorder(target, after))
 
     @must_enter("turn.frame")
     @asynccontextmanager
@@ -463,14 +469,6 @@ class Turn:
                 kind = presented
             out[viewer.id] = kind
         return out
-
-    def _change(self, surface: str, op: PatchOp) -> None:
-        self._session.check_running(self.id)
-        target = getattr(op, "target", "")
-        if not isinstance(target, str):
-            what = type(target).__name__
-            raise TypeError(f"target: expected the id of a component, got {what}")
-        self._host.gather(surface, PatchChange([copied_json(op)]))
 
     # -- surfaces ----------------------------------------------------------------------------------
 
@@ -581,6 +579,7 @@ class Turn:
         return self._transient(components, info, "turn.overlay")
 
     def _transient(self, shown: Iterable[Shown], info: SurfaceInfo, where: str) -> OpenPopup:
+        """Open a popup or an overlay."""
         host = self._host
         host.check_running()
         host.settle()

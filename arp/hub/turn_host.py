@@ -33,6 +33,7 @@ from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CloseReason, Command
+from arp.protocol.patch import PatchOp
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.recorded import SAYING
 from arp.session.session import Question, QuestionTerms, ToolUse
@@ -171,6 +172,20 @@ class TurnHost:
             case _:
                 changes.append(change)
         self.live.before_write(self.flush)
+
+    def change(self, surface: str, op: PatchOp) -> None:
+        """Add one op to what is pending, as a copy.
+
+        Raises:
+            SurfaceDestroyed: The turn is over.
+            TypeError: Its target is no id, or it cannot be written as JSON.
+        """
+        self.check_running()
+        target = getattr(op, "target", "")
+        if not isinstance(target, str):
+            what = type(target).__name__
+            raise TypeError(f"target: expected the id of a component, got {what}")
+        self.gather(surface, PatchChange([copied_json(op)]))
 
     def add_text(self, text: str, type_name: str) -> bool:
         """Add text to what is pending; return whether to wait for `room`."""

@@ -65,6 +65,8 @@ class Writer:
         self._listing = listing
         self._failed = failed
         self._dirty: list[LiveSession] = []
+        self._together: list[frozenset[str]] = []
+        """Sessions, by id, of which the next write is stored whole or not at all."""
         self._wake = asyncio.Event()
         self._rounds = Rounds()
         self.service = Service("arp-writer", self._run, broken)
@@ -88,6 +90,15 @@ class Writer:
         if not self._dirty:
             self._wake.set()
         self._dirty.append(live)
+
+    def mark_together(self, sessions: Sequence[LiveSession]) -> None:
+        """Take sessions into the next write, which is stored for all of them or for none.
+
+        For what they have recorded just now, with nothing awaited in between.
+        """
+        for live in sessions:
+            live.mark()
+        self._together.append(frozenset(live.id for live in sessions))
 
     async def turnover(self) -> None:
         """Wait until a write that takes what is recorded now has been delivered, or has failed."""
@@ -115,15 +126,18 @@ class Writer:
     async def _write(self) -> None:
         self._rounds.begun += 1
         dirty, self._dirty = self._dirty, []
+        together, self._together = self._together, []
         try:
             gathered, writes = self._gather(dirty, self._now())
+            if together:
+                gathered, writes = self._only_whole(gathered, writes, together)
             refused: Mapping[str, ArpError] = {}
             if writes:
                 try:
                     await self._store.append(writes)
                     self.writes += 1
                 except Exception as error:  # noqa: BLE001 - it is logged there
-                    refused = await self._refused(writes, error)
+                    refused = await self._refused(_units(writes, together), error)
             self._deliver(gathered, refused)
             for write in writes:
                 if write.meta is not None and write.session_id not in refused:
@@ -171,28 +185,44 @@ class Writer:
             self._listing.rows[live.id] = row
         return SessionWrite(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
 
+    def _only_whole(
+        self,
+        gathered: list[Gathered],
+        writes: list[SessionWrite],
+        together: Sequence[frozenset[str]],
+    ) -> tuple[list[Gathered], list[SessionWrite]]:
+        """Leave out the sessions of which another that belongs to them could not be gathered."""
+        here = {one.live.id for one in gathered}
+        for unit in _joined(together):
+            if unit <= here:
+                continue
+            self._failed([one.live for one in gathered if one.live.id in unit], _fault())
+            gathered = [one for one in gathered if one.live.id not in unit]
+            writes = [one for one in writes if one.session_id not in unit]
+        return gathered, writes
+
     async def _refused(
-        self, writes: Sequence[SessionWrite], error: Exception
+        self, writes: Sequence[Sequence[SessionWrite]], error: Exception
     ) -> dict[str, ArpError]:
         """Return the sessions whose facts are not stored, with why.
 
         A call is stored whole or not at all. So when one session is at fault, each goes alone, and
-        takes no other with it.
+        takes no other with it but those that belong to it.
         """
+        names = [one.session_id for unit in writes for one in unit]
         if isinstance(error, StoreUnwritable):
             logger.error("%s", error)
-            return dict.fromkeys((one.session_id for one in writes), error)
+            return dict.fromkeys(names, error)
         if len(writes) == 1:
-            (one,) = writes
-            logger.error("session %s cannot be written", one.session_id, exc_info=error)
-            return {one.session_id: error if isinstance(error, StoreError) else _fault()}
+            logger.error("session %s cannot be written", ", ".join(names), exc_info=error)
+            return dict.fromkeys(names, error if isinstance(error, StoreError) else _fault())
         refused: dict[str, ArpError] = {}
-        for one in writes:
+        for unit in writes:
             try:
-                await self._store.append([one])
+                await self._store.append(unit)
                 self.writes += 1
             except Exception as alone:  # noqa: BLE001 - it is logged there
-                refused |= await self._refused([one], alone)
+                refused |= await self._refused([unit], alone)
         return refused
 
     def _deliver(self, gathered: Sequence[Gathered], refused: Mapping[str, ArpError]) -> None:
@@ -207,6 +237,26 @@ class Writer:
                 # As in `_gather`.
                 logger.exception("delivering session %s failed", one.live.id)
                 self._failed([one.live], _fault())
+
+
+def _units(
+    writes: Sequence[SessionWrite], together: Sequence[frozenset[str]]
+) -> list[list[SessionWrite]]:
+    """Divide a write into those that may be stored without the others."""
+    unit_of = {name: number for number, unit in enumerate(_joined(together)) for name in unit}
+    out: dict[int | str, list[SessionWrite]] = {}
+    for one in writes:
+        out.setdefault(unit_of.get(one.session_id, one.session_id), []).append(one)
+    return list(out.values())
+
+
+def _joined(together: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Return sets that have nothing in common: those that share a session are one."""
+    out: list[frozenset[str]] = []
+    for unit in together:
+        shared = [one for one in out if one & unit]
+        out = [*(one for one in out if not one & unit), unit.union(*shared)]
+    return out
 
 
 def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:

@@ -1,12 +1,13 @@
-"""The envelope of gRPC: `ArpMessage` of `schemas/arp.proto`, as Protocol Buffers and back.
+"""The messages of gRPC, those of `schemas/arp.proto`, as Protocol Buffers and back.
 
-It is one field: a frame, under the number of its dialect. That needs neither generated classes nor
-another library. Fields that are not known are skipped, so that a newer peer can be read; lengths
-are checked against the bytes that are there before anything is copied. Source: protocol.md 6.
+Every field of theirs is bytes or a text, so neither generated classes nor another library is
+needed. Fields that are not known are skipped, so that a newer peer can be read; lengths are checked
+against the bytes that are there before anything is copied. Source: protocol.md 6.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from arp.protocol.errors import InvalidMessage
@@ -18,7 +19,9 @@ DIALECTS: tuple[Dialect, ...] = ("session", "object")
 
 SERVICE = "arp.v1.ArpService"
 CONNECT = f"/{SERVICE}/Connect"
-"""The path of the call."""
+"""The path of the call that is a connection."""
+UPLOAD = f"/{SERVICE}/Upload"
+"""The path of the call that takes one input with files."""
 
 DIALECT_KEY = "arp-dialect"
 ENCODING_KEY = "arp-encoding"
@@ -45,17 +48,8 @@ class Envelope(NamedTuple):
 
 
 def seal(frame: bytes, dialect: Dialect = "session") -> bytes:
-    """Return a frame in its envelope."""
-    tag = DIALECTS.index(dialect) + 1 << 3 | _BYTES
-    size = len(frame)
-    if size < _SHORT:
-        return bytes((tag, size)) + frame
-    head = bytearray((tag,))
-    while size >= _SHORT:
-        head.append(size & 0x7F | _SHORT)
-        size >>= 7
-    head.append(size)
-    return bytes(head) + frame
+    """Return a frame in its envelope, `ArpMessage`."""
+    return _field(DIALECTS.index(dialect) + 1, frame)
 
 
 def unseal(data: bytes) -> Envelope:
@@ -65,6 +59,116 @@ def unseal(data: bytes) -> Envelope:
         InvalidMessage: These bytes are no `ArpMessage`, or one without a frame.
     """
     found: Envelope | None = None
+    for number, value in _fields(data, len(DIALECTS)):
+        found = Envelope(DIALECTS[number - 1], value)
+    if found is None:
+        raise InvalidMessage("envelope: no frame in it; set session or object")
+    return found
+
+
+# -- uploads ---------------------------------------------------------------------------------------
+
+PartKind: TypeAlias = Literal["input", "file", "data"]
+
+_PART_KINDS: tuple[PartKind, ...] = ("input", "file", "data")
+"""The one of field 1, of field 2, of field 3."""
+
+
+class UploadPart(NamedTuple):
+    """A message of an upload."""
+
+    kind: PartKind
+    data: bytes
+
+
+class FileStart(NamedTuple):
+    """What the file is whose bytes follow."""
+
+    name: str
+    mime: str
+    field: str = ""
+    """The file field of a form that it answers; empty: it goes to `data.files`."""
+
+
+def seal_part(kind: PartKind, data: bytes) -> bytes:
+    """Return an `UploadPart`."""
+    return _field(_PART_KINDS.index(kind) + 1, data)
+
+
+def unseal_part(data: bytes) -> UploadPart:
+    """Return what is in an `UploadPart`.
+
+    Raises:
+        InvalidMessage: These bytes are no such message, or an empty one.
+    """
+    found: UploadPart | None = None
+    for number, value in _fields(data, len(_PART_KINDS)):
+        found = UploadPart(_PART_KINDS[number - 1], value)
+    if found is None:
+        raise InvalidMessage("upload: an empty part; set input, file or data")
+    return found
+
+
+def seal_file_start(start: FileStart) -> bytes:
+    """Return a `FileStart` as the data of a part."""
+    texts = enumerate(start, start=1)
+    return b"".join(_field(number, text.encode()) for number, text in texts if text)
+
+
+def unseal_file_start(data: bytes) -> FileStart:
+    """Return a `FileStart`.
+
+    Raises:
+        InvalidMessage: These bytes are no such message.
+    """
+    texts = [""] * len(FileStart._fields)
+    for number, value in _fields(data, len(texts)):
+        try:
+            texts[number - 1] = value.decode()
+        except UnicodeDecodeError:
+            raise InvalidMessage(f"upload: file: field {number} is no UTF-8") from None
+    return FileStart(*texts)
+
+
+def seal_answer(messages: bytes) -> bytes:
+    """Return an `UploadAnswer` with an array of messages, as JSON."""
+    return _field(1, messages)
+
+
+def unseal_answer(data: bytes) -> bytes:
+    """Return the array of messages in an `UploadAnswer`.
+
+    Raises:
+        InvalidMessage: These bytes are no such message, or an empty one.
+    """
+    found = [value for _, value in _fields(data, 1)]
+    if not found:
+        raise InvalidMessage("upload: the answer is empty")
+    return found[-1]
+
+
+# -- Protocol Buffers ------------------------------------------------------------------------------
+
+
+def _field(number: int, data: bytes) -> bytes:
+    tag = number << 3 | _BYTES
+    size = len(data)
+    if size < _SHORT:
+        return bytes((tag, size)) + data
+    head = bytearray((tag,))
+    while size >= _SHORT:
+        head.append(size & 0x7F | _SHORT)
+        size >>= 7
+    head.append(size)
+    return bytes(head) + data
+
+
+def _fields(data: bytes, known: int) -> Iterator[tuple[int, bytes]]:
+    """Yield number and value of the fields from 1 to `known`, which are all bytes.
+
+    Raises:
+        InvalidMessage: The bytes are no message of Protocol Buffers with such fields.
+    """
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -72,15 +176,12 @@ def unseal(data: bytes) -> Envelope:
         if not 0 < number <= _MAX_NUMBER:
             raise InvalidMessage(f"envelope: field {number} at byte {at}: there is no such number")
         end = _end_of_value(data, at, wire_type)
-        if number <= len(DIALECTS):
+        if number <= known:
             if wire_type != _BYTES:
                 raise InvalidMessage(f"envelope: field {number}: expected bytes")
             length, begin = _varint(data, at)
-            found = Envelope(DIALECTS[number - 1], data[begin : begin + length])
+            yield number, data[begin : begin + length]
         at = end
-    if found is None:
-        raise InvalidMessage("envelope: no frame in it; set session or object")
-    return found
 
 
 def _end_of_value(data: bytes, at: int, wire_type: int) -> int:

@@ -54,10 +54,8 @@ class ObjectAgentConnection(ObjectConnection):
 
     def new_id(self) -> int:
         """Return an id that no object has; the newest that is free."""
-        while self._free:
-            made = self._free.pop()
-            if made not in self.objects.entries:
-                return made
+        if self._free:
+            return self._free.pop()
         made, self._next_id = self._next_id, self._next_id + 1
         return made
 

@@ -209,11 +209,11 @@ class ObjectConnection:
         if isinstance(envelope, RefusedEnvelope):
             return self._refuse(envelope)
         try:
-            return self._taken(envelope, now_s)
+            return [*self._taken(envelope, now_s)]
         except ArpError as error:
             return self._refuse(RefusedEnvelope(error, envelope.object_id, number), envelope.op)
 
-    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectEvent]:
+    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
         object_id, objects = envelope.object_id, self.objects
         if object_id in objects.dead and object_id not in objects.entries:
             made = self._receives == "events" and envelope.op == "surface_acquired"

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from arp.protocol.errors import ArpError, TransferDenied
 from arp.protocol.object_connection import ObjectEvent
-from arp.protocol.object_messages import DisplayErrorEvent, SurfaceTransferRequest
+from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.protocol.object_renderer import ObjectRendererConnection
-from arp.protocol.object_wire import DISPLAY, ObjectMessage
+from arp.protocol.object_wire import ObjectMessage
 
 
 class HandedOver(Struct, frozen=True):
@@ -64,7 +64,8 @@ class ObjectDisplay:
                     try:
                         out.append(self._hand_over(name, surface_id, request))
                     except ArpError as error:
-                        self._deny(name, event, error)
+                        denied = error if isinstance(error, TransferDenied) else None
+                        self.agents[name].deny_transfer(event, denied)
                 case _:
                     pass
         return out
@@ -85,15 +86,8 @@ class ObjectDisplay:
             # The same words for both: an agent learns nothing of sessions that are not its own.
             raise TransferDenied("to_session: not handed over", detail="to_session")
         components = source.content(surface_id) if request.retain_content else None
-        title = source.objects.surface(surface_id).name or None
+        surface = source.objects.surface(surface_id)
+        title = surface.title or surface.name or None
         new_id = self.agents[taker].acquire(components, title)
         source.hand_over(surface_id)
         return HandedOver(giver, surface_id, taker, new_id)
-
-    def _deny(self, giver: str, message: ObjectMessage, error: ArpError) -> None:
-        denied = TransferDenied("to_session: not handed over", detail="to_session")
-        told = error if isinstance(error, TransferDenied) else denied
-        event = DisplayErrorEvent(
-            message.object_id, int(told.code), told.message, message.serial_no
-        )
-        self.agents[giver].send(DISPLAY, event)

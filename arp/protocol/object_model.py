@@ -126,6 +126,8 @@ class ObjectSurface(Struct):
     """Patched since the last commit."""
     states: tuple[str, ...] = ()
     name: str = ""
+    """What its agent calls it."""
+    title: str = ""
     parent: int | None = None
     """Of a popup: the surface below."""
 
@@ -282,9 +284,7 @@ class Objects:
         """
         self._now_s = now_s
         for name, interface in operation.ids.items():
-            named = getattr(payload, name)
-            if named is not None:
-                self.find(named, interface)
+            self.find(getattr(payload, name), interface)
         handle = _EVENTS.get(type(payload))
         if handle is not None:
             handle(self, object_id, payload, serial_no)
@@ -427,8 +427,10 @@ class Objects:
         surface.pending = [*surface.pending, serial_no]
         surface.components = surface.ops = 0
 
-    def _title(self, surface_id: int, _: SurfaceSetTitleRequest, __: int) -> None:
-        self._open_surface(surface_id)
+    def _title(
+        self, object_id: int, payload: SurfaceSetTitleRequest | ToplevelSetTitleRequest, _: int
+    ) -> None:
+        self._open_surface(self.surface_of(object_id)).title = payload.title
 
     def _transfer(self, surface_id: int, payload: SurfaceTransferRequest, number: int) -> None:
         surface = self._open_surface(surface_id)
@@ -592,7 +594,7 @@ class Objects:
             raise ResourceLimit(wrong, detail="max_surfaces")
         compositor = (one for one in self.entries.values() if one.interface == "ArpCompositor")
         version = max((one.version for one in compositor), default=1)
-        surface = ObjectSurface(life=SurfaceLife.SHOWN, name=payload.title or "")
+        surface = ObjectSurface(life=SurfaceLife.SHOWN, title=payload.title or "")
         self.dead.pop(new_id, None)
         self.entries[new_id] = ObjectEntry("ArpSurface", version, surface)
 
@@ -678,7 +680,7 @@ _REQUESTS: Mapping[type[Struct], Handler] = {
     ShellGetOverlayRequest: Objects._overlay,
     OverlaySetAnchorRequest: Objects._anchor,
     OverlaySetTimeoutRequest: Objects._role,
-    ToplevelSetTitleRequest: Objects._role,
+    ToplevelSetTitleRequest: Objects._title,
     ToplevelUnsetFullscreenRequest: Objects._role,
     ToplevelSetFullscreenRequest: Objects._fullscreen,
     InputAckRequest: Objects._answer,

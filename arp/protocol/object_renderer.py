@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from arp.protocol.codec import Encoding
 from arp.protocol.components import Component
-from arp.protocol.errors import InvalidMethod
+from arp.protocol.errors import InvalidMethod, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, InputType
@@ -21,6 +21,7 @@ from arp.protocol.object_content import SurfaceContent
 from arp.protocol.object_messages import (
     INTERFACES,
     CallbackDoneEvent,
+    DisplayErrorEvent,
     DisplayGetRegistryRequest,
     DisplaySyncRequest,
     InputFocusEvent,
@@ -45,7 +46,13 @@ from arp.protocol.object_messages import (
 )
 from arp.protocol.object_model import SERIAL_AGE_S, Objects
 from arp.protocol.object_states import RoleState
-from arp.protocol.object_wire import RENDERER_IDS, ObjectEnvelope, ObjectMessage, RefusedEnvelope
+from arp.protocol.object_wire import (
+    DISPLAY,
+    RENDERER_IDS,
+    ObjectEnvelope,
+    ObjectMessage,
+    RefusedEnvelope,
+)
 
 
 class Offer(Struct, frozen=True):
@@ -247,10 +254,21 @@ class ObjectRendererConnection(ObjectConnection):
         """Say that a surface has another owner now; its id ends."""
         self.send(surface_id, SurfaceTransferredEvent())
 
+    def deny_transfer(self, message: ObjectMessage, error: TransferDenied | None = None) -> None:
+        """Say that a surface is not handed over.
+
+        Args:
+            message: The `transfer`.
+            error: Why; the same words whether the other session exists or not.
+        """
+        told = error or TransferDenied("to_session: not handed over")
+        event = DisplayErrorEvent(
+            message.object_id, int(told.code), told.message, message.serial_no
+        )
+        self.send(DISPLAY, event)
+
     def acquire(self, components: list[Component] | None, title: str | None = None) -> int:
         """Give this agent a surface that was handed over; return its id."""
-        while self._next_id in self.objects.entries:
-            self._next_id += 1
         made = self._next_id
         self.send(made, SurfaceSurfaceAcquiredEvent(components, title))
         self._next_id += 1
@@ -260,11 +278,10 @@ class ObjectRendererConnection(ObjectConnection):
 
     # -- in --------------------------------------------------------------------------------------
 
-    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectEvent]:
+    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
         events = super()._taken(envelope, now_s)
         for event in events:
-            if isinstance(event, ObjectMessage):
-                self._follow(event)
+            self._follow(event)
         return events
 
     def _follow(self, message: ObjectMessage) -> None:

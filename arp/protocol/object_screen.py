@@ -53,6 +53,7 @@ from arp.protocol.object_messages import (
     SurfaceDestroyRequest,
     SurfacePatchRequest,
     SurfaceRenderRequest,
+    SurfaceTransferRequest,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, offers
 from arp.protocol.object_wire import ObjectMessage
@@ -127,6 +128,10 @@ class ObjectScreenConnection(RendererConnection):
         """As `RendererConnection.input`; an empty frame while there is no session."""
         super().input(input_type, data, input_id=input_id, source=source, surface=surface)
         return self._written(self.unacknowledged[input_id])
+
+    def input_with_files(self, message: Input) -> bytes:
+        """As `RendererConnection.input_with_files`; an empty frame while there is no surface."""
+        return self._written(message)
 
     def resend(self) -> list[bytes]:
         """Return the frames of inputs without an answer that this connection has not sent yet."""
@@ -268,6 +273,8 @@ class ObjectScreenConnection(RendererConnection):
                 self._objects.configure(surface_id, width, height, ["activated"])
             case SurfaceCommitRequest():
                 self._objects.displayed(event.object_id)
+            case SurfaceTransferRequest():
+                self._objects.deny_transfer(event)
             case SurfaceDestroyRequest():
                 self._pending.discard(self._names.pop(event.object_id, ""))
             case _:

@@ -117,6 +117,10 @@ class RendererConnection:
         self.unacknowledged[input_id] = message
         return frame
 
+    def input_with_files(self, message: Input) -> bytes:
+        """Return the frame of an input that goes with files; whoever sends it keeps it."""
+        return self._encode(message)
+
     def resend(self) -> list[bytes]:
         """Return the frames of every input that is not acknowledged, oldest first."""
         return [

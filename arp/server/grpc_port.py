@@ -8,8 +8,10 @@ metadata of the call, and calls without it are refused before a message is read.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -21,24 +23,29 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from arp.access.leases import Lease
-from arp.access.principal import Principal
+from arp.access.principal import Principal, keys_of
 from arp.access.usage import Slot
 from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
-from arp.protocol.codec import ENCODINGS, Encoding
+from arp.protocol.codec import ENCODINGS, Encoding, encode_json
 from arp.protocol.envelope import (
     CONNECT,
     DIALECT_KEY,
     DIALECTS,
     ENCODING_KEY,
     SERVICE,
+    UPLOAD,
     WORKFLOW_KEY,
     Dialect,
+    seal_answer,
 )
-from arp.protocol.errors import LocalError, RateLimited
+from arp.protocol.errors import ArpError, LocalError, RateLimited
+from arp.protocol.messages import AgentMessage
 from arp.runtime.errors import AriError
 from arp.runtime.tls import TlsFiles, is_loopback
+from arp.server.grpc_uploads import received_form, skip
 from arp.server.state import Requester, ServerState, expel, log_arrival
+from arp.server.streams import answers_to, frame_of_form, refused
 from arp.store.errors import StoreError
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
@@ -70,6 +77,13 @@ MAX_CALLS = 16_384
 
 MAX_CALLS_PER_CONNECTION = 100
 
+MAX_CONNECTIONS = MAX_CALLS
+"""TCP connections at once: our client makes one for each session. Who has them is not known before
+a call, so the bound is one for all; one more is closed when it has been accepted."""
+
+IDLE_S = 30.0
+"""How long a connection may be there without a call. A client's library opens another."""
+
 HANDSHAKE_MS = 10_000
 """As long as the headers of an HTTP request may take."""
 
@@ -93,6 +107,10 @@ class GrpcSettings(Struct, frozen=True):
     """0: any that is free."""
     tls: TlsFiles | None = None
     """What it shows to its clients; `None`: it does not encrypt."""
+    max_connections: int = MAX_CONNECTIONS
+    """TCP connections at once, with calls or without."""
+    idle_s: float = IDLE_S
+    """How long a connection may be there without a call."""
 
 
 class GrpcPort:
@@ -129,7 +147,7 @@ class GrpcPort:
             )
         server = grpc.aio.server(
             interceptors=[_TokenInterceptor(self)],
-            options=_options(self._state.served.settings.limits.max_message_bytes),
+            options=_options(settings, state.served.settings.limits.max_message_bytes),
             maximum_concurrent_rpcs=MAX_CALLS,
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
@@ -178,34 +196,81 @@ class GrpcPort:
         return principal
 
     async def serve(self, principal: Principal, scope: dict[str, Any], context: Context) -> None:
-        """Serve one call, until either side ends it."""
+        """Serve one connection, until either side ends it."""
+        async with self._requester(principal, scope, context):
+            await self._converse(scope, context)
+
+    async def take_upload(
+        self,
+        principal: Principal,
+        scope: dict[str, Any],
+        parts: AsyncIterator[bytes],
+        context: Context,
+    ) -> bytes:
+        """Take one input with its files, and return the answer."""
+        async with self._requester(principal, scope, context) as asker:
+            ended = asyncio.current_task()
+            assert ended is not None
+            asker.lease.when_ended(ended.cancel)
+            workflow = await self._workflow(scope, context)
+            try:
+                answers = await self._uploaded(asker, workflow, parts)
+            except (ArpError, StoreError) as error:
+                answers = [refused(error)]
+                most, stall_s = (
+                    self._state.intake.max_form_bytes,
+                    self._state.served.settings.stall_s,
+                )
+                await skip(parts, most, stall_s)
+            return seal_answer(encode_json(answers))
+
+    async def _uploaded(
+        self, asker: Requester, workflow: str, parts: AsyncIterator[bytes]
+    ) -> list[AgentMessage]:
+        state = self._state
+        keys, stall_s = keys_of(asker.principal), state.served.settings.stall_s
+        async with received_form(state.intake, keys, parts, stall_s) as form:
+            return await answers_to(frame_of_form(form), form.files, asker, workflow)
+
+    @asynccontextmanager
+    async def _requester(
+        self, principal: Principal, scope: dict[str, Any], context: Context
+    ) -> AsyncIterator[Requester]:
+        """Count a call for who makes it, as long as the block."""
         state = self._state
         principal = replace(principal, address=state.guard.proxies.counted(scope))
         try:
             slot = Slot(state.conversations, principal)
         except RateLimited as error:
             await end_call(context, 1013, error.message)
-            return
+            raise
         lease = Lease(state.leases)
-        scope["arp"] = Requester(state, slot, lease, principal)
+        asker = scope["arp"] = Requester(state, slot, lease, principal)
         state.begin_lease(lease, principal, partial(state.guard.recheck, scope))
         try:
-            await self._converse(principal, scope, context)
+            yield asker
         finally:
             lease.release()
             slot.release()
 
-    async def _converse(
-        self, principal: Principal, scope: dict[str, Any], context: Context
-    ) -> None:
+    async def _workflow(self, scope: dict[str, Any], context: Context) -> str:
+        """Return the agent of a new session.
+
+        Raises:
+            grpc.aio.AbortError: There is no such agent; the call is ended.
+        """
+        workflow = _metadata(scope).get(WORKFLOW_KEY, self._state.workflow).lstrip("/")
+        if workflow not in self._state.served.handlers:
+            await end_call(context, 1008, f"{WORKFLOW_KEY}: there is no agent {workflow!r:.60}")
+        return workflow
+
+    async def _converse(self, scope: dict[str, Any], context: Context) -> None:
         state, told = self._state, _metadata(scope)
         dialect, encoding = told.get(DIALECT_KEY, "session"), told.get(ENCODING_KEY, "json")
-        workflow = told.get(WORKFLOW_KEY, state.workflow).lstrip("/")
         if dialect not in DIALECTS or encoding not in ENCODINGS:
             reason = f"{DIALECT_KEY} {dialect!r:.30}, {ENCODING_KEY} {encoding!r:.30}: not spoken"
             await end_call(context, 1003, reason)
-        if workflow not in state.served.handlers:
-            await end_call(context, 1008, f"{WORKFLOW_KEY}: there is no agent {workflow!r:.60}")
+        workflow = await self._workflow(scope, context)
         try:
             hub = await state.hub()
         except StoreError:
@@ -218,6 +283,7 @@ class GrpcPort:
         def make(outbox: GrpcOutbox) -> Peer:
             check = partial(state.shown_token, scope)
             written = msgspec.convert(encoding, Encoding)
+            principal = scope["arp"].known
             peer = peer_speaking(spoken)(hub, outbox, written, workflow, principal, check)
             log_arrival(peer.viewer, "gRPC", scope)
             scope["arp"].lease.when_ended(partial(expel, peer, outbox))
@@ -246,15 +312,23 @@ class _TokenInterceptor(grpc.aio.ServerInterceptor):
         path = method.decode() if isinstance(method, bytes) else method
         if path.startswith(HEALTH):
             return await continuation(handler_call_details)
-        if path != CONNECT:
+        if path not in (CONNECT, UPLOAD):
             return None
         pairs = handler_call_details.invocation_metadata or ()
         headers = [(name.encode(), _bytes(value)) for name, value in pairs]
         scope = {"type": "grpc", "path": path, "headers": headers}
+        if path == UPLOAD:
+            return grpc.stream_unary_rpc_method_handler(partial(self._take_upload, scope))
         return grpc.stream_stream_rpc_method_handler(partial(self._serve, scope))
 
     async def _serve(self, scope: dict[str, Any], requests: object, context: Context) -> None:
         await self._port.serve(await self._port.admit(scope, context), scope, context)
+
+    async def _take_upload(
+        self, scope: dict[str, Any], parts: AsyncIterator[bytes], context: Context
+    ) -> bytes:
+        principal = await self._port.admit(scope, context)
+        return await self._port.take_upload(principal, scope, parts, context)
 
 
 def _bytes(value: str | bytes) -> bytes:
@@ -283,8 +357,10 @@ def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([pair])
 
 
-def _options(max_message_bytes: int) -> list[tuple[str, int]]:
+def _options(settings: GrpcSettings, max_message_bytes: int) -> list[tuple[str, int]]:
     return [
+        ("grpc.max_allowed_incoming_connections", settings.max_connections),
+        ("grpc.max_connection_idle_ms", int(settings.idle_s * 1000)),
         ("grpc.max_receive_message_length", FRAME_FACTOR * max_message_bytes + ENVELOPE_BYTES),
         ("grpc.max_send_message_length", -1),
         ("grpc.max_metadata_size", MAX_METADATA_BYTES),

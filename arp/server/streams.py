@@ -117,28 +117,48 @@ async def _inputs(request: Request) -> Response:
     try:
         if kind == "multipart/form-data":
             async with intake.form(request) as form:
-                return await _submit(request, _frame_of_form(form), form.files)
+                return await _submit(request, frame_of_form(form), form.files)
         if kind == "application/json":
             return await _submit(request, await intake.body(request))
     except ArpError as error:
-        return _response([_error(error)], status_of(error_payload(error)))
+        return _response([refused(error)], status_of(error_payload(error)))
     reason = "content-type: send application/json or multipart/form-data"
-    return _response([_error(InvalidMessage(reason))], 415)
+    return _response([refused(InvalidMessage(reason))], 415)
 
 
 async def _submit(request: Request, frame: bytes, files: Sequence[UploadedFile] = ()) -> Response:
     asker = requester(request)
-    hub = await asker.hub()
-    connection = AgentConnection("json", hub.settings.limits)
     workflow = _workflow(asker.state, request.scope)
     traceparent = request.headers.get("traceparent")
+    answers = await answers_to(frame, files, asker, workflow, traceparent)
+    return _response(answers, _status(answers))
+
+
+async def answers_to(
+    frame: bytes,
+    files: Sequence[UploadedFile],
+    asker: Requester,
+    workflow: str,
+    traceparent: str | None = None,
+) -> list[AgentMessage]:
+    """Take a frame that came beside a connection, and return its answers.
+
+    Args:
+        frame: JSON in the session dialect: inputs, pings and pongs.
+        files: What came with it.
+        asker: Who sends it.
+        workflow: The agent of a new session.
+        traceparent: Of the trace that it belongs to.
+    """
+    hub = await asker.hub()
+    connection = AgentConnection("json", hub.settings.limits)
     answers: list[AgentMessage] = []
     if len(frame) < LARGE_BYTES:
         read = Read(connection.receive(frame), [])
     else:
         read = await hub.inbound.events(connection, frame)
     if is_tracing():
-        log_received("by POST", read.value, len(frame))
+        log_received("beside its connection", read.value, len(frame))
     with hub.inbound.redactor.knowing(read.cleaned):
         for event in read.value:
             match event:
@@ -153,14 +173,14 @@ async def _submit(request: Request, frame: bytes, files: Sequence[UploadedFile] 
                     if (pulse := asker.state.pulses.get(event.id)) is not None:
                         pulse.ponged()
                 case Rejected():
-                    answers.append(_error(event.error, event.input_id))
+                    answers.append(refused(event.error, event.input_id))
                 case _:
                     reason = "only inputs, pings and pongs are taken here"
-                    answers.append(_error(InvalidMessage(reason)))
-    return _response(answers, _status(answers))
+                    answers.append(refused(InvalidMessage(reason)))
+    return answers
 
 
-def _frame_of_form(form: UploadedForm) -> bytes:
+def frame_of_form(form: UploadedForm) -> bytes:
     """Return the input in a form as a frame, with its files in their places.
 
     A part named `fields.NAME` answers the file field NAME of a form; every other file stands in
@@ -185,7 +205,8 @@ def _frame_of_form(form: UploadedForm) -> bytes:
     return encode_json(message)
 
 
-def _error(error: BaseException, input_id: str | None = None) -> ErrorMessage:
+def refused(error: BaseException, input_id: str | None = None) -> ErrorMessage:
+    """Return the answer that says why something is not taken."""
     return ErrorMessage(payload=error_payload(error, input_id))
 
 

@@ -103,7 +103,9 @@ class UnixConversations:
         closings = [framed.close(*RESTARTING, flush_s=FLUSH_S) for framed in running.values()]
         await asyncio.gather(*closings)
         if running:
-            await asyncio.wait(running, timeout=FLUSH_S)
+            _, late = await asyncio.wait(running, timeout=FLUSH_S)
+            for task in late:  # as one that copies a large file
+                task.cancel()
 
     async def _serve(self, own: socket.socket, framed: FramedSocket, way: str) -> None:
         state = self._state

@@ -71,7 +71,7 @@ class Intake:
 
     def __init__(self, bounds: Bounds, limits: Limits) -> None:
         self._limits = limits
-        each = max(bounds.max_received_bytes_per_user, self._most_of_form)
+        each = max(bounds.max_received_bytes_per_user, self.max_form_bytes)
         all_bytes = max(bounds.max_received_bytes, each)
         self.received = UsageCounter("bodies under way", UsageLimits(each, each, all_bytes))
         """Bytes of bodies that are being received."""
@@ -95,7 +95,13 @@ class Intake:
         return UploadedFile(part, await _ref(body, self._limits.max_upload_bytes), body)
 
     @property
-    def _most_of_form(self) -> int:
+    def max_message_bytes(self) -> int:
+        """Bytes of an input."""
+        return self._limits.max_message_bytes
+
+    @property
+    def max_form_bytes(self) -> int:
+        """Bytes of an input with all its files."""
         return self._limits.max_upload_bytes + self._limits.max_message_bytes + OVERHEAD_BYTES
 
     async def body(self, request: Request, max_bytes: int | None = None) -> bytes:
@@ -126,7 +132,7 @@ class Intake:
         keys = keys_of(request.scope["arp"].principal)
         self.uploads.acquire(keys)
         try:
-            async with _Reading(self.received, request, self._most_of_form) as reading:
+            async with _Reading(self.received, request, self.max_form_bytes) as reading:
                 parser = _Parser(request, reading.chunks(), self._limits.max_message_bytes)
                 form = await _parsed(parser)
                 try:

@@ -40,6 +40,7 @@ from arp.session.branches import Branches
 from arp.session.effects import Effect, RunTurn, StopTurn
 from arp.session.input_log import GivenAnswer, InputLog
 from arp.session.log import Log
+from arp.session.popup_places import check_places
 from arp.session.projection import At, commit_messages, stored, surface_message
 from arp.session.recorded import (
     SAYING,
@@ -518,6 +519,8 @@ class Session:
         known = self.screen.surfaces.get(surface)
         turn, seq = _output_of(turn_id, surface), self.log.sequence + 1
         try:
+            if surface == "main":
+                check_places(changes, self.screen)
             target = self._surfaces.get(surface)
             if target is None:
                 target = self._new_surface(surface, known or Tree(), payload)

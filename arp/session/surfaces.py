@@ -17,6 +17,7 @@ from contextlib import suppress
 
 import msgspec
 
+from arp.protocol.catalog import take_children
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, RoleConflict, SurfaceDestroyed, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
@@ -29,6 +30,9 @@ from arp.surface.change import Change, PatchChange, RenderChange
 
 MAX_TITLE = 200
 """Characters of a surface's title."""
+
+ACQUIRED = "acquired"
+"""What a surface is called that comes from another agent: its name there is nobody's business."""
 
 
 def open_surface(
@@ -174,18 +178,73 @@ def transfer_surface(
     if len(target.screen.surfaces) >= target.rules.limits.max_surfaces:
         raise TransferDenied("the other session can take no more surfaces", detail=name)
     content = source.screen.surfaces[name].output() if retain_content else []
-    known = target.screen.surfaces
-    free = next(one for one in _names(name) if one not in known)
     info = msgspec.structs.replace(info, parent=None, fullscreen=False, serial=None)
-    # Whole components at once as long as they fit into one commit.
-    most = target.rules.limits.max_components_per_commit
-    first, *rest = _batches(content, most)
-    copied = msgspec.json.decode(msgspec.json.encode(first), type=list[Component])
-    open_surface(target, None, free, info, [RenderChange(copied)] if copied else [])
-    for batch in rest:
-        copied = msgspec.json.decode(msgspec.json.encode(batch), type=list[Component])
-        target.commit(None, free, [RenderChange(copied)])
+    _take_over(target, name, info, content)
     return close_surface(source, name, "transferred")
+
+
+def acquire_surface(session: Session, title: str | None, components: Sequence[Component]) -> str:
+    """Take over a toplevel surface that another agent has given away, through a renderer.
+
+    Args:
+        session: Gets it.
+        title: What users read above it; `None`: nothing.
+        components: What it shows; nobody has checked them.
+
+    Returns:
+        The name of the surface.
+
+    Raises:
+        TransferDenied: The session can take no more surfaces.
+        ArpError: A component does not fit the catalog, or a limit. Nothing is shown.
+    """
+    if len(session.screen.surfaces) >= session.rules.limits.max_surfaces:
+        raise TransferDenied("this session can take no more surfaces")
+    return _take_over(session, ACQUIRED, SurfaceInfo(title=title or ""), components)
+
+
+def _take_over(session: Session, name: str, info: SurfaceInfo, content: Sequence[Component]) -> str:
+    """Create a surface that was somebody else's; return its name, which may be another."""
+    free = next(one for one in _names(name) if one not in session.screen.surfaces)
+    # Whole components at once as long as they fit into one commit.
+    first, *rest = _batches(_renamed(content), session.rules.limits.max_components_per_commit)
+    open_surface(session, None, free, info, [RenderChange(first)] if first else [])
+    try:
+        for batch in rest:
+            session.commit(None, free, [RenderChange(batch)])
+    except ArpError:
+        close_surface(session, free, "agent")  # half of it is of no use to anybody
+        raise
+    return free
+
+
+def _renamed(content: Sequence[Component]) -> list[Component]:
+    """Return copies of components that have ids as agents may give them.
+
+    What was said on a surface, and what a renderer shows in the place of a layout, has ids with a
+    slash: those are made by the agent side, for its own session.
+    """
+    plain: list[JsonObject] = msgspec.json.decode(msgspec.json.encode(content))
+    taken = {found["id"] for one in plain for found in _each(one)}
+    for one in plain:
+        for found in _each(one):
+            if "/" in found["id"]:
+                names = _names(found["id"].replace("/", "-"))
+                found["id"] = next(name for name in names if name not in taken)
+                taken.add(found["id"])
+    return msgspec.convert(plain, list[Component])
+
+
+def _each(component: JsonObject) -> Iterator[JsonObject]:
+    """Yield a component and those in it, as objects that may be changed."""
+    yield component
+    try:
+        _, children = take_children(component["type"], component["props"])
+    except (KeyError, TypeError, AttributeError):
+        return  # it fits no schema, and is refused for that
+    for child in children:
+        if isinstance(child, dict) and isinstance(child.get("id"), str):
+            yield from _each(child)
 
 
 def _names(name: str) -> Iterator[str]:

@@ -10,7 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
-from arp.unix.framed_socket import FramedSocket, ReceivedFrame
+from arp.protocol.length_prefix import prefixed
+from arp.unix.framed_socket import PIECE_BYTES, FramedSocket, ReceivedFrame
+from arp.view.frames import Frames
 
 FLUSH_S = 1.0
 """How long the queue may take to empty before the socket is closed."""
@@ -34,6 +36,12 @@ class UnixOutbox:
 
     def send(self, frames: list[bytes]) -> None:
         """Send frames now, or append them to the queue."""
+        if isinstance(frames, Frames):  # all sockets of a group send the same bytes
+            piece = frames.prefixed
+            if piece is None and sum(map(len, frames)) <= PIECE_BYTES:
+                piece = frames.prefixed = prefixed(frames)
+            if piece is not None and self._socket.send_now(piece):
+                return
         self._socket.send(frames)
 
     def send_first(self, frame: bytes) -> None:
@@ -81,8 +89,8 @@ async def talk_framed(
     outbox = UnixOutbox(framed)
     peer = make_peer(outbox)
     outbox.viewer = peer.viewer
-    peer.start()
     try:
+        peer.start()
         while (received := await framed.receive()) is not None:
             if received.descriptors:
                 await take_files(received)

@@ -222,6 +222,17 @@ class FramedSocket:
         if not self._is_writing:
             self._flush()
 
+    def send_now(self, piece: bytes) -> bool:
+        """Send frames that have their prefixes already; return `False` if others wait before them.
+
+        Several sockets may be given the same bytes, at most `PIECE_BYTES`.
+        """
+        if self._is_writing:
+            return False
+        if not self._is_closed and self._farewell is None:
+            self._write(piece)
+        return True
+
     def send_first(self, frame: bytes) -> None:
         """Send a frame before those that wait; of several such only the newest waits."""
         if self._is_closed or self._farewell is not None:

@@ -53,12 +53,14 @@ class FrameGroup(NamedTuple):
 class Frames(list[bytes]):
     """Frames that several renderers get."""
 
-    __slots__ = ("__weakref__", "wire")
+    __slots__ = ("__weakref__", "prefixed", "wire")
 
     def __init__(self, frames: Iterable[bytes] = ()) -> None:
         super().__init__(frames)
         self.wire: bytes | None = None
-        """What a transport made of them, the same for all."""
+        """What WebSockets send of them, the same for all."""
+        self.prefixed: bytes | None = None
+        """What Unix sockets send of them, the same for all."""
 
 
 def pack(frames: Sequence[bytes], encoding: Encoding, most: int | None = None) -> Frames:

@@ -18,14 +18,15 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from arp.protocol.agent_connection import AgentEvent, Failed
 from arp.protocol.codec import Encoding, agent_decoder
-from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload
+from arp.protocol.components import Component
+from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits, RendererLimits
 from arp.protocol.messages import (
@@ -75,6 +76,9 @@ from arp.protocol.object_messages import (
     SurfacePatchRequest,
     SurfaceRenderRequest,
     SurfaceSetTitleRequest,
+    SurfaceSurfaceAcquiredEvent,
+    SurfaceTransferredEvent,
+    SurfaceTransferRequest,
     ToplevelCloseEvent,
     ToplevelConfigureEvent,
 )
@@ -117,6 +121,40 @@ class _KnownInput(NamedTuple):
     at_s: float
 
 
+class SurfaceOwner(Protocol):
+    """Whose surfaces a renderer shows: hears which it hands to another agent, and gets others."""
+
+    def acquired(self, title: str | None, components: list[Component]) -> str:
+        """Take over a surface that the renderer hands over; return its name in the session.
+
+        Raises:
+            ArpError: The session does not take it.
+        """
+        ...
+
+    def transferred(self, name: str) -> None:
+        """Is called when another agent has a surface now."""
+
+    def denied(self, name: str, error: TransferDenied) -> None:
+        """Is called when the renderer does not hand a surface over."""
+
+    def desynchronised(self) -> None:
+        """Is called when a snapshot is needed: what shows is not what the session has."""
+
+
+class _NoOwner:
+    """Takes no surfaces, while there is no session."""
+
+    def acquired(self, title: str | None, components: list[Component]) -> str:
+        raise TransferDenied("there is no session yet")
+
+    def transferred(self, name: str) -> None: ...
+
+    def denied(self, name: str, error: TransferDenied) -> None: ...
+
+    def desynchronised(self) -> None: ...
+
+
 class ObjectDialect:
     """Speaks for the hub to one renderer.
 
@@ -135,6 +173,14 @@ class ObjectDialect:
         self.proposed = session_id
         self.is_open = False
         """Whether it has said `hello` to the hub."""
+        self.owner: SurfaceOwner = _NoOwner()
+        self._leaving: dict[str, SurfaceTransferRequest] = {}
+        """What is to be asked when everything before is sent, by surface."""
+        self._asked: dict[str, int] = {}
+        """Surfaces that the renderer was asked to hand over → the number of that message."""
+        self._handed_over: set[str] = set()
+        """Surfaces that another agent has, of which the session has not said that they are
+        closed."""
         self._about = about
         self._key = key
         self._handshake: int | None = None
@@ -284,8 +330,19 @@ class ObjectDialect:
                 return self._note("focus", {}, surface_id)
             case InputUnfocusEvent(surface_id):
                 return self._note("unfocus", {}, surface_id)
-            case SurfaceFrameAckEvent() | DisplayErrorEvent():
+            case _:
+                return self._surface_event(object_id, event)
+        return []
+
+    def _surface_event(self, object_id: int, event: ObjectMessage) -> list[AgentEvent]:
+        match event.payload:
+            case (SurfaceFrameAckEvent() | DisplayErrorEvent()) as answer:
                 self._go_on()  # there may be room for a commit now
+                self._denied(answer)
+            case SurfaceTransferredEvent():
+                self._transferred(object_id)
+            case SurfaceSurfaceAcquiredEvent() as acquired:
+                self._acquired(object_id, acquired, event.serial_no)
             case (
                 SurfaceConfigureEvent()
                 | ToplevelConfigureEvent()
@@ -318,10 +375,7 @@ class ObjectDialect:
 
     def _note(self, input_type: InputType, data: JsonObject, surface_id: int) -> list[AgentEvent]:
         """Return an input that nobody acknowledges."""
-        name = self._names.get(surface_id)
-        if name is None or not self.is_open:
-            return []
-        return [Input(input_type=input_type, data=data, surface=name)]
+        return [Input(input_type=input_type, data=data, surface=self._names[surface_id])]
 
     def _configured(
         self,
@@ -356,6 +410,76 @@ class ObjectDialect:
             return [Failed(1000, "the user closed the surface")]
         return self._note("action", {"action": CLOSE}, surface_id)
 
+    # -- surfaces that go to another agent, or come from one ---------------------------------------
+
+    def hand_over(self, name: str, to_session: str, retain_content: bool) -> None:
+        """Ask the renderer to give a surface to the agent that has another session on it.
+
+        It is asked when everything that was sent before is under way; `owner` hears the outcome.
+
+        Raises:
+            TransferDenied: The renderer does not show it, or was asked already.
+        """
+        if name == MAIN or name not in self._ids:
+            raise TransferDenied(f"this renderer does not show {name!r:.80}", detail=name)
+        if name in self._leaving or name in self._asked:
+            raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
+        self._leaving[name] = SurfaceTransferRequest(to_session, retain_content)
+        self._go_on()
+
+    def _ask_to_hand_over(self) -> None:
+        """Ask for what is to be handed over, once nothing of it waits to be sent."""
+        for name in [name for name in self._leaving if not self._has_to_wait(name)]:
+            request = self._leaving.pop(name)
+            surface_id = self._ids[name]
+            try:
+                self.connection.send(surface_id, request)
+            except ArpError as error:
+                self.owner.denied(name, TransferDenied(error.message, detail=name))
+                continue
+            number = self.connection.objects.surface(surface_id).transfer
+            assert number is not None  # it was just asked for
+            self._asked[name] = number
+
+    def _has_to_wait(self, name: str) -> bool:
+        is_dirty = self._flat is not None and name in self._flat.changed()
+        return is_dirty or any(
+            getattr(message, "surface", None) == name for message, _ in self._queue
+        )
+
+    def _denied(self, error: SurfaceFrameAckEvent | DisplayErrorEvent) -> None:
+        for name, number in self._asked.items():
+            if isinstance(error, DisplayErrorEvent) and error.refused_seq == number:
+                del self._asked[name]
+                self.owner.denied(name, TransferDenied(error.message, detail=name))
+                break
+
+    def _transferred(self, surface_id: int) -> None:
+        name = self._names.pop(surface_id)
+        self._asked.pop(name, None)
+        self._forget(name)
+        self._handed_over.add(name)
+        self.owner.transferred(name)
+
+    def _acquired(
+        self, surface_id: int, given: SurfaceSurfaceAcquiredEvent, number: int | None
+    ) -> None:
+        try:
+            if not self.is_open:
+                raise TransferDenied("there is no session yet")
+            name = self.owner.acquired(given.title, given.components or [])
+        except ArpError as error:
+            refusal = DisplayErrorRequest(surface_id, int(error.code), error.message, number)
+            self.connection.send(DISPLAY, refusal)
+            self.connection.destroy(surface_id)
+            return
+        self._ids[name], self._names[surface_id] = surface_id, name
+        self._infos[name] = SurfaceInfo(title=given.title or "")
+        self.connection.get_toplevel(surface_id)
+        if self._flat is None:
+            # The session sends its own copy of the content, with ids of its own.
+            self.connection.send(surface_id, SurfaceRenderRequest([], replace=True))
+
     # -- out ---------------------------------------------------------------------------------------
 
     def show(self, frames: Iterable[bytes], now_s: float) -> None:
@@ -381,6 +505,8 @@ class ObjectDialect:
         if self._flat is not None:
             self._flush()
         self._answer_configures()
+        if self._leaving:
+            self._ask_to_hand_over()
 
     def _take(self, message: AgentMessage) -> bool:
         """Send a message; return whether it went."""
@@ -391,6 +517,10 @@ class ObjectDialect:
             return True
 
     def _written(self, message: AgentMessage) -> bool:
+        if self._handed_over and getattr(message, "surface", None) in self._handed_over:
+            if not (isinstance(message, SurfaceMessage) and message.closed is not None):
+                return True  # it was on its way when the surface went
+            self._handed_over.discard(message.surface)
         match message:
             case Commit() if self._flat is None:
                 return self._commit(message)
@@ -417,6 +547,7 @@ class ObjectDialect:
 
     def _ready(self, ready: SessionReady) -> None:
         self._pending.clear()
+        self._handed_over.clear()
         if MAIN not in self._ids:
             title = self._about.capabilities.title
             self._make_surface(MAIN, SurfaceInfo(title=title))
@@ -426,11 +557,14 @@ class ObjectDialect:
 
     def _converse(self, message: AgentMessage) -> None:
         if self._flat is not None:
+            was_desynchronised = self._flat.is_desynchronised
             self._flat.apply(message)
+            if self._flat.is_desynchronised and not was_desynchronised:
+                self.owner.desynchronised()
             return
         request = as_request(message, self._id_of)
-        if request is not None:
-            self.connection.send(self.connection.bound["ArpConversation"], request)
+        assert request is not None  # other messages are no part of the conversation
+        self.connection.send(self.connection.bound["ArpConversation"], request)
 
     def _id_of(self, name: str) -> int | None:
         return None if name == MAIN else self._surface_id(name)
@@ -518,14 +652,22 @@ class ObjectDialect:
         self._converse(message)
 
     def _remove(self, name: str) -> None:
-        surface_id = self._ids.pop(name, None)
-        self._pending.pop(name, None)
-        self._infos.pop(name, None)
+        surface_id = self._ids.get(name)
+        self._forget(name)
         if surface_id is None:
             return
         del self._names[surface_id]
-        if surface_id in self.connection.objects.entries:
-            self.connection.destroy(surface_id)
+        self.connection.destroy(surface_id)
+
+    def _forget(self, name: str) -> None:
+        """Forget what is known of a surface that the renderer shows no longer."""
+        for known in (self._ids, self._pending, self._infos):
+            known.pop(name, None)
+        was_leaving = self._leaving.pop(name, None) is not None
+        if self._asked.pop(name, None) is not None or was_leaving:
+            self.owner.denied(name, TransferDenied(f"surface {name!r:.80} is closed", detail=name))
+        if self._flat is not None:
+            self._flat.forget(name)
 
     # -- commits -----------------------------------------------------------------------------------
 
@@ -573,6 +715,8 @@ class ObjectDialect:
         """Commit what has changed of each surface, where there is room for a commit."""
         assert self._flat is not None
         for name in self._flat.changed():
+            if name in self._handed_over:
+                continue
             surface_id = self._surface_id(name)
             while self.connection.objects.surface(surface_id).flow != CommitFlow.FULL:
                 request = self._flat.write(name, surface_id)

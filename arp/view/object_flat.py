@@ -5,6 +5,11 @@ What they touch becomes *dirty*; when a surface may get a commit, its dirty root
 written as they are then. So whatever came while it was not allowed to is merged by itself, and the
 cost follows the change. The output of all turns stands on `main` in order: the text that began a
 turn, its output, and its errors as text. Tools and reasoning are not shown.
+
+Older turns leave the memory by the rule of the session (`Window`), which can change nothing of them
+either, and once nothing of them waits to be written. The renderer goes on showing them. A turn that
+stays remembers the root behind which it begins, where the turn before it has left. The session may
+keep a turn longer, since it knows more changes of it; when it changes that, a snapshot is needed.
 """
 
 from __future__ import annotations
@@ -34,8 +39,9 @@ from arp.protocol.object_messages import (
 )
 from arp.protocol.object_model import component_count
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace
-from arp.protocol.screen import Screen
+from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
+from arp.session.window import REMEMBERED_IDS, Window
 
 INPUT: Final = "input"
 """The component `TURN/input` is what began a turn."""
@@ -48,6 +54,10 @@ class _Shown(Struct):
 
     roots: dict[str, int] = {}
     """Root components → for a text part how many characters, else -1."""
+    born: dict[str, int] = {}
+    """Of those, the commit that put each there: one that comes back under its id is another."""
+    gone: dict[str, str] = {}
+    """What went away or was replaced since the last commit here → the root that held it then."""
     dirty: dict[str, None] = {}
     """Roots that differ, in the order in which they were touched."""
     moved: dict[str, None] = {}
@@ -87,7 +97,11 @@ class FlatContent:
     def __init__(self, connection: ObjectAgentConnection, features: frozenset[str]) -> None:
         self._connection = connection
         self._appends = "patch-append" in features
-        self._screen = Screen()
+        self._screen = Window()
+        self._left: dict[str, None] = {}
+        """The newest turns that have left."""
+        self._begins_behind: dict[str, str] = {}
+        """Turns of which the one before has left → the last root before them that shows."""
         self._shown: dict[str, _Shown] = {}
         self._touched: dict[str, dict[str, None]] = {}
         """By surface: components that changes name which wait for their commit."""
@@ -95,14 +109,11 @@ class FlatContent:
         """Surfaces that the next commit empties first."""
         self._holds = False
         """Whether a snapshot is coming, of which nothing shows before its last commit."""
+        self.is_desynchronised = False
+        """Whether the session has changed what is not known here: a snapshot is needed."""
         self._is_final = False
         """Whether a turn has ended since the last commit."""
         self._seq = 0
-
-    @property
-    def is_dirty(self) -> bool:
-        """Whether something is not written yet."""
-        return self._is_final or any(one.dirty or one.moved for one in self._shown.values())
 
     def changed(self) -> list[str]:
         """Return the surfaces that are to be committed; none while a snapshot is incomplete."""
@@ -127,7 +138,10 @@ class FlatContent:
                 self._note(message)
             case _:
                 pass
-        refused = self._screen.apply(message)
+        self._screen.begin_turn(getattr(message, "turn_id", None), [message])
+        # What a snapshot shows counts as new: when it changed last is not said.
+        refused = self._screen.apply(message, self._seq if self._holds else None)
+        self.is_desynchronised = self.is_desynchronised or refused is not None
         self._seq = max(self._seq, getattr(message, "seq", None) or 0)
         match message:
             case Delta() if message.payload.kind is None:
@@ -142,8 +156,14 @@ class FlatContent:
             case _:
                 pass
 
+    def forget(self, surface: str) -> None:
+        """Forget what the renderer had of a surface that it shows no longer."""
+        self._shown.pop(surface, None)
+
     def _begin(self, ready: SessionReady) -> None:
-        self._screen = Screen()
+        self._screen = Window()
+        self._left, self._begins_behind = {}, {}
+        self.is_desynchronised = False
         # What shows stays until the first commit of what follows.
         self._shown = {name: _Shown() for name in (MAIN, *self._shown)}
         self._touched, self._replaced = {}, set()
@@ -174,7 +194,9 @@ class FlatContent:
             tree = self._screen.surfaces.get(surface, Tree())
             shown = self._shown.setdefault(surface, _Shown())
             if surface in self._replaced:
-                shown.dirty.update(dict.fromkeys(shown.roots))
+                self._empty(surface, shown)
+            for name, before in tree.gone.items():
+                shown.gone.setdefault(name, before.root.id)
             for name in names:
                 node = tree.nodes.get(name)
                 self._touch(surface, name if node is None else node.root.id)
@@ -182,6 +204,50 @@ class FlatContent:
         self._is_final = self._is_final or commit.final
         if commit.seq is not None:
             self._holds = False
+        if commit.final:
+            self._evict()
+
+    def _empty(self, surface: str, shown: _Shown) -> None:
+        """Write a surface again whole, also where it shows what has left."""
+        if surface != MAIN or not self._left:
+            shown.dirty.update(dict.fromkeys(shown.roots))
+            return
+        self._left, self._begins_behind = {}, {}
+        shown.is_new, shown.roots = True, {}
+        shown.dirty = dict.fromkeys(self._in_order(surface))
+
+    # -- turns that leave --------------------------------------------------------------------------
+
+    def _evict(self) -> None:
+        """Forget older turns that are over, of which all is written and nothing is asked."""
+        turns, shown = self._turns(), self._shown.setdefault(MAIN, _Shown())
+        roots = {turn_id: self._roots_of(turn_id) for turn_id in turns}
+        self._screen.let_go([(turn_id, "") for turn_id in self._in_use()])
+        behind: str | None = None
+        here = frozenset(self._turns())
+        for turn_id in turns:
+            if turn_id in here:
+                if behind is not None:
+                    self._begins_behind[turn_id] = behind
+                behind = None
+                continue
+            begins = self._begins_behind.pop(turn_id, behind)
+            behind = _last_shown(roots[turn_id], shown) or begins
+            for root in roots[turn_id]:
+                shown.roots.pop(root, None)
+                shown.born.pop(root, None)
+            self._left[turn_id] = None
+        while len(self._left) > REMEMBERED_IDS:
+            del self._left[next(iter(self._left))]
+
+    def _in_use(self) -> set[str]:
+        """Return the turns that stay: something waits to be written, or to be answered."""
+        tree, screen = self._screen.main, self._screen
+        used = {entry.turn_id for entry in screen.infos.values() if entry.turn_id is not None}
+        waiting = self._shown.get(MAIN, _Shown())
+        used |= {self._turn_of(MAIN, root) for root in (*waiting.dirty, *waiting.moved)}
+        used |= {node.turn for node in tree.nodes.values() if node.own.get("state") == "open"}
+        return used
 
     def _extend(self, delta: Delta) -> None:
         tree = self._screen.surfaces[delta.surface]
@@ -211,7 +277,14 @@ class FlatContent:
         shown.is_new = False
         limits = self._connection.objects.limits
         components, ops = limits.max_components_per_commit, limits.max_patch_ops
-        for root in list(shown.dirty):
+        stale = self._stale(surface, shown)
+        for root in stale[:ops]:
+            requests.add(Remove(root))
+            del shown.roots[root]
+        if len(stale) <= ops:
+            shown.gone = {}
+        ops -= len(stale)
+        for root in list(shown.dirty) if ops >= 0 else ():
             change, weight = self._change(surface, shown, root)
             if weight > limits.max_components_per_commit:  # this renderer can never show it
                 change, weight = None, 0
@@ -246,24 +319,60 @@ class FlatContent:
             text = component.props.get("content", "")
             return (Append(root, "props.content", text[known:], known) if text[known:] else None), 0
         weight = component_count([component])
+        if known is None and surface == MAIN and self._turn_of(surface, root) in self._left:
+            return component, weight  # it takes the place of what the renderer still shows
         if known is None and (before := self._before(surface, shown, root)) is not _LAST:
             return Insert(component, before), weight
         return component, weight
+
+    def _stale(self, surface: str, shown: _Shown) -> list[str]:
+        """Return the roots that have to be removed before anything is added.
+
+        Those that come back under their ids somewhere else; and all that differ if an id has moved
+        from one root to another, since an id stands once on a surface at any moment.
+        """
+        tree = self._screen.surfaces.get(surface, Tree())
+        known = [root for root in shown.dirty if root in shown.roots]
+        for name, root in shown.gone.items():
+            node = tree.nodes.get(name)
+            if node is not None and node.root.id != root:
+                return known
+        return [root for root in known if self._born(surface, root) not in (None, shown.born[root])]
+
+    def _born(self, surface: str, root: str) -> int | None:
+        tree = self._screen.surfaces.get(surface)
+        node = tree.nodes.get(root) if tree is not None else None
+        return None if node is None or node.parent is not None else node.born
 
     def _note_shown(self, surface: str, shown: _Shown, root: str) -> None:
         component = self._component(surface, root)
         if component is None:
             shown.roots.pop(root, None)
+            shown.born.pop(root, None)
             return
+        shown.born[root] = self._born(surface, root) or 0
         is_part = "/" in root and component.type == "text"
         shown.roots[root] = len(component.props.get("content", "")) if is_part else -1
 
     def _moves(self, surface: str, shown: _Shown, room: int) -> Iterator[Reorder]:
-        """Yield what puts components in their places that changed them."""
-        for root in list(shown.moved)[: max(0, room)]:
-            del shown.moved[root]
-            if root in shown.roots and self._component(surface, root) is not None:
-                yield Reorder(root, self._shown_before(surface, shown, root))
+        """Yield what puts components in their places that changed them.
+
+        In the order of those places, so that what one comes behind is where it belongs.
+        """
+        if not shown.moved:
+            return
+        places = {root: place for place, root in enumerate(self._in_order(surface))}
+        moved = [root for root in shown.moved if root in shown.roots and root in places]
+        moved.sort(key=places.__getitem__)
+        for root in moved[: max(0, room)]:
+            yield Reorder(root, self._shown_before(surface, shown, root))
+        shown.moved = dict.fromkeys(moved[max(0, room) :])
+
+    def _in_order(self, surface: str) -> list[str]:
+        """Return all roots of a surface."""
+        if surface != MAIN:
+            return self._screen.surfaces[surface].outputs.get("", [])
+        return [root for turn_id in self._turns() for root in self._roots_of(turn_id)]
 
     # -- the order of root components --------------------------------------------------------------
 
@@ -277,7 +386,7 @@ class FlatContent:
         turn = self._screen.turns.get(turn_id)
         if turn is None or surface != MAIN:
             return None
-        if kind == INPUT and turn.inputs:
+        if kind == INPUT and _begins_with_text(turn):
             return _plain(root, f"> {turn.inputs[0].data.get('text', '')}")
         word, _, number = kind.partition("/")
         if word == ERROR and number.isdigit() and 0 < int(number) <= len(turn.errors):
@@ -290,7 +399,7 @@ class FlatContent:
         output = self._screen.surfaces[MAIN].outputs.get(turn_id, [])
         if turn is None:
             return list(output)
-        first = [f"{turn_id}/{INPUT}"] if turn.inputs else []
+        first = [f"{turn_id}/{INPUT}"] if _begins_with_text(turn) else []
         errors = [f"{turn_id}/{ERROR}/{number}" for number in range(1, len(turn.errors) + 1)]
         return [*first, *output, *errors]
 
@@ -309,8 +418,10 @@ class FlatContent:
         if found is not None:
             return found
         turns = self._turns()
-        for earlier in reversed(turns[: turns.index(turn_id)]):
-            found = _last_shown(self._roots_of(earlier), shown)
+        for earlier in reversed(turns[: turns.index(turn_id) + 1]):
+            if earlier != turn_id:
+                found = _last_shown(self._roots_of(earlier), shown)
+            found = found or self._begins_behind.get(earlier)
             if found is not None:
                 return found
         return None
@@ -331,6 +442,8 @@ class FlatContent:
         yield from (one for one in own[own.index(root) + 1 :] if one in shown.roots)
         turns = self._turns()
         for later in turns[turns.index(turn_id) + 1 :]:
+            if later in self._begins_behind:
+                yield self._begins_behind[later]
             yield from (one for one in self._roots_of(later) if one in shown.roots)
 
     def _turns(self) -> list[str]:
@@ -338,6 +451,10 @@ class FlatContent:
         known = dict.fromkeys(self._screen.turns)
         known.update(dict.fromkeys(self._screen.surfaces[MAIN].outputs))
         return list(known)
+
+
+def _begins_with_text(turn: TurnScreen) -> bool:
+    return bool(turn.inputs) and turn.inputs[0].input_type == "text"
 
 
 _LAST: Final = "\0"

@@ -7,11 +7,12 @@ shows everything natively; one that needs it translated gets a snapshot instead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
 from arp.ledger.fact import Fact
-from arp.protocol.messages import AgentMessage, Delta, InputEcho, Patch, Render
+from arp.protocol.messages import AgentMessage, Commit, Delta, InputEcho, Patch, Render
 from arp.protocol.patch import Append, Insert, Replace
 from arp.session.recovery import messages_of
 from arp.view.frames import FrameGroup, addressed, encoded, pack
@@ -20,7 +21,15 @@ from arp.view.profile import DRAFT, Profile, is_native, shown_as
 from arp.view.translate import NeedsSnapshot
 
 
-def replayed(facts: Iterable[Fact], group: FrameGroup) -> list[bytes] | None:
+class Replayed(NamedTuple):
+    """What a group of renderers gets of some facts."""
+
+    frames: list[bytes]
+    commits: list[int]
+    """The places of the commits among them, each once."""
+
+
+def replayed(facts: Iterable[Fact], group: FrameGroup) -> Replayed | None:
     """Return the frames that show facts, as such a group got them when they were new.
 
     Args:
@@ -31,8 +40,11 @@ def replayed(facts: Iterable[Fact], group: FrameGroup) -> list[bytes] | None:
         `None` if the log alone does not say what the renderer would have got.
     """
     frames: list[bytes] = []
+    commits: dict[int, None] = {}
     try:
         for message in _messages(facts, group):
+            if isinstance(message, Commit) and message.seq is not None:
+                commits[message.seq] = None
             parts = encoded(message, group)
             if len(parts) > 1 and not frames and isinstance(message, Delta):
                 # It may have some of this text already: its cursor is that of the last piece.
@@ -41,7 +53,8 @@ def replayed(facts: Iterable[Fact], group: FrameGroup) -> list[bytes] | None:
     except NeedsSnapshot:
         return None
     most = group.profile.limits.max_message_bytes
-    return pack(frames, group.encoding, most) if group.batch and frames else frames
+    packed = pack(frames, group.encoding, most) if group.batch and frames else frames
+    return Replayed(packed, list(commits))
 
 
 def _messages(facts: Iterable[Fact], group: FrameGroup) -> Iterator[AgentMessage]:

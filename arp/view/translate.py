@@ -156,14 +156,14 @@ class _Translation:
             elif not passes:
                 stale += stood
                 places.append(root)
-        if not self._tree.marks.handed.isdisjoint(places):
-            # A renderer removes first and inserts then: at its removal the heir is not there yet,
-            # and the tools behind the removed root would go to what stands before that.
-            raise NeedsSnapshot
         passing = {r for r, passes in verdicts.items() if passes and not forced}
         ops = [*self._passing_ops(changes, passing)]
         if not forced:
             ops += self._succeeding(stale, places, seq)
+        if not self._tree.marks.handed.isdisjoint(places):
+            # A renderer removes first and inserts then: at its removal the heir is not there yet,
+            # and the tools behind the removed root would go to what stands before that.
+            raise NeedsSnapshot
         ops += map(Remove, stale)
         tools = _tools(changes)
         out: list[Change] = [PatchChange(ops)] if ops else []
@@ -191,6 +191,11 @@ class _Translation:
             places.remove(new)
             stale.remove(stood[-1])
             first, *rest = self._pieces(new)
+            # What comes may have the id of another root that was removed: an id stands once.
+            taken = {first.id, *(piece.id for piece in rest)}
+            for name in [name for name in stale if name in taken]:
+                stale.remove(name)
+                yield Remove(name)
             yield Replace(stood[-1], first)
             after = first.id
             for piece in rest:

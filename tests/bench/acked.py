@@ -14,11 +14,17 @@ from collections.abc import Mapping
 from arp import App, Turn, ui
 from arp.hub.delivery import Viewer
 from arp.protocol.messages import Presented
+from arp.protocol.object_messages import SurfaceFrameAckEvent
+from arp.protocol.object_states import CommitFlow
+from arp.view.object_dialect import ObjectDialect
+from tests.bench.plan import RECEIPT
+
+INTERVAL_S = 0.001
 
 app = App(title="Acknowledged")
 
 _acknowledged = asyncio.Event()
-_take = Viewer.acknowledge
+_take, _take_object = Viewer.acknowledge, ObjectDialect._surface_event
 
 
 def _acknowledge(
@@ -29,17 +35,34 @@ def _acknowledge(
         _acknowledged.set()
 
 
+def _surface_event(dialect, object_id, event):  # type: ignore[no-untyped-def] # private over there
+    events = _take_object(dialect, object_id, event)
+    if isinstance(event.payload, SurfaceFrameAckEvent):
+        surface = dialect.connection.objects.surface(object_id)
+        if surface.flow == CommitFlow.IDLE:
+            _acknowledged.set()
+    return events
+
+
 setattr(Viewer, "acknowledge", _acknowledge)  # noqa: B010 - mypy would refuse an assignment
+setattr(ObjectDialect, "_surface_event", _surface_event)  # noqa: B010 - as above
 
 
 @app.agent
 async def measure(turn: Turn) -> None:
-    """Makes as many commits as the text says; says how long each took, in milliseconds."""
+    """Makes as many commits as the text says; says how long each took, in milliseconds.
+
+    After the word `RECEIPT`, each commit says when it was made, and nothing is waited for.
+    """
     turn.show(ui.progress([ui.step("one", "active")], id="p"))
     await turn.say("")
+    kind, _, count = turn.text.rpartition(" ")
+    if kind == RECEIPT:
+        await _stamp(turn, int(count))
+        return
     took: list[float] = []
-    for number in range(int(turn.text)):
-        await asyncio.sleep(0.001)
+    for number in range(int(count)):
+        await asyncio.sleep(INTERVAL_S)
         _acknowledged.clear()
         began = time.perf_counter()
         async with turn.frame():
@@ -48,3 +71,11 @@ async def measure(turn: Turn) -> None:
         await _acknowledged.wait()
         took.append((time.perf_counter() - began) * 1e3)
     await turn.say(json.dumps([round(one, 3) for one in took]))
+
+
+async def _stamp(turn: Turn, count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(INTERVAL_S)
+        async with turn.frame():
+            turn.patch("p", "props.title", str(time.monotonic_ns()))
+        await turn.say("")

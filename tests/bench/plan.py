@@ -11,6 +11,9 @@ TOKEN = "token "
 END = "|done|"
 """The last token, as long as the others; no message has it elsewhere."""
 
+RECEIPT = "receipt"
+"""Asks `acked.py` for commits that say when they were made, instead of waiting for each."""
+
 MARK_WIDTH = 6
 _TICK_NS = 100_000
 _TICKS = 100_000

@@ -1,10 +1,12 @@
 """Transports: the round trip of a commit on each; what a message costs over Unix sockets and gRPC.
 
 Round trip: from the agent's `turn.patch` until the hub has the renderer's `frame_ack`, with a
-ledger in memory, so that no disk is in it. Cost: server CPU with the ledger on disk as shipped,
-against a bare server of the same transport: per token, four sessions as fast as the agent can say
-them (ours joins tokens while it writes, so it sends fewer messages); and per message, one session
-on many renderers.
+ledger in memory, so that no disk is in it, on each transport and in each dialect. An event stream
+carries no `frame_ack`: there it is the time until the renderer has the commit. Cost: server CPU
+against a bare server of the same transport. Per token: four sessions as fast as the agent can say
+them (ours joins tokens while it writes, so it sends fewer messages). Per message: one session on
+many renderers, as shipped, with its ledger on disk, and with the ledger in memory, which is what
+the transport alone costs.
 """
 
 from __future__ import annotations
@@ -15,26 +17,33 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from msgspec import Struct
 
 from arp.client.client import connect
 from arp.client.options import FEATURES, Options
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.messages import RendererCapabilities
+from arp.protocol.codec import Encoding
+from arp.protocol.envelope import Dialect
+from arp.protocol.messages import Patch, RendererCapabilities
+from arp.protocol.patch import Update
 from tests.bench.figures import Figure, alone, compared, percentile, report, rounds
 from tests.bench.framed import FINAL, Renderers, Way
-from tests.bench.plan import END, Plan
+from tests.bench.plan import END, RECEIPT, Plan
 from tests.bench.servers import OURS, Server, running
 
 COMMITS = 500
+ENCODINGS: tuple[Encoding, ...] = ("json", "msgpack", "cbor")
+DIALECTS: tuple[Dialect, ...] = ("session", "object")
 CONNECTIONS, DELTAS = 4, 10_000
 RENDERERS = {"Unix socket": 200, "gRPC": 40}
 """On one session: a gRPC client costs this side much more."""
 FANNED, INTERVAL_S = 200, 0.01
 TARGET = 1.3
+ROUNDS, STREAM_ROUNDS = 7, 3
+"""The cost of a message spreads more than that of a token: the disk takes part in it."""
 
 ACKED = "tests/bench/acked.py"
 SERVE = (sys.executable, "-m", "arp.cli", "serve", ACKED)
@@ -44,33 +53,68 @@ SERVE = (sys.executable, "-m", "arp.cli", "serve", ACKED)
 
 
 def round_trips(folder: str) -> list[Figure]:
-    """Measure each transport in turn."""
-    path, port = f"{folder}/round.sock", free_port()
-    command = (*SERVE, "--port", "0", "--ledger", "memory:", "--unix", path, "--grpc", str(port))
+    """Measure each transport and dialect in turn."""
     figures: list[Figure] = []
-    with running(command, is_ours=True) as server:
-        ways: dict[str, tuple[str, Options]] = {
-            "WebSocket, JSON": (f"ws://127.0.0.1:{server.port}", {}),
-            "WebSocket, MessagePack": (f"ws://127.0.0.1:{server.port}", {"encoding": "msgpack"}),
-            "WebSocket, CBOR": (f"ws://127.0.0.1:{server.port}", {"encoding": "cbor"}),
-            "stdio": ("stdio:", {"command": (*SERVE, "--ledger", "memory:", "--stdio")}),
-            "Unix socket": (f"unix:{path}", {}),
-            "gRPC": (f"grpc:127.0.0.1:{port}", {}),
-        }
-        for name, (url, options) in ways.items():
-            took = asyncio.run(_commits(url, options))
-            for percent in (50, 99):
-                told = f"commit to frame_ack, p{percent}, {name}"
-                figures.append(alone(told, "ms", [percentile(took, percent)]))
+    for dialect in DIALECTS:
+        # A Unix socket has one dialect and one encoding, which its server chooses.
+        path, port = f"{folder}/{dialect}.sock", free_port()
+        framed = ("--unix", path, "--grpc", str(port), "--dialect", dialect)
+        command = (*SERVE, "--port", "0", "--ledger", "memory:", *framed)
+        # One loop for all: what gRPC has of a loop does not end with it.
+        with running(command, is_ours=True) as server, asyncio.Runner() as runner:
+            for name, (url, options) in _ways(server.port, path, port, dialect).items():
+                took = runner.run(_commits(url, options))
+                figures += _shown(f"commit to frame_ack, {dialect}, {name}", took)
+            if dialect == "session":
+                for name, scheme in (("event stream", "http+sse"), ("WebSocket", "ws")):
+                    took = runner.run(_receipts(f"{scheme}://127.0.0.1:{server.port}"))
+                    figures += _shown(f"commit to receipt, {dialect}, {name}", took)
     return figures
 
 
+def _ways(port: int, path: str, grpc_port: int, dialect: Dialect) -> dict[str, tuple[str, Options]]:
+    """Return an address and options for each transport that acknowledges commits."""
+    web, call = f"ws://127.0.0.1:{port}", f"grpc:127.0.0.1:{grpc_port}"
+    child = (*SERVE, "--ledger", "memory:", "--stdio", "--dialect", dialect)
+    ways: dict[str, tuple[str, Options]] = {
+        f"WebSocket, {encoding}": (web, {"encoding": encoding}) for encoding in ENCODINGS
+    }
+    ways["stdio, json"] = ("stdio:", {"command": child})
+    ways["Unix socket, msgpack"] = (f"unix:{path}", {})
+    ways["gRPC, json"] = (call, {})
+    ways["gRPC, msgpack"] = (call, {"encoding": "msgpack"})
+    for _, options in ways.values():
+        options["dialect"] = dialect
+    return ways
+
+
+def _shown(name: str, took: list[float]) -> list[Figure]:
+    percents = (50, 99)
+    return [alone(f"{name}, p{one}", "ms", [percentile(took, one)]) for one in percents]
+
+
 async def _commits(url: str, options: Options) -> list[float]:
+    """Return how long each commit took until it was acknowledged, in milliseconds."""
     options["capabilities"] = RendererCapabilities(dict(VERSIONS), [*FEATURES, "frame-ack"])
     async with asyncio.timeout(120), connect(url, **options) as client:
         turn = await client.ask(str(COMMITS))
         took: list[float] = json.loads(client.screen.text(turn.id))
     assert len(took) == COMMITS
+    return took
+
+
+async def _receipts(url: str) -> list[float]:
+    """Return how long each commit took until this process had it, in milliseconds."""
+    took: list[float] = []
+    async with asyncio.timeout(120), connect(url) as client:
+        events = client.events()
+        asking = asyncio.create_task(client.ask(f"{RECEIPT} {COMMITS}"))
+        async for event in events:
+            if isinstance(event, Patch) and isinstance(change := event.ops[-1], Update):
+                took.append((time.monotonic_ns() - int(str(change.value))) / 1e6)
+                if len(took) == COMMITS:
+                    break
+        await asking
     return took
 
 
@@ -83,6 +127,19 @@ class Cost(Struct):
     per_token_us: list[float] = []
     messages: list[float] = []
     fanned_us: list[float] = []
+
+
+class Side(Struct):
+    """A server, how each transport reaches it, and what it cost."""
+
+    server: Server
+    ways: tuple[Way, ...]
+    costs: dict[str, Cost] = {}
+    """By the name of the transport."""
+
+    def forget(self) -> None:
+        """Begin to measure: what came before was to warm up."""
+        self.costs = {way.name: Cost() for way in self.ways}
 
 
 def stream(server: Server, way: Way, cost: Cost) -> None:
@@ -112,47 +169,61 @@ def fan(server: Server, way: Way, cost: Cost) -> None:
 
 
 def costs(folder: str) -> list[Figure]:
-    """Measure ours and bare, round by round."""
-    with both(folder) as (ours, bare, ways):
-        found = {way.name: (Cost(), Cost()) for way, _ in ways}
-        for number in range(rounds(3) + 1):
-            for our_way, bare_way in ways:
-                pair = found[our_way.name] if number else (Cost(), Cost())  # the first warms up
-                for server, way, cost in zip((ours, bare), (our_way, bare_way), pair, strict=True):
-                    stream(server, way, cost)
-                    fan(server, way, cost)
-    figures: list[Figure] = []
-    for name, (mine, theirs) in found.items():
-        figures += [
-            compared(
-                f"{name}, CPU per token", "µs", mine.per_token_us, theirs.per_token_us, TARGET
-            ),
-            compared(f"{name}, messages for them", "", mine.messages, theirs.messages),
-            compared(
-                f"{name}, CPU per message, {RENDERERS[name]} on one session",
-                "µs",
-                mine.fanned_us,
-                theirs.fanned_us,
-                TARGET,
-            ),
-        ]
-    return figures
+    """Measure ours as shipped, ours without a disk, and bare, round by round."""
+    with servers(folder) as (shipped, in_memory, bare):
+        for number in range(rounds(ROUNDS) + 1):
+            for place in range(len(bare.ways)):
+                if number <= rounds(STREAM_ROUNDS):
+                    _measure(stream, place, shipped, bare)
+                _measure(fan, place, shipped, in_memory, bare)
+            if not number:
+                for side in (shipped, in_memory, bare):
+                    side.forget()
+    return [figure for name in bare.costs for figure in _compared(name, shipped, in_memory, bare)]
+
+
+def _measure(run: Callable[[Server, Way, Cost], None], place: int, *sides: Side) -> None:
+    for side in sides:
+        way = side.ways[place]
+        run(side.server, way, side.costs[way.name])
+
+
+def _compared(name: str, shipped: Side, in_memory: Side, bare: Side) -> list[Figure]:
+    ours, alone_, base = (side.costs[name] for side in (shipped, in_memory, bare))
+    told = f"{name}, CPU per message, {RENDERERS[name]} on one session"
+    return [
+        compared(f"{name}, CPU per token", "µs", ours.per_token_us, base.per_token_us, TARGET),
+        compared(f"{name}, messages for them", "", ours.messages, base.messages),
+        compared(told, "µs", ours.fanned_us, base.fanned_us, TARGET),
+        compared(f"{told}, ledger in memory", "µs", alone_.fanned_us, base.fanned_us, TARGET),
+    ]
 
 
 @contextmanager
-def both(folder: str) -> Iterator[tuple[Server, Server, list[tuple[Way, Way]]]]:
-    """Run ours, as shipped, and the bare one beside it."""
-    port, bare_port = free_port(), free_port()
-    path, bare_path = f"{folder}/ours.sock", f"{folder}/bare.sock"
-    ledger = ("--ledger", f"sqlite:{folder}/ledger.db")
-    command = (*OURS, *ledger, "--unix", path, "--grpc", str(port))
-    bare = (sys.executable, "-m", "tests.bench.bare_framed", bare_path, str(bare_port))
-    with running(command, is_ours=True) as first, running(bare, is_ours=False) as second:
-        ways = [
-            (Way("Unix socket", unix=path), Way("Unix socket", unix=bare_path)),
-            (Way("gRPC", grpc=f"127.0.0.1:{port}"), Way("gRPC", grpc=f"127.0.0.1:{bare_port}")),
-        ]
-        yield first, second, ways
+def servers(folder: str) -> Iterator[tuple[Side, Side, Side]]:
+    """Run ours as shipped, ours with its ledger in memory, and the bare one beside them."""
+    kinds = {"shipped": f"sqlite:{folder}/ledger.db", "in-memory": "memory:", "bare": ""}
+    with ExitStack() as stack:
+        sides = []
+        for name, ledger in kinds.items():
+            path, port = f"{folder}/{name}.sock", free_port()
+            ways = (Way("Unix socket", unix=path), Way("gRPC", grpc=f"127.0.0.1:{port}"))
+            command: tuple[str, ...] = (
+                *OURS,
+                "--ledger",
+                ledger,
+                "--unix",
+                path,
+                "--grpc",
+                str(port),
+            )
+            if not ledger:
+                command = (sys.executable, "-m", "tests.bench.bare_framed", path, str(port))
+            server = stack.enter_context(running(command, is_ours=bool(ledger)))
+            sides.append(Side(server, ways))
+            sides[-1].forget()
+        shipped, in_memory, bare = sides
+        yield shipped, in_memory, bare
 
 
 def free_port() -> int:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.client.driver import Driver, FrameQueue
+from arp.client.driver import Driver, FrameQueue, Outgoing
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.options import Backoff, renderer_hello
@@ -451,7 +451,7 @@ async def test_answer_from_beside_the_link_is_json_whatever_the_encoding(encodin
     assert len(rig.events) == (2 if encoding == "json" else 1)
 
 
-async def taken(outbox: FrameQueue) -> list[bytes]:
+async def taken(outbox: FrameQueue) -> list[Outgoing]:
     return await asyncio.wait_for(outbox.take(), 5)
 
 

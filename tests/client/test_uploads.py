@@ -9,7 +9,7 @@ import pytest
 
 from arp.client.dial import dialer
 from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
-from arp.client.options import Backoff
+from arp.client.options import Backoff, Options
 from arp.client.uploads import File, Upload, Uploads, read_files
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.messages import Input
@@ -31,13 +31,14 @@ async def never(input_id: str) -> None:
 class Rig:
     """Uploads to a server that gives `answers` in turn, and what came back."""
 
-    def __init__(self, url: str, waits: int = 5) -> None:
+    def __init__(self, url: str, options: Options | None = None) -> None:
         self.received: asyncio.Queue[Any] = asyncio.Queue()
         self.waits: list[float] = []
         self.uploads = Uploads(
-            dialer(url, {"token": "tok"}),
+            dialer(url, options if options is not None else {"token": "tok"}),
             Backoff(draw=lambda: 1.0, sleep=self.sleep),
             lambda frame: self.received.put_nowait(json.loads(frame)),
+            lambda message, contents: None,
             never,
         )
 
@@ -160,19 +161,12 @@ async def test_server_that_is_not_trusted_gets_no_second_try(
     assert answer["payload"] == {"error": "certificate", "code": 19, "id": "i1"}
 
 
-def test_child_process_and_grpc_take_no_files() -> None:
-    for dial in (dialer("stdio:", {"command": ["x"]}), dialer("grpc:h:1", {})):
-        uploads = Uploads(dial, Backoff(), lambda frame: None, never)
-        with pytest.raises(UploadUnavailable, match="connect over HTTP"):
-            uploads.check()
-    Rig("ws://h").uploads.check()
-
-
-def test_over_a_unix_socket_files_go_in_the_session_dialect() -> None:
-    session, object_ = dialer("unix:/s", {}), dialer("unix:/s", {"dialect": "object"})
-    Uploads(session, Backoff(), lambda frame: None, never).check()
-    with pytest.raises(UploadUnavailable, match="session dialect alone"):
-        Uploads(object_, Backoff(), lambda frame: None, never).check()
+def test_a_child_process_alone_takes_no_files() -> None:
+    with pytest.raises(UploadUnavailable, match="connect over HTTP"):
+        Rig("stdio:", {"command": ["x"]}).uploads.check()
+    for url in ("ws://h", "unix:/s", "grpc:h:1"):
+        for dialect in ("session", "object"):
+            Rig(url, {"dialect": dialect}).uploads.check()
 
 
 async def test_files_are_read_at_once_and_keep_their_last_name_only(tmp_path: Path) -> None:

@@ -28,8 +28,10 @@ from arp.protocol.object_messages import (
     ShellGetToplevelRequest,
     SurfaceCommitRequest,
     SurfaceSetTitleRequest,
+    SurfaceTransferRequest,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
+from arp.protocol.object_wire import ObjectMessage
 from tests.hub.rig import WAIT_S, Box
 
 
@@ -45,8 +47,11 @@ class Display:
         globals: list[Offer] | None = None,
         principal: Principal | None = Principal(),  # noqa: B008
         resumes: tuple[str, str | None] | None = None,
+        since: tuple[str, int] | None = None,
+        has_conversation: bool = False,
     ) -> None:
-        made = globals if globals is not None else offers(dict(VERSIONS), features, limits)
+        offered = offers(dict(VERSIONS), features, limits, has_conversation=has_conversation)
+        made = globals if globals is not None else offered
         self.end = ObjectRendererConnection("json", Limits(), made)
         self.box = Box()
         self.peer = ObjectPeer(hub, self.box, "json", "agent", principal, _check)
@@ -61,9 +66,15 @@ class Display:
         """What inputs were answered."""
         self.state: Any = None
         self.told: list[DisplayErrorRequest] = []
+        self.asked: list[SurfaceTransferRequest] = []
+        """What it is to hand over to another agent; it does nothing of the kind."""
         self.finals = 0
         self.most_pending = 0
+        self.places: list[int | None] = []
+        """The places of commits of `main` in the log."""
         self._resumes = resumes
+        self._since = since
+        """The epoch and the place up to which it has the session."""
         self._read = 0
         self._came = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -107,8 +118,9 @@ class Display:
                 self._role(surface, event.op)
             case ShellGetOverlayRequest(surface):
                 self._role(surface, event.op)
-            case SurfaceCommitRequest(final=final):
+            case SurfaceCommitRequest(final=final, session_seq=place):
                 self.finals += final
+                self.places.append(place)
                 pending = len(self.end.objects.surface(event.object_id).pending)
                 self.most_pending = max(self.most_pending, pending)
                 if event.object_id == self.names.get("main"):
@@ -125,9 +137,16 @@ class Display:
                 self.told.append(told)
             case _:
                 pass
+        self._take_session(event)
+
+    def _take_session(self, event: ObjectMessage) -> None:
+        if isinstance(event.payload, SurfaceTransferRequest):
+            self.asked.append(event.payload)
         if event.op == "create" and self._resumes is not None:
             session_id, token = self._resumes
-            self.end.resume(session_id, 0, None, token)
+            epoch, place = self._since or (None, 0)
+            state = None if epoch is None else {"epoch": epoch}
+            self.end.resume(session_id, place, state, token)
 
     def _role(self, surface: int, op: str) -> None:
         self.roles[self._name(surface)] = op.removeprefix("get_")

@@ -327,3 +327,17 @@ async def test_connection_that_is_gone_leaves_the_session_alone() -> None:
         (live,) = hub.sessions.values()
         assert live.viewers == {}
         assert live.session.turn_count == 1
+
+
+async def test_renderer_that_shows_something_else_gets_a_snapshot() -> None:
+    """What its agent side does not know any more was changed: everything is shown again."""
+    async with running(everything) as hub, Display(hub) as display:
+        await display.open()
+        await display.say("go")
+        await display.until(lambda: display.finals)
+        before, expected = len(display.shown), shown(display)
+        display.peer.desynchronised()
+        await display.until(lambda: len(display.shown) > before)
+        assert shown(display) == expected
+        await display.say("again")
+        await display.until(lambda: display.finals > 1)

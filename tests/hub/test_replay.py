@@ -15,6 +15,7 @@ from arp.protocol.messages import RendererHello, Resume
 from arp.protocol.renderer_connection import RendererConnection
 from arp.session import window
 from arp.store.errors import StoreDamaged
+from tests.hub.object_rig import Display
 from tests.hub.rig import ALL, FEATURES, HeldStore, Renderer, running, settled
 from tests.waiting import becomes
 
@@ -318,3 +319,74 @@ async def test_id_that_left_and_came_back_needs_a_snapshot() -> None:
     assert [one["resume"] for one in back.box.of("session")] == ["replay", "snapshot"]
     assert first.screen.canonical() == back.screen.canonical() == new.screen.canonical()
     assert [item.id for item in new.screen.output("t5")] == ["table", "t5/1"]
+
+
+# -- at most `max_pending_commits` are under way, in a replay too ----------------------------------
+
+
+async def framed(turn: Turn) -> None:
+    """Ten commits with text between them."""
+    turn.show(ui.text("0", id="n"))
+    for number in range(1, 10):
+        await turn.say(f"{number} ")
+        turn.patch("n", "props.content", str(number))
+        await settled(HUBS[-1])
+
+
+HUBS: list[Hub] = []
+
+
+async def test_replay_waits_for_a_renderer_that_acknowledges_commits() -> None:
+    """protocol.md 4: `max_pending_commits` 2; each commit comes, since a replay merges nothing."""
+    async with running(framed) as hub:
+        HUBS.append(hub)
+        first = await Renderer(hub).join()
+        epoch, seq = place(first)
+        await said(hub, first, "go")
+        back = Renderer(hub, features=[*FEATURES, "frame-ack"])
+        hello = back.hello
+        resuming = RendererHello(
+            capabilities=hello.capabilities, session_id="s", resume=Resume(epoch, seq)
+        )
+        await hub.hello(back.viewer, resuming, back.principal, back.workflow)
+        most = 0
+        while back.viewer.state != "current":
+            await back.box.until(lambda: len(back.viewer.unacknowledged or ()) >= 2)
+            most = max(most, len(unacknowledged(back)))
+            back.viewer.acknowledge(unacknowledged(back)[0])
+            if back.box.of("commit")[-1]["final"]:
+                back.viewer.acknowledge(2**53)
+                await becomes(lambda: back.viewer.state == "current")
+        assert most == 2
+        commits = [one["seq"] for one in back.box.of("commit")]
+        assert commits == [one["seq"] for one in first.box.of("commit")]
+        assert back.screen.canonical() == first.screen.canonical()
+
+
+def unacknowledged(renderer: Renderer) -> list[int]:
+    found = renderer.viewer.unacknowledged
+    assert found is not None
+    return found
+
+
+async def test_replay_waits_for_the_surfaces_of_the_object_dialect() -> None:
+    """The same by `frame_ack`; what waits is bounded by what a renderer may be behind."""
+    async with running(framed) as hub:
+        HUBS.append(hub)
+        first = await Renderer(hub).join()
+        epoch, seq = place(first)
+        await said(hub, first, "go")
+        display = Display(hub, has_conversation=True, resumes=("s", None), since=(epoch, seq))
+        display.displays = False
+        async with display:
+            await display.open()
+            await display.until(lambda: display.most_pending == 2)
+            await settled(hub)
+            assert display.most_pending == 2
+            display.displays = True
+            display.end.displayed(display.names["main"])
+            await display.flush()
+            await display.until(lambda: display.finals)
+            commits = [one for one in display.places if one is not None]
+        assert display.most_pending == 2
+        assert commits == [one["seq"] for one in first.box.of("commit")]

@@ -476,6 +476,29 @@ async def test_surface_goes_to_another_session_of_the_user(retain_content: bool)
     assert known[:2] == [(), ("side", "side-2")]
 
 
+async def test_a_surface_takes_what_the_turn_takes() -> None:
+    """Values that are no components, in every place where the turn takes them; and its mistakes."""
+
+    async def agent(turn: Turn) -> None:
+        side = turn.surface("side")
+        side.show(ui.text("one", id="a"))
+        inserted = side.insert({"name": "Ada"}, after=None)
+        side.replace("a", "two")
+        with pytest.raises(TypeError, match="target: expected the id of a component, got Compon"):
+            side.patch(ui.text("x", id="a"), "props.content", "x")  # type: ignore[arg-type]
+        await turn.say(inserted)
+
+    async with running(agent) as hub:
+        renderer = await joined(hub)
+        await renderer.say("go")
+        assert await renderer.ended("t1") == "completed"
+        shown = renderer.screen.surfaces["side"].output()
+        assert [(one.type, one.id == renderer.box.said()) for one in shown] == [
+            ("key-value", True),
+            ("text", False),
+        ]
+
+
 async def test_surface_goes_to_nobody_else() -> None:
     """A session that does not exist and one of another user are refused with the same words."""
     refused: list[str] = []

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from tests.page.conftest import WAIT_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
+OBSERVED = Path(__file__).with_name("observed_surface.py")
+
 APP = Path(__file__).parents[2] / "examples" / "surfaces" / "app.py"
 
 SHOTS = os.environ.get("ARP_SHOTS")
@@ -27,12 +30,19 @@ SHOTS = os.environ.get("ARP_SHOTS")
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of `arp serve`."""
+    """The address of `arp serve` with the example."""
+    with serving(APP, tmp_path_factory) as url:
+        yield url
+
+
+@contextmanager
+def serving(app: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve an app; yield its address."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     ledger = tmp_path_factory.mktemp("ledger") / "ledger.db"
-    command = [sys.executable, "-m", "arp.cli", "serve", str(APP), "--port", str(port)]
+    command = [sys.executable, "-m", "arp.cli", "serve", str(app), "--port", str(port)]
     with subprocess.Popen(
         [*command, "--ledger", f"sqlite:{ledger}"], stdout=subprocess.PIPE, text=True
     ) as server:
@@ -142,3 +152,36 @@ def test_popup_is_a_sheet_on_a_narrow_screen_and_there_again_after_a_reload(
     overlay.get_by_role("button", name="Close").click()
     expect(overlay).to_have_count(0)
     page.context.close()
+
+
+def test_the_author_hears_of_focus_size_and_states_of_a_surface(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with serving(OBSERVED, tmp_path_factory) as url:
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
+        context.set_default_timeout(WAIT_S * 1000)
+        page = context.new_page()
+        page.on("pageerror", lambda error: pytest.fail(str(error)))
+        page.goto(url)
+        page.locator("arp-composer textarea").fill("Go")
+        page.keyboard.press("Enter")
+        side, said = page.locator("arp-side-panel"), page.locator("arp-message").last
+        expect(side.locator("tbody tr")).to_have_count(2)
+        expect(said).to_contain_text(size_of(page, "activated"))
+
+        side.get_by_role("radio", name="Ada").click()
+        expect(said).to_contain_text("focus True.")
+        page.locator("arp-composer textarea").click()
+        expect(said).to_contain_text("focus False.")
+
+        page.set_viewport_size({"width": 1200, "height": 700})
+        expect(said).to_contain_text(size_of(page, "activated"))
+        side.get_by_role("button", name="Close: Side").click()
+        expect(said).to_contain_text("closed by user.")
+        context.close()
+
+
+def size_of(page: Page, states: str) -> str:
+    """Return what the agent is to say of the size that the surface has now."""
+    shown = box(page, "arp-side-panel [data-surface=side]")
+    return f"size {round(shown['width'])} x {round(shown['height'])}, {states}."

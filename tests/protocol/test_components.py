@@ -16,6 +16,7 @@ from arp.protocol.components import (
     Link,
     Option,
     Ratio,
+    author_of,
     label_of,
     value_of,
 )
@@ -540,3 +541,12 @@ def test_what_does_not_fit_is_refused_by_its_path(
     with pytest.raises(InvalidComponent) as refused:
         check_component(Component("c", kind, props))
     assert refused.value.message == message
+
+
+def test_author_is_named_in_bold_where_the_renderer_does_not_know_authors() -> None:
+    """Characters that mean something in Markdown are escaped, white space and length are cut."""
+    made = author_of(" A*da\n B. ")
+    assert (made.id, made.type, made.props) == ("", "x-arp-author", {"name": "A*da B."})
+    assert made.fallback is not None
+    assert made.fallback.props["content"] == "**A\\*da B.**"
+    assert len(author_of("x" * 200).props["name"]) == 80

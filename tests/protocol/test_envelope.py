@@ -6,6 +6,7 @@ import importlib
 import sys
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,24 @@ from grpc_tools import protoc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.envelope import CONNECT, DIALECTS, SERVICE, Dialect, Envelope, seal, unseal
+from arp.protocol.envelope import (
+    CONNECT,
+    DIALECTS,
+    SERVICE,
+    UPLOAD,
+    Dialect,
+    Envelope,
+    FileStart,
+    PartKind,
+    seal,
+    seal_answer,
+    seal_file_start,
+    seal_part,
+    unseal,
+    unseal_answer,
+    unseal_file_start,
+    unseal_part,
+)
 from arp.protocol.errors import InvalidMessage
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
@@ -35,13 +53,50 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         sys.path.remove(str(folder))
 
 
-def test_the_service_and_its_method_are_those_of_the_schema(official: Any) -> None:
+def test_the_service_and_its_methods_are_those_of_the_schema(official: Any) -> None:
     (service,) = official.DESCRIPTOR.services_by_name.values()
-    (method,) = service.methods
     assert service.full_name == SERVICE
-    assert f"/{service.full_name}/{method.name}" == CONNECT
-    assert method.client_streaming
-    assert method.server_streaming
+    found = {
+        f"/{service.full_name}/{method.name}": (method.client_streaming, method.server_streaming)
+        for method in service.methods
+    }
+    assert found == {CONNECT: (True, True), UPLOAD: (True, False)}
+
+
+def test_the_messages_of_an_upload_are_those_of_protocol_buffers(official: Any) -> None:
+    start = FileStart("täble.csv", "text/csv", "report")
+    theirs = official.FileStart(name="täble.csv", mime="text/csv", field="report")
+    assert unseal_file_start(seal_file_start(start)) == start
+    assert official.FileStart.FromString(seal_file_start(start)) == theirs
+    assert unseal_file_start(official.FileStart(name="a").SerializeToString()) == ("a", "", "")
+    parts: dict[PartKind, Any] = {
+        "input": official.UploadPart(input=b"{}"),
+        "file": official.UploadPart(file=theirs),
+        "data": official.UploadPart(data=b"\xff" * 300),
+    }
+    for kind, part in parts.items():
+        kind_, data = unseal_part(part.SerializeToString())
+        assert kind_ == kind
+        assert seal_part(kind, data) == part.SerializeToString()
+    answer = official.UploadAnswer(messages=b"[]")
+    assert seal_answer(b"[]") == answer.SerializeToString()
+    assert unseal_answer(answer.SerializeToString()) == b"[]"
+
+
+def test_an_upload_without_content_is_refused() -> None:
+    with pytest.raises(InvalidMessage, match="an empty part; set input, file or data"):
+        unseal_part(b"\x30\x01")
+    with pytest.raises(InvalidMessage, match="the answer is empty"):
+        unseal_answer(b"")
+    with pytest.raises(InvalidMessage, match="field 1 is no UTF-8"):
+        unseal_file_start(b"\x0a\x01\xff")
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_part_or_are_refused(data: bytes) -> None:
+    for read in (unseal_part, unseal_file_start, unseal_answer):
+        with suppress(InvalidMessage):
+            read(data)
 
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 16_383, 16_384, 3_000_000])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from arp.protocol.agent_connection import Failed
 from arp.protocol.components import Component
 from arp.protocol.errors import (
     ArpError,
@@ -35,6 +36,7 @@ from arp.protocol.object_messages import (
     SurfaceRenderRequest,
     SurfaceSetTitleRequest,
     SurfaceTransferRequest,
+    ToplevelCloseEvent,
     ToplevelSetFullscreenRequest,
     ToplevelSetTitleRequest,
     ToplevelUnsetFullscreenRequest,
@@ -44,9 +46,10 @@ from arp.protocol.object_model import (
     MAX_INPUT_VALUES,
     MAX_OBJECTS,
     MAX_WAITING_INPUTS,
+    component_count,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
-from arp.protocol.object_wire import DISPLAY, ObjectMessage
+from arp.protocol.object_wire import DISPLAY, ObjectMessage, read
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
 
 LIMITS = Limits(max_surfaces=4, max_components_per_commit=3, max_patch_ops=3)
@@ -698,6 +701,69 @@ def test_objects_and_globals_are_bounded() -> None:
     assert code(events[0]) == 4
 
 
+def test_ids_whose_objects_have_ended_are_remembered_within_bounds() -> None:
+    """Spec: P3."""
+    objects = Pair().agent.objects
+    objects.remember_dead(range(1_000_000, 1_000_000 + MAX_OBJECTS + 5))
+    assert len(objects.dead) == MAX_OBJECTS
+    assert 1_000_004 not in objects.dead
+
+
+def test_only_the_newest_serials_are_known() -> None:
+    """Spec: O20. However many inputs come within their age, memory is bounded."""
+    pair = Pair()
+    surface = pair.surface()
+    for serial in range(1, MAX_WAITING_INPUTS + 2):
+        pair.renderer.input(surface, "text", {}, 0.0)
+        pair.exchange()
+        pair.agent.send(pair.agent.bound["ArpInput"], InputAckRequest(serial))
+        pair.exchange()
+    for serial, answer in ((1, [3]), (2, [])):
+        pair.agent.get_popup(pair.agent.create_surface(), surface, serial)
+        refused = [one for one in pair.exchange()[0] if isinstance(one, RefusedMessage)]
+        assert [code(one) for one in refused] == answer
+
+
+def test_user_who_wants_to_close_a_window_leaves_that_to_the_agent() -> None:
+    """`close` of a toplevel is a wish: the surface goes on until it is destroyed. Spec: O11."""
+    pair = Pair()
+    surface = pair.surface()
+    role = pair.renderer.objects.surface(surface).role_id
+    assert role is not None
+    pair.renderer.send(role, ToplevelCloseEvent())
+    _, (event,) = pair.exchange()
+    assert event.payload == ToplevelCloseEvent()
+    pair.show(surface, "b")
+    assert [one.id for one in pair.renderer.content(surface)] == ["a", "b"]
+
+
+def test_frame_may_be_read_before_it_is_taken_and_ends_with_the_connection() -> None:
+    """Large frames are read in a thread. Behind a number that falls nothing is taken."""
+    pair = Pair()
+    first = pair.renderer._received_no + 1
+    sync = [
+        {"v": 1, "id": 0, "op": "sync", "seq": number, "payload": {"callback_id": 100 + number}}
+        for number in (first, first, first + 1)
+    ]
+    envelopes = read(json.dumps(sync).encode(), "json")
+    events = pair.renderer.take(envelopes)
+    assert [type(one) for one in events] == [ObjectMessage, Failed]
+
+
+def test_request_of_another_interface_with_the_same_name_is_refused() -> None:
+    """Surfaces and toplevels both have `set_title`. Spec: O6."""
+    pair = Pair()
+    surface = pair.surface()
+    with pytest.raises(InvalidMethod, match="takes no ToplevelSetTitleRequest"):
+        pair.agent.send(surface, ToplevelSetTitleRequest("x"))
+
+
+@pytest.mark.parametrize("child", [7, {"type": 7, "props": {}}, {"type": "text", "props": 7}])
+def test_children_that_are_no_components_count_as_nothing(child: Any) -> None:
+    """They are refused by their schema, not by a limit."""
+    assert component_count([Component("g", "group", {"children": [child]})]) == 1
+
+
 # -- sessions --------------------------------------------------------------------------------------
 
 
@@ -718,6 +784,22 @@ def test_session_is_created_and_chosen_once() -> None:
 
 
 # -- transfer --------------------------------------------------------------------------------------
+
+
+def test_id_of_a_surface_that_ended_is_made_again_by_surface_acquired() -> None:
+    """What else comes for the old one is dropped. Spec: O4, O23."""
+    pair = Pair()
+    made = pair.renderer.acquire([text("a")], "Report")
+    pair.exchange()
+    assert pair.agent.objects.surface(made).title == "Report"
+    pair.agent.destroy(made)
+    assert made in pair.agent.objects.dead
+    late = {"v": 1, "id": made, "op": "closed", "seq": pair.agent._received_no + 1, "payload": {}}
+    assert pair.agent.receive(json.dumps(late)) == []
+    again = late | {"op": "surface_acquired", "seq": pair.agent._received_no + 1}
+    (event,) = pair.agent.receive(json.dumps(again))
+    assert isinstance(event, ObjectMessage)
+    assert made in pair.agent.objects.surfaces
 
 
 def test_popup_is_not_handed_over_nor_anything_twice() -> None:

@@ -14,6 +14,7 @@ from arp.protocol.messages import (
     AgentHello,
     AgentMessage,
     Commit,
+    Delta,
     ErrorMessage,
     InputAck,
     Patch,
@@ -27,6 +28,7 @@ from arp.protocol.messages import (
 from arp.protocol.object_agent import ObjectAgentConnection
 from arp.protocol.object_conversation import as_message, as_request
 from arp.protocol.object_messages import (
+    ConversationDeltaRequest,
     ConversationOpenedRequest,
     DisplayErrorRequest,
     InputAckRequest,
@@ -35,6 +37,7 @@ from arp.protocol.object_messages import (
     SurfaceCommitRequest,
     SurfacePatchRequest,
     SurfaceRenderRequest,
+    SurfaceTransferRequest,
 )
 from arp.protocol.object_screen import ObjectScreenConnection
 from arp.protocol.object_wire import DISPLAY
@@ -211,3 +214,34 @@ def test_what_cannot_be_read_asks_for_another_connection() -> None:
     assert isinstance(error, ErrorMessage)
     beside = talk.screen.receive_json(b'{"v":1,"type":"ack","id":"x"}')
     assert beside == [InputAck(id="x")]
+
+
+def test_one_who_has_one_agent_hands_no_surface_over() -> None:
+    """Spec: O24."""
+    talk = Talk()
+    talk.open()
+    side = talk.agent.create_surface("side")
+    talk.agent.send(side, SurfaceTransferRequest("elsewhere", True))
+    talk.exchange()
+    assert talk.agent.objects.surface(side).ownership == "owned"
+    assert side in talk.agent.objects.surfaces
+
+
+def test_text_on_a_surface_beside_main_names_it() -> None:
+    talk = Talk()
+    talk.open()
+    side = talk.agent.create_surface("side")
+    talk.say(ConversationDeltaRequest("x", 3, "t1", side))
+    talk.say(ConversationDeltaRequest("y", 4, "t1"))
+    deltas = [one for one in talk.exchange() if isinstance(one, Delta)]
+    assert [one.surface for one in deltas] == ["side", "main"]
+
+
+def test_surface_that_another_agent_gave_away_is_acquired_without_content_of_its_own() -> None:
+    """A screen keeps what surfaces show itself. Spec: O23."""
+    talk = Talk()
+    talk.open()
+    made = talk.screen._objects.acquire([Component("a", "text", {"content": "x"})])
+    talk.exchange()
+    assert made in talk.agent.objects.surfaces
+    assert talk.screen._objects.content(made) == []

@@ -17,6 +17,8 @@ from arp.protocol.messages import (
     AgentCapabilities,
     AgentHello,
     AgentMessage,
+    Command,
+    CommandsMessage,
     Commit,
     Delta,
     DeltaPayload,
@@ -450,3 +452,17 @@ def test_signs_of_life_stand_nowhere_and_show_nothing() -> None:
     assert (place(one), one.screen.canonical()) == (("e", 4), before)
     feed(one, commit())
     assert "a" in one.screen.surfaces["main"].nodes
+
+
+def test_commands_are_those_of_the_app_and_of_the_session_each_name_once() -> None:
+    end = connection("cbor")
+    assert not end.commands
+    of_app = AgentHello(
+        capabilities=AgentCapabilities(["text"], commands=[Command("a"), Command("b")])
+    )
+    end.receive_json(encode_json(of_app))
+    own = CommandsMessage(session_id="s", seq=3, commands=(Command("b", "mine"),))
+    end.receive_json(encode_json(ready("new")))
+    end.receive_json(encode_json(own))
+    assert end.commands == (Command("a"), Command("b", "mine"))
+    assert end.replies() == []

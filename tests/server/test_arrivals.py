@@ -94,7 +94,7 @@ async def test_streams_and_posts_are_logged_as_sockets_are(
             await client.post("/_arp/v1/input", json={**body, "session_id": "e"})
         await gone(caplog)
     assert "came by event stream (json) from 127.0.0.1:" in caplog.text
-    assert "renderer by POST < input text, " in caplog.text
+    assert "renderer beside its connection < input text, " in caplog.text
     assert not [secret for secret in SECRETS if secret in caplog.text]
 
 

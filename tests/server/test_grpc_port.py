@@ -301,6 +301,34 @@ async def test_a_thousand_bad_frames_end_the_call(channel: grpc.aio.Channel) -> 
     assert (await status(begun))[:2] == ("PERMISSION_DENIED", "1008")
 
 
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
+"""What a client says first (RFC 9113, 3.4), with empty settings."""
+
+
+async def test_connections_without_a_call_are_bounded_in_number_and_in_time() -> None:
+    """A socket that speaks HTTP/2 and calls nothing is closed; one with a call stays."""
+    settings = GrpcSettings(max_connections=3, idle_s=1.0)
+    with serving(opened, ports=[lambda state: GrpcPort(state, settings)]) as running:
+        host, _, number = target(running).rpartition(":")
+        async with asyncio.timeout(20), connect(running.addresses[0]) as client:
+            idle = [await asyncio.open_connection(host, number) for _ in range(2)]
+            for reader, writer in idle:
+                writer.write(PREFACE)
+                assert await reader.read(1)  # it is served
+            extra, writer = await asyncio.open_connection(host, number)
+            assert await extra.read() == b""
+            writer.close()
+            for reader, writer in idle:
+                await reader.read()  # to the end, which comes after a second
+                writer.close()
+            reader, writer = await asyncio.open_connection(host, number)
+            writer.write(PREFACE)
+            assert await reader.read(1)
+            writer.close()
+            assert client.screen.text((await client.ask("there")).id).endswith(": there")
+            assert len(client.screen.turns) == 1
+
+
 async def test_a_renderer_comes_back_after_a_restart_and_resumes(tmp_path: Path) -> None:
     ledger = f"sqlite:{tmp_path / 'ledger.db'}"
     with serving(opened, ledger=ledger, ports=[port]) as first:

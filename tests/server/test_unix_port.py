@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,24 @@ async def test_files_go_as_descriptors_and_are_stored_as_they_are(server: Servin
         sent = await client.send_files([("a.bin", content), ("b.txt", b"b")], "both")
         turn = await client.turn_done(await client.turn_of(sent))
         said = client.screen.text(turn.id)
+    assert said == "[a.bin|application/octet-stream|100000|True][b.txt|text/plain|1|True]both"
+
+
+async def test_files_go_in_the_object_dialect_too(tmp_path: Path) -> None:
+    """An input that is sent meanwhile keeps its place: the numbers of messages must rise."""
+    settings = UnixSettings(dialect="object")
+    ports = [lambda state: UnixPort(state, str(tmp_path / "o"), settings)]
+    content = os.urandom(MOST_UPLOAD)
+    with serving(app, ports=ports) as running:
+        url = running.addresses[0]
+        async with asyncio.timeout(20), connect(url, dialect="object") as client:
+            before = await client.send_text("before")
+            sent = await client.send_files([("a.bin", content), ("b.txt", b"b")], "both")
+            after = await client.send_text("after")
+            turns = [await client.turn_done(await client.turn_of(one)) for one in (before, after)]
+            assert [client.screen.text(turn.id) for turn in turns] == ["before", "after"]
+            turn = await client.turn_done(await client.turn_of(sent))
+            said = client.screen.text(turn.id)
     assert said == "[a.bin|application/octet-stream|100000|True][b.txt|text/plain|1|True]both"
 
 
@@ -343,6 +362,53 @@ async def test_an_agent_dials_a_renderer_that_listens(tmp_path: Path) -> None:
                 assert (await client.ask("third")).status == "completed"
                 assert client.screen.text("t2") == "second"
     assert "screen" not in os.listdir(tmp_path)
+
+
+ECHO = """
+from arp import App, Turn
+
+app = App()
+
+
+@app.agent
+async def agent(turn: Turn) -> None:
+    await turn.say(f"you said {turn.text}")
+"""
+
+
+async def test_a_terminal_listens_and_an_agent_that_is_started_again_dials_it(
+    tmp_path: Path,
+) -> None:
+    """Both as processes: `arp connect --listen`, `arp serve --dial`, which is killed between."""
+    agent, path = tmp_path / "app.py", tmp_path / "run" / "screen"
+    agent.write_text(ECHO)
+    terminal = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "arp.cli", "connect", "--listen", f"unix:{path}"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert terminal.stdin is not None
+    assert terminal.stdout is not None
+    started = []
+    try:
+        async with asyncio.timeout(60):
+            await becomes(path.exists)
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+            for word in ("hello", "again"):
+                started.append(await start(agent, tmp_path / "l.db", "--dial", f"unix:{path}"))
+                terminal.stdin.write(f"{word}\n".encode())
+                await terminal.stdout.readuntil(f"you said {word}".encode())
+                await started[-1].kill()
+            terminal.stdin.close()
+            assert await terminal.wait() == 0
+        assert not path.exists()
+    finally:
+        for one in started:
+            await one.aclose()
+        if terminal.returncode is None:
+            terminal.kill()
+            await terminal.wait()
 
 
 async def test_a_renderer_that_listens_talks_to_one_agent_at_a_time(tmp_path: Path) -> None:

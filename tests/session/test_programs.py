@@ -45,6 +45,8 @@ def played(program: Program, watching: Sequence[str] = ("full",)) -> Run:
 @settings(max_examples=200)
 @given(steps)
 @example([("show", 2802), ("tool", 0), ("show", 2119)])
+@example([("show", 308), ("show", 546), ("frame", 177)])
+@example([("popup", 1), ("show", 4775)])
 def test_every_renderer_sees_at_every_moment_what_one_sees_that_joins_now(program: Program) -> None:
     """A degraded component stays patchable: what is live equals a fresh snapshot."""
     run = Run()

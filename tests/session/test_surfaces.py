@@ -15,6 +15,8 @@ from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import Component
 from arp.protocol.errors import (
     ArpError,
+    InvalidComponent,
+    InvalidPatch,
     ResourceLimit,
     RoleConflict,
     SurfaceDestroyed,
@@ -22,12 +24,19 @@ from arp.protocol.errors import (
     UnknownObject,
 )
 from arp.protocol.limits import Limits
-from arp.protocol.messages import Input, RendererCapabilities, SurfaceInfo
+from arp.protocol.messages import (
+    Delta,
+    DeltaPayload,
+    Input,
+    RendererCapabilities,
+    SurfaceInfo,
+)
 from arp.protocol.patch import Remove, Update
 from arp.session.effects import ResolveQuestion, SurfaceClosed
 from arp.session.inputs import receive
 from arp.session.session import Head, Session
 from arp.session.surfaces import (
+    acquire_surface,
     close_surface,
     describe_surface,
     open_surface,
@@ -199,6 +208,58 @@ def test_a_surface_goes_to_another_session_whole(retain_content: bool) -> None:
     for session in (one, two):
         again = restore(session.head, facts(session), Limits())
         assert again.screen.canonical() == session.screen.canonical()
+
+
+def test_what_was_said_on_a_surface_goes_along_under_a_plain_id() -> None:
+    """Text parts have ids with a slash, which are the session's own."""
+    one, two = started("one"), started("two")
+    open_surface(one, "t1", "side", SurfaceInfo(), shown(text("t1-1", "x")))
+    one.screen.apply(
+        Delta(session_id="one", turn_id="t1", surface="side", payload=DeltaPayload("Said"))
+    )
+    assert ids(one, "side") == ["t1-1", "t1/1"]
+    transfer_surface(one, "side", two, retain_content=True)
+    assert ids(two, "side") == ["t1-1", "t1-1-2"]
+    assert two.screen.surfaces["side"].component("t1-1-2").props["content"] == "Said"
+
+
+def test_a_surface_of_another_agent_is_taken_over_under_a_name_of_its_own() -> None:
+    """What a renderer hands over is checked as what an author shows; ids with a slash are made
+    plain, also those in a layout."""
+    session = started()
+    inner = {"id": "g/0", "type": "text", "props": {"content": "y"}}
+    given = [text("t9/1", "x"), Component("g", "group", {"children": [inner]})]
+    assert acquire_surface(session, "Report", given) == "acquired"
+    assert ids(session, "acquired") == ["t9-1", "g"]
+    assert session.screen.surfaces["acquired"].nodes.keys() == {"t9-1", "g", "g-0"}
+    assert inner["id"] == "g/0", "what was given stays as it is"
+    assert acquire_surface(session, None, []) == "acquired-2"
+    assert session.screen.info("acquired").title == "Report"
+    session.commit("t1", "acquired", [PatchChange([Remove("g")])])
+    again = restore(session.head, facts(session), Limits())
+    assert again.screen.canonical() == session.screen.canonical()
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ([Component("a", "confirm", {})], InvalidComponent),
+        ([Component("a", "tabs", {"tabs": 3})], InvalidPatch),
+        ([Component("a", "group", {"children": [3]})], InvalidPatch),
+        ([*(text(f"a{n}", "x") for n in range(100)), Component("b", "form", {})], InvalidComponent),
+    ],
+)
+def test_a_surface_with_what_does_not_fit_is_not_taken_over(
+    given: list[Component], error: type[ArpError]
+) -> None:
+    """Nothing of it is left, however much came before what is wrong."""
+    session = started()
+    with pytest.raises(error):
+        acquire_surface(session, None, given)
+    assert set(session.screen.surfaces) == {"main"}
+    full = started(limits=Limits(max_surfaces=1))
+    with pytest.raises(TransferDenied, match="no more surfaces"):
+        acquire_surface(full, None, [])
 
 
 def test_a_surface_that_cannot_go_stays() -> None:

@@ -112,9 +112,9 @@ def test_a_replay_of_a_popup_needs_a_snapshot_without_overlays_only() -> None:
     session, _ = opened()
     log = facts(session)
     assert replayed(log, FrameGroup(CORE, "json")) is None
-    frames = replayed(log, FrameGroup(RICH, "json"))
-    assert frames is not None
-    assert any(b'"type":"surface"' in frame for frame in frames)
+    made = replayed(log, FrameGroup(RICH, "json"))
+    assert made is not None
+    assert any(b'"type":"surface"' in frame for frame in made.frames)
 
 
 def test_the_tree_of_the_session_is_not_changed_by_who_reads_it() -> None:

@@ -11,7 +11,7 @@ from arp.protocol.agent_connection import AgentEvent, Failed
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
 from arp.protocol.components import Component
-from arp.protocol.errors import ErrorPayload
+from arp.protocol.errors import ErrorPayload, TransferDenied
 from arp.protocol.limits import Limits, RendererLimits
 from arp.protocol.messages import (
     AgentMessage,
@@ -33,8 +33,10 @@ from arp.protocol.messages import (
     SurfaceMessage,
     TurnMessage,
 )
+from arp.protocol.object_agent import SYNC_AFTER
 from arp.protocol.object_messages import (
     ConversationTurnRequest,
+    DisplayErrorEvent,
     DisplayErrorRequest,
     InputAckRequest,
     OverlaySetAnchorRequest,
@@ -42,10 +44,13 @@ from arp.protocol.object_messages import (
     SessionStateUpdateRequest,
     SurfaceCommitRequest,
     SurfaceSetTitleRequest,
+    SurfaceTransferRequest,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
-from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.object_wire import DISPLAY, ObjectMessage, read
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Update
+from arp.session.window import RECENT_TURNS
+from arp.view import object_flat
 from arp.view.object_dialect import MAX_KNOWN_SERIALS, MAX_WAITING_COMMITS, ObjectDialect
 
 LIMITS = Limits(max_components_per_commit=4, max_patch_ops=4)
@@ -66,10 +71,16 @@ class Talk:
         limits: dict[str, Any] | None = None,
         resumed: tuple[str, int, Any] | None = None,
         keeps_content: bool | None = None,
+        components: tuple[str, ...] = ("text", "group"),
+        input_version: int = 2,
     ) -> None:
         about = agent_hello(Limits())
         self.dialect = ObjectDialect("json", Limits(), "proposed", about, "key")
-        made = offers({"text": 1, "group": 1}, features, limits, has_conversation=has_conversation)
+        known = dict.fromkeys(components, 1)
+        made = [
+            Offer(one.interface, input_version) if one.interface == "ArpInput" else one
+            for one in offers(known, features, limits, has_conversation=has_conversation)
+        ]
         keeps = not has_conversation if keeps_content is None else keeps_content
         self.renderer = ObjectRendererConnection("json", LIMITS, made, keeps_content=keeps)
         self.displays = True
@@ -286,6 +297,46 @@ def test_inputs_are_acknowledged_by_their_serials() -> None:
     assert out[0].serial == serial
 
 
+def test_input_is_refused_as_the_version_of_the_renderer_has_it() -> None:
+    """Version 1 of `ArpInput` has no `refuse`: an acknowledgement beside an error."""
+    talk = Talk(input_version=1)
+    talk.open()
+    serial = talk.use(input_id="mine")
+    out = talk.show(ErrorMessage(payload=ErrorPayload("no", 11, None, "mine")))
+    assert [type(one) for one in out] == [DisplayErrorRequest, InputAckRequest]
+    assert out[1] == InputAckRequest(serial)
+    serial = talk.use(input_id="taken")
+    assert talk.show(InputAck(id="taken")) == [InputAckRequest(serial)]
+
+
+def test_ids_are_freed_while_surfaces_come_and_go() -> None:
+    """The answer to a `sync` that is not of the handshake says nothing to the hub. Spec: O5."""
+    talk = Talk()
+    talk.open()
+    before = list(talk.events)
+    for number in range(SYNC_AFTER):
+        name = f"s{number}"
+        talk.show(SurfaceMessage(session_id="s", surface=name, payload=SurfaceInfo()))
+        talk.show(SurfaceMessage(session_id="s", surface=name, seq=5, closed="agent"))
+    assert len(talk.dialect.connection.objects.dead) < SYNC_AFTER
+    assert [one for one in talk.events[len(before) :] if not isinstance(one, Input)] == []
+
+
+def test_frame_that_was_read_before_means_the_same_and_nonsense_means_nothing() -> None:
+    """Large frames are read in a thread. Spec: O8."""
+    talk = Talk()
+    talk.open()
+    number = talk.dialect.connection._received_no
+    focus = {"v": 1, "id": talk.dialect.connection.bound["ArpInput"], "op": "focus"}
+    frame = [
+        focus | {"seq": number + 1, "payload": {"surface_id": talk.names["main"]}},
+        focus | {"seq": number + 2, "payload": {"surface_id": 77}},
+        focus | {"seq": number + 2, "payload": {"surface_id": talk.names["main"]}},
+    ]
+    found = talk.dialect.receive([*read(json.dumps(frame).encode(), "json")], 0.0)
+    assert [type(one) for one in found] == [Input, Failed]
+
+
 def test_what_the_user_does_with_surfaces_are_inputs() -> None:
     talk = Talk()
     talk.open()
@@ -358,6 +409,169 @@ def test_what_this_renderer_cannot_have_is_told_and_the_rest_goes_on() -> None:
     assert out[-1].delta == "y"
 
 
+# -- surfaces that go to another agent, or come from one -------------------------------------------
+
+
+class Owner:
+    """Takes every surface but those with a title that says otherwise."""
+
+    def __init__(self) -> None:
+        self.gone: list[str] = []
+        self.refused: list[tuple[str, str]] = []
+        self.taken: list[tuple[str | None, list[str]]] = []
+        self.snapshots = 0
+
+    def acquired(self, title: str | None, components: list[Component]) -> str:
+        if title == "no":
+            raise TransferDenied("full")
+        self.taken.append((title, [one.id for one in components]))
+        return f"acquired-{len(self.taken)}"
+
+    def transferred(self, name: str) -> None:
+        self.gone.append(name)
+
+    def denied(self, name: str, error: TransferDenied) -> None:
+        self.refused.append((name, error.message))
+
+    def desynchronised(self) -> None:
+        self.snapshots += 1
+
+
+def owned(**more: Any) -> tuple[Talk, Owner]:
+    """A dialect with an owner, and a surface `side` that shows."""
+    talk, owner = Talk(**more), Owner()
+    talk.dialect.owner = owner
+    talk.open()
+    shown = SurfaceMessage(session_id="s", surface="side", payload=SurfaceInfo(title="Beside"))
+    talk.show(shown, render(text("b"), surface="side"), commit(3, surface="side"))
+    return talk, owner
+
+
+@pytest.mark.parametrize("has_conversation", [True, False])
+def test_renderer_is_asked_behind_everything_that_the_surface_shows(has_conversation: bool) -> None:
+    """What waits for room is sent first. Spec: O23."""
+    talk, owner = owned(has_conversation=has_conversation)
+    talk.displays = False
+    for number in range(5):
+        talk.show(render(text("b", str(number)), surface="side"), commit(4, surface="side"))
+    talk.dialect.hand_over("side", "other", True)
+    assert not any(isinstance(one, SurfaceTransferRequest) for one in talk.exchange())
+    talk.displays = True
+    talk.renderer.displayed(talk.names["side"])
+    talk.exchange()
+    assert talk.got[-1] == SurfaceTransferRequest("other", True)
+    with pytest.raises(TransferDenied, match="is being handed over"):
+        talk.dialect.hand_over("side", "other", True)
+    talk.renderer.hand_over(talk.names["side"])
+    talk.exchange()
+    assert owner.gone == ["side"]
+
+
+@pytest.mark.parametrize("has_conversation", [True, False])
+def test_nothing_more_of_a_surface_that_is_gone_is_sent(has_conversation: bool) -> None:
+    """Until the session says that it is closed; then its name may be used again."""
+    talk, owner = owned(has_conversation=has_conversation)
+    talk.show(render(text("pending"), surface="side"))
+    talk.dialect.hand_over("side", "other", False)
+    talk.exchange()
+    talk.renderer.hand_over(talk.names.pop("side"))
+    talk.exchange()
+    talk.show(commit(4))
+    assert "side" not in talk.names
+    info = SurfaceInfo(title="Late")
+    late: list[AgentMessage] = [
+        render(text("late"), surface="side"),
+        commit(5, surface="side"),
+        delta("x", surface="side"),
+        SurfaceMessage(session_id="s", surface="side", payload=info),
+    ]
+    talk.show(*late)
+    assert "side" not in talk.names
+    closed = SurfaceMessage(session_id="s", surface="side", seq=6, closed="transferred")
+    talk.show(closed, SurfaceMessage(session_id="s", surface="side", payload=info))
+    talk.show(render(text("new"), surface="side"), commit(7, surface="side"))
+    assert talk.renderer.objects.surface(talk.names["side"]).title == "Late"
+    assert (owner.gone, owner.refused) == (["side"], [])
+
+
+def test_surface_that_is_not_handed_over_is_told_with_its_name() -> None:
+    """Refused by the renderer, closed meanwhile, not there, or not to be handed over at all."""
+    talk, owner = owned()
+    for name in ("main", "nothing"):
+        with pytest.raises(TransferDenied, match="does not show"):
+            talk.dialect.hand_over(name, "other", True)
+    other = DisplayErrorEvent(0, 11, "of something else", 1)
+    talk.dialect.hand_over("side", "other", True)
+    talk.exchange()
+    talk.renderer.send(DISPLAY, other)
+    talk.exchange()
+    assert owner.refused == []
+    number = talk.renderer.objects.surface(talk.names["side"]).transfer
+    refusal = DisplayErrorEvent(talk.names["side"], 9, "not handed over", number)
+    talk.renderer.send(DISPLAY, refusal)
+    talk.exchange()
+    assert owner.refused == [("side", "not handed over")]
+    talk.dialect.hand_over("side", "proposed", True)
+    assert owner.refused[1:] == [("side", "to_session: it is on that session")]
+    talk.dialect.hand_over("side", "other", True)
+    talk.show(SurfaceMessage(session_id="s", surface="side", seq=6, closed="user"))
+    assert owner.refused[2:] == [("side", "surface 'side' is closed")]
+    assert owner.gone == []
+
+
+def test_surface_that_is_closed_before_the_renderer_was_asked_is_told_so() -> None:
+    talk, owner = owned()
+    talk.displays = False
+    for number in range(5):
+        talk.show(render(text("b", str(number)), surface="side"), commit(4, surface="side"))
+    talk.dialect.hand_over("side", "other", True)
+    talk.show(SurfaceMessage(session_id="s", surface="side", seq=6, closed="user"))
+    talk.displays = True
+    talk.renderer.displayed(talk.names["side"])
+    talk.exchange()
+    assert owner.refused == [("side", "surface 'side' is closed")]
+
+
+@pytest.mark.parametrize("has_conversation", [True, False])
+def test_acquired_surface_gets_a_role_and_the_content_of_the_session(
+    has_conversation: bool,
+) -> None:
+    """Spec: O26."""
+    talk, owner = owned(has_conversation=has_conversation, keeps_content=True)
+    made = talk.renderer.acquire([text("t9/1")], "Given")
+    talk.exchange()
+    assert owner.taken == [("Given", ["t9/1"])]
+    assert talk.renderer.objects.surface(made).role == "toplevel"
+    talk.names["acquired-1"] = made
+    said = SurfaceMessage(
+        session_id="s", surface="acquired-1", payload=SurfaceInfo(title="Given"), seq=5
+    )
+    shown = render(text("t9-1"), surface="acquired-1")
+    talk.show(said, shown, commit(6, surface="acquired-1"))
+    assert talk.content("acquired-1") == ["t9-1"]
+    talk.use("acquired-1")
+    said_there = [one for one in talk.events if isinstance(one, Input) and one.data.get("text")]
+    assert [one.surface for one in said_there] == ["acquired-1"]
+
+
+def test_acquired_surface_that_is_not_taken_is_refused_and_destroyed() -> None:
+    """So is one that comes before there is a session. Spec: O26."""
+    talk, _ = owned()
+    made = talk.renderer.acquire([text("a")], "no")
+    (told, _) = talk.exchange()
+    assert (told.object_id, told.code, told.message) == (made, 9, "full")
+    assert made not in talk.renderer.objects.surfaces
+    early = Talk()
+    early.dialect.is_open = False
+    made = early.renderer.acquire(None)
+    (told, _) = early.exchange()
+    assert (told.code, told.message) == (9, "there is no session yet")
+    early.dialect.is_open = True
+    early.renderer.acquire(None)
+    (told, _) = early.exchange()
+    assert (told.code, told.message) == (9, "there is no session yet")
+
+
 # -- components alone ------------------------------------------------------------------------------
 
 
@@ -399,6 +613,208 @@ def test_components_are_put_where_the_session_has_them() -> None:
     assert talk.texts()["a"] == "xy"
     talk.show(patch(Remove("in")), render(text("a", "z"), replace=True), commit(8))
     assert talk.content()[0] == "a"
+
+
+def played(talk: Talk, numbers: range) -> None:
+    """A turn each: what the user says, a text, a component and an error."""
+    for number in numbers:
+        turn_id, place = f"t{number}", 10 * number
+        said = InputEcho(
+            session_id="s",
+            turn_id=turn_id,
+            input_type="text",
+            data={"text": turn_id},
+            seq=place,
+        )
+        shown = Render(session_id="s", turn_id=turn_id, components=[text(f"c{number}")])
+        failed = ErrorMessage(
+            payload=ErrorPayload("broken", 18), session_id="s", turn_id=turn_id, seq=place + 2
+        )
+        end = Commit(session_id="s", turn_id=turn_id, seq=place + 3, final=True)
+        talk.show(said, delta("said", turn_id=turn_id, seq=place + 1), shown, failed, end)
+
+
+def kept(talk: Talk) -> tuple[int, int, int]:
+    """How many turns, components and shown roots are kept of the conversation."""
+    flat_ = talk.dialect._flat
+    assert flat_ is not None
+    return len(flat_._screen.turns), len(flat_._screen.main.nodes), len(flat_._shown["main"].roots)
+
+
+def all_of(numbers: range) -> list[str]:
+    return [root for n in numbers for root in (f"t{n}/input", f"t{n}/1", f"c{n}", f"t{n}/error/1")]
+
+
+def test_turns_that_are_over_and_written_leave_the_memory_and_still_show() -> None:
+    """Three hundred turns cost what the newest fifty do; the renderer has all of them."""
+    talk = flat()
+    played(talk, range(1, 101))
+    hundred = kept(talk)
+    assert hundred == (RECENT_TURNS, 2 * RECENT_TURNS, 4 * RECENT_TURNS)
+    played(talk, range(101, 301))
+    assert kept(talk) == hundred
+    assert talk.content() == all_of(range(1, 301))
+    assert len(talk.dialect._flat._begins_behind) == 1  # type: ignore[union-attr]
+
+
+def test_turns_that_a_renderer_has_not_displayed_stay_until_it_has() -> None:
+    talk = flat()
+    talk.displays = False
+    played(talk, range(1, 80))
+    assert kept(talk)[0] == 77, "all but the two whose commits are under way"
+    talk.displays = True
+    talk.renderer.displayed(talk.names["main"])
+    for _ in range(60):
+        talk.exchange()
+    played(talk, range(80, 82))
+    assert kept(talk)[0] == RECENT_TURNS
+    assert talk.content() == all_of(range(1, 82))
+
+
+def test_what_comes_first_in_the_oldest_turn_that_is_left_stands_behind_those_that_are_not() -> (
+    None
+):
+    """A turn with an open question stays, and those between it and the newest leave."""
+    talk = flat(components=("text", "confirm"))
+    asked = Component("q", "confirm", {"title": "?", "state": "open"})
+    shows = Render(session_id="s", turn_id="t0", components=[text("z"), asked])
+    talk.show(shows, Commit(session_id="s", turn_id="t0", seq=4, final=True))
+    played(talk, range(1, 61))
+    assert kept(talk)[0] == RECENT_TURNS + 1
+    first = Patch(session_id="s", turn_id="t11", ops=[Insert(text("first"), "t11/1")])
+    moved = Patch(session_id="s", turn_id="t11", ops=[Insert(text("new"), None)])
+    talk.show(first, moved, Commit(session_id="s", turn_id="t11", seq=700))
+    shown = talk.content()
+    assert shown[:3] == ["z", "q", "t1/input"]
+    at = shown.index("t11/input")
+    assert shown[at - 1] == "t10/error/1"
+    assert shown[at : at + 4] == ["t11/input", "new", "t11/1", "first"]
+    answer = patch(Update("q", "props.state", "answered"), Insert(text("behind"), "q"))
+    talk.show(answer, commit(701))
+    assert talk.content()[:4] == ["z", "q", "behind", "t1/input"]
+
+
+def test_turns_that_left_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_flat, "REMEMBERED_IDS", 3)
+    talk = flat()
+    played(talk, range(1, RECENT_TURNS + 7))
+    assert talk.dialect._flat is not None
+    assert [*talk.dialect._flat._left] == ["t4", "t5", "t6"]
+
+
+def test_output_of_a_turn_of_which_nothing_else_is_known_shows() -> None:
+    talk = flat()
+    shown = Render(session_id="s", turn_id="t5", components=[text("a"), text("b")])
+    talk.show(shown, Commit(session_id="s", seq=3))
+    talk.show(patch(Insert(text("mid"), "a"), Reorder("b", None), Remove("b")), commit(4))
+    assert talk.content() == ["a", "mid"]
+
+
+def test_component_of_a_turn_that_left_takes_its_old_place_when_it_comes_again() -> None:
+    talk = flat()
+    played(talk, range(1, 61))
+    again = Render(session_id="s", turn_id="t1", components=[text("c1", "again")])
+    talk.show(again, Commit(session_id="s", turn_id="t1", seq=700))
+    assert talk.content() == all_of(range(1, 61))
+    assert talk.texts()["c1"] == "again"
+
+
+def test_surface_that_is_emptied_loses_also_what_left_the_memory() -> None:
+    talk = flat()
+    played(talk, range(1, 61))
+    talk.show(render(text("only"), replace=True), commit(700))
+    for _ in range(60):
+        talk.exchange()
+    shown = talk.content()
+    assert [one for one in shown if one.startswith("c")] == []
+    assert "t1/input" not in shown
+    assert shown[:2] == ["t11/input", "t11/error/1"]
+    assert "only" in shown
+
+
+def test_surface_that_is_opened_again_is_written_whole() -> None:
+    """Nothing is taken to be there that a closed surface of the same name showed."""
+    talk = flat()
+    for seq in (3, 6):
+        talk.show(render(text("a"), text("b"), surface="side"), commit(seq, surface="side"))
+        assert talk.content("side") == ["a", "b"]
+        talk.show(SurfaceMessage(session_id="s", surface="side", seq=seq + 1, closed="agent"))
+    assert "side" not in talk.dialect._flat._shown  # type: ignore[union-attr]
+
+
+def test_several_that_are_moved_at_once_stand_as_in_the_session() -> None:
+    """One comes behind another that is moved too."""
+    talk = flat()
+    talk.show(render(*(text(name) for name in "abcd")), commit(3))
+    talk.show(patch(Reorder("d", "a"), Reorder("c", None), Reorder("d", "c")), commit(4))
+    assert talk.content() == ["c", "d", "a", "b"]
+
+
+def test_component_that_comes_back_somewhere_else_is_moved() -> None:
+    """Removed and put elsewhere while the renderer displayed something else: merged to a move."""
+    talk = flat()
+    talk.show(render(text("a"), text("b"), text("c")), commit(3))
+    talk.displays = False
+    for number in range(4):
+        talk.show(render(text("b", str(number))), commit(4 + number))
+    talk.show(patch(Remove("a")), commit(9))
+    talk.show(patch(Insert(text("a", "new"), "b")), commit(10))
+    talk.displays = True
+    talk.renderer.displayed(talk.names["main"])
+    talk.exchange()
+    assert talk.content() == ["b", "a", "c"]
+    assert talk.texts()["a"] == "new"
+
+
+def test_id_that_moves_from_one_root_to_another_stands_once_at_any_moment() -> None:
+    """Both roots are removed first, in as many commits as it takes, and then shown again."""
+    talk = flat()
+    roots = [Component(f"g{n}", "group", {"children": [child(f"x{n}")]}) for n in range(6)]
+    for number, root in enumerate(roots):
+        talk.show(render(root), commit(3 + number))
+    swapped = [Component(f"g{n}", "group", {"children": [child(f"x{n - 1}")]}) for n in range(1, 6)]
+    empty: list[PatchOp] = [Remove(f"x{n}") for n in range(6)]
+    talk.show(patch(*empty), render(*swapped), render(text("x5")), commit(20))
+    for _ in range(9):
+        talk.exchange()
+    assert talk.content() == ["g0", "g1", "g2", "g3", "g4", "g5", "x5"]
+    shown = talk.renderer.content(talk.names["main"])
+    assert [[one["id"] for one in root.props.get("children", [])] for root in shown] == [
+        [],
+        ["x0"],
+        ["x1"],
+        ["x2"],
+        ["x3"],
+        ["x4"],
+        [],
+    ]
+
+
+def child(component_id: str) -> dict[str, Any]:
+    return {"id": component_id, "type": "text", "props": {"content": "x"}}
+
+
+def test_change_of_what_is_not_known_asks_for_one_snapshot() -> None:
+    talk = flat()
+    owner = talk.dialect.owner = Owner()
+    talk.show(render(text("a")), commit(3))
+    for seq in (4, 5):
+        talk.show(patch(Remove("unknown")), commit(seq))
+    assert owner.snapshots == 1
+    talk.show(ready("snapshot"), render(text("b")), commit(6))
+    assert talk.content() == ["b"]
+    talk.show(patch(Remove("unknown")), commit(7))
+    assert owner.snapshots == 2
+
+
+def test_what_a_snapshot_shows_counts_as_new() -> None:
+    """The session knows when it changed last, and may change it for as long again."""
+    talk = flat()
+    old = Render(session_id="s", turn_id="t1", components=[text("old")])
+    talk.show(ready("snapshot"), echo("x"), old, Commit(session_id="s", turn_id="t1", seq=500))
+    played(talk, range(51, 51 + RECENT_TURNS - 1))
+    talk.show(patch(Update("old", "props.content", "changed")), commit(2000))
+    assert talk.texts()["old"] == "changed"
 
 
 def test_surface_beside_main_is_written_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -27,6 +28,11 @@ FEW_ROWS = profile_of(
 )
 NO_APPEND = profile_of(RendererCapabilities(dict(VERSIONS)))
 SMALL = msgspec.structs.replace(FULL, limits=RendererLimits(max_message_bytes=1_000))
+
+
+def frames_of(found: Iterable[Fact], group: FrameGroup) -> list[bytes] | None:
+    made = replayed(found, group)
+    return None if made is None else made.frames
 
 
 def decoded(frames: list[bytes] | None) -> list[AgentMessage]:
@@ -55,16 +61,28 @@ def test_facts_are_the_frames_that_were_sent() -> None:
     for one in batch.recorded:
         assert isinstance(one, RecordedFact)
         sent += view.frames(one, group) or []
-    assert decoded(replayed(map(decode, batch.facts), group)) == decoded(sent)
+    assert decoded(frames_of(map(decode, batch.facts), group)) == decoded(sent)
+
+
+def test_commits_are_told_by_their_places() -> None:
+    """So that no more go to a renderer than it may have unacknowledged; text is no commit."""
+    session = begun()
+    session.say("t1", "said")
+    session.commit("t1", "main", [RenderChange([text("a"), text("b")])])
+    session.commit("t1", "main", [PatchChange([Update("a", "props.content", "y")])])
+    made = replayed(facts(session), FrameGroup(FULL, "json"))
+    assert made is not None
+    assert made.commits == [session.sequence - 1, session.sequence]
+    assert len(made.frames) > 4
 
 
 def test_frames_hold_arrays_where_the_renderer_takes_them() -> None:
-    (frame,) = replayed(shown(begun()), FrameGroup(FULL, "json", batch=True)) or []
+    (frame,) = frames_of(shown(begun()), FrameGroup(FULL, "json", batch=True)) or []
     assert len(msgspec.json.decode(frame)) == 2
 
 
 def test_component_is_degraded_as_it_was() -> None:
-    render, _ = decoded(replayed(shown(begun()), FrameGroup(TEXT, "json")))
+    render, _ = decoded(frames_of(shown(begun()), FrameGroup(TEXT, "json")))
     assert isinstance(render, Render)
     assert [one.type for one in render.components] == ["text", "text"]
 
@@ -73,7 +91,7 @@ def test_component_is_degraded_as_it_was() -> None:
     "op", [Update("a", "props.content", "y"), Append("a", "props.content", "y")]
 )
 def test_patch_passes_to_who_shows_everything(op: PatchOp) -> None:
-    patch, _ = decoded(replayed(shown(begun(), op), FrameGroup(FULL, "json")))
+    patch, _ = decoded(frames_of(shown(begun(), op), FrameGroup(FULL, "json")))
     assert getattr(patch, "ops", None) == [op]
 
 
@@ -90,7 +108,7 @@ def test_patch_passes_to_who_shows_everything(op: PatchOp) -> None:
 def test_patch_that_needs_the_screen_of_its_time_needs_a_snapshot(
     profile: Profile, op: PatchOp
 ) -> None:
-    assert replayed(shown(begun(), op), FrameGroup(profile, "json")) is None
+    assert frames_of(shown(begun(), op), FrameGroup(profile, "json")) is None
 
 
 def test_input_that_was_edited_needs_a_snapshot_for_who_knows_no_branches() -> None:
@@ -99,7 +117,7 @@ def test_input_that_was_edited_needs_a_snapshot_for_who_knows_no_branches() -> N
     facts(session)
     told: dict[str, Any] = {"input_type": "text", "data": {"text": "other"}}
     session.edit_queued("t2", told)
-    assert replayed(facts(session), FrameGroup(FULL, "json")) is None
+    assert frames_of(facts(session), FrameGroup(FULL, "json")) is None
 
 
 def test_id_that_was_used_again_needs_a_snapshot() -> None:
@@ -111,7 +129,7 @@ def test_id_that_was_used_again_needs_a_snapshot() -> None:
     facts(session)
     user(session, "again")
     session.commit("t60", "main", [RenderChange([text("c1")])])
-    assert replayed(facts(session), FrameGroup(FULL, "json")) is None
+    assert frames_of(facts(session), FrameGroup(FULL, "json")) is None
 
 
 def test_text_in_several_deltas_does_not_begin_a_replay() -> None:
@@ -120,6 +138,6 @@ def test_text_in_several_deltas_does_not_begin_a_replay() -> None:
     session.say("t1", "x" * 3_000)
     said = facts(session)
     group = FrameGroup(SMALL, "json")
-    assert replayed(said, group) is None
+    assert frames_of(said, group) is None
     before = shown(session)
-    assert len(replayed([*before, *said], group) or []) > 4
+    assert len(frames_of([*before, *said], group) or []) > 4

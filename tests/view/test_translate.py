@@ -189,6 +189,16 @@ def test_what_is_replaced_under_another_id_is_replaced_where_it_stood() -> None:
     ]
 
 
+def test_id_of_a_removed_root_that_comes_in_the_place_of_another_is_removed_first() -> None:
+    """An id stands once on a surface at any moment (protocol.md 3, "ids are unique")."""
+    stage = Stage(table("f"), text("b"), confirm("j"))
+    ops: list[PatchOp] = [Remove("j"), Replace("f", confirm("j", "New?"))]
+    (told,) = stage.told(TEXT, PatchChange(ops))
+    removed, replaced = told.ops
+    assert removed == Remove("j")
+    assert (replaced.target, replaced.component.id) == ("f", "j")
+
+
 def test_pieces_are_replaced_by_pieces_where_they_stood() -> None:
     stage = Stage(group("g", plain("c"), plain("d")), text("a"))
     replace = Replace("g", group("h", plain("e"), plain("f")))

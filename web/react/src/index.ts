@@ -13,6 +13,8 @@ export {
   useArpTurnIds,
 } from "./context.js";
 export type { ArpComponentProps, ArpComponents, ArpContextValue, ArpProviderProps } from "./context.js";
+export { useArpPopupNames, useArpSurface, useArpSurfaceNames } from "./use_surface.js";
+export type { UseArpSurfaceReturn } from "./use_surface.js";
 export { useCell } from "./cell.js";
 export type { ClientOptions } from "./use_client.js";
 

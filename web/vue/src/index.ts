@@ -16,6 +16,8 @@ export {
   useArpTurnIds,
 } from "./provide.js";
 export type { ArpComponentProps, ArpComponents } from "./provide.js";
+export { useArpPopupNames, useArpSurface, useArpSurfaceNames } from "./use_surface.js";
+export type { UseArpSurfaceReturn } from "./use_surface.js";
 export { useCell } from "./cell.js";
 export type { ClientOptions } from "./use_client.js";
 

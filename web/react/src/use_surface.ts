@@ -1,0 +1,56 @@
+/** Surfaces, popups and overlays, for applications that place them by themselves. */
+
+import type { ArpClient, Component, Wire } from "@agent-rendering/core";
+import { useCallback, useMemo } from "react";
+import { fixed, useCell } from "./cell.js";
+import { useArpClient } from "./context.js";
+
+export interface UseArpSurfaceReturn {
+  /** What shows on it, for `<ArpRenderer>`; empty when it is closed. */
+  components: readonly Component[];
+  /** Title, role and place; `undefined` of a toplevel without a title, and of one that is closed. */
+  info: Wire.SurfaceInfo | undefined;
+  /** Closes it for every renderer; the agent's `on_close` is called. */
+  close: () => void;
+  /** Tells the agent that the user turned to it or away from it: its `on_focus` is called. */
+  setFocused: (isFocused: boolean) => void;
+  /** Tells the agent its size in CSS pixels, and its states: its `on_configure` is called. */
+  setSize: (width: number, height: number, states?: readonly string[]) => void;
+}
+
+/** The surfaces besides `main` on which something shows, without popups and overlays. */
+export function useArpSurfaceNames(client?: ArpClient | null): readonly string[] {
+  const shared = useArpClient();
+  return useCell((client === undefined ? shared : client)?.store.surfaceNames ?? NO_NAMES_CELL, NO_NAMES);
+}
+
+/** The popups and overlays on which something shows; there are some only for a client with the feature `overlays`. */
+export function useArpPopupNames(client?: ArpClient | null): readonly string[] {
+  const shared = useArpClient();
+  return useCell((client === undefined ? shared : client)?.store.popupNames ?? NO_NAMES_CELL, NO_NAMES);
+}
+
+/** One surface, popup or overlay; drawn again only when something on it changes. */
+export function useArpSurface(name: string, client?: ArpClient | null): UseArpSurfaceReturn {
+  const shared = useArpClient();
+  const used = client === undefined ? shared : client;
+  const components = useCell(used?.store.surface(name) ?? NO_COMPONENTS_CELL, NO_COMPONENTS);
+  const info = useCell(used?.store.surfaceInfo(name) ?? NO_INFO_CELL, undefined);
+  const close = useCallback(() => void used?.closeSurface(name), [used, name]);
+  const setFocused = useCallback((isFocused: boolean) => used?.tellOfSurface(name, isFocused ? "focus" : "unfocus"), [used, name]);
+  const setSize = useCallback(
+    (width: number, height: number, states: readonly string[] = ["activated"]) =>
+      used?.tellOfSurface(name, "resize", { width: Math.round(width), height: Math.round(height), states: [...states] }),
+    [used, name],
+  );
+  return useMemo(
+    () => ({ components, info, close, setFocused, setSize }),
+    [components, info, close, setFocused, setSize],
+  );
+}
+
+const NO_NAMES: readonly string[] = [];
+const NO_NAMES_CELL = fixed(NO_NAMES);
+const NO_COMPONENTS: readonly Component[] = [];
+const NO_COMPONENTS_CELL = fixed(NO_COMPONENTS);
+const NO_INFO_CELL = fixed<Wire.SurfaceInfo | undefined>(undefined);
