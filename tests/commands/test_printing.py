@@ -170,6 +170,7 @@ def commands() -> dict[str, list[str]]:
         "tools-show": ["tools", "show", RUDE],
         "tools-invoke": ["tools", "invoke", RUDE],
         "tools-request": ["tools", "request", RUDE, "--url", f"http://{RUDE}"],
+        "tools-budget": ["tools", "budget", "--settle", RUDE],
         "tools-serve": ["tools", "serve", "--coder", RUDE, "--port", "0"],
         "tools-import": ["tools", "import", RUDE, RUDE],
         "usage": ["sessions", f"--{RUDE}"],

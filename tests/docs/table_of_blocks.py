@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from tests.docs import commands
 from tests.docs.pages import Block, blocks
 
-LANGUAGES: Final = ("python", "sh", "json", "jsonc", "js", "html", "toml", "text", "mermaid")
+LANGUAGES: Final = ("python", "sh", "json", "jsonc", "js", "html", "toml", "text", "mermaid", "tsx")
 
 
 class Rule(NamedTuple):
@@ -39,6 +39,7 @@ DEPLOY = "docs/test_deploy_page.py::"
 OWN_TESTS = "docs/test_testing_page.py::test_the_tests_of_a_block_pass"
 AN_APP = "docs/test_framework_pages.py::test_a_block_is_an_app_that_answers"
 WEB = "../web/fresh/tests/plain_page.test.ts::"
+REACT = "../web/react/tests/surfaces.test.tsx::"
 DRAWING = "- a drawing, of which nothing can be run"
 
 RULES: Final = (
@@ -214,6 +215,7 @@ RULES: Final = (
         "html",
         WEB + "the block of HTML in docs/theming.md colours and shapes the chat",
     ),
+    Rule("web.md", "tsx", REACT + "the component of docs/web.md draws a surface and closes it"),
     Rule("web.md", "html", WEB + "the block of HTML in docs/web.md is a chat that talks"),
     Rule("README.md", "js", README + "test_the_javascript_prints_the_answer_as_it_comes"),
     Rule("server.md", "toml", SNIPPETS + "test_the_config_file_has_settings_that_there_are"),

@@ -31,7 +31,7 @@ def test_a_test_of_the_table_exists(test: str) -> None:
     """Without a function, the whole file is meant."""
     file, _, function = test.partition("::")
     code = (ROOT / "tests" / file).read_text(encoding="utf-8")
-    if file.endswith(".ts"):
+    if file.endswith((".ts", ".tsx")):
         assert not function or f'test("{function}"' in code
     else:
         assert re.search(rf"^(?:async )?def {function or 'test_'}", code, re.MULTILINE)

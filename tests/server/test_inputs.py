@@ -34,7 +34,7 @@ async def agent(turn: Turn) -> None:
             table = ui.table(
                 "People", ["name", "age"], people, selectable="many", sortable=True, id="people"
             )
-            one = ui.table(["name"], people, selectable="one", id="one")
+            one = ui.table(["name", "age"], people, selectable="one", id="one")
             await turn.say(f"picked {await turn.ask(table)} and {await turn.ask(one)}")
         case "wait":
             await turn.say("waiting")

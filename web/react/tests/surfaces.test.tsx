@@ -1,7 +1,10 @@
 // @vitest-environment happy-dom
 /** Surfaces that an application places by itself. */
 
-import { act, type ReactElement } from "react";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { act, createElement, type FunctionComponent, type ReactElement } from "react";
+import ts from "typescript";
 import { expect, test } from "vitest";
 import { FakeSocket, message } from "../../core/tests/fakes.js";
 import {
@@ -82,4 +85,26 @@ test("without a client there is nothing on a surface", async () => {
   const { node } = await mount(<Side />);
   side.close();
   expect([node.querySelector("aside")?.children.length, side.components]).toEqual([0, []]);
+});
+
+test("the component of docs/web.md draws a surface and closes it", async () => {
+  const page = readFileSync(resolve(import.meta.dirname, "../../../docs/web.md"), "utf8");
+  const block = /^```tsx\n(.*?)^```$/ms.exec(page)?.[1] ?? "";
+  const compilerOptions = { jsx: ts.JsxEmit.React, jsxFactory: "createElement", target: ts.ScriptTarget.ES2022 };
+  const { outputText } = ts.transpileModule(block, { compilerOptions });
+  const made = new Function("createElement", "useArpSurface", "ArpRenderer", `${outputText}\nreturn Side;`);
+  const Documented = made(createElement, useArpSurface, ArpRenderer) as FunctionComponent;
+  const { node } = await mount(
+    <ArpProvider {...WORLD} sessionId="s" autoConnect>
+      <Documented />
+    </ArpProvider>,
+  );
+  await welcome();
+  expect(node.querySelector("aside")).toBeNull();
+  await report(info("activity", { role: "toplevel", title: "Activity" }), ...render("activity", "three orders"));
+  await report(message("commit", 1, { surface: "activity" }));
+  expect(node.querySelector("aside")?.getAttribute("aria-label")).toBe("Activity");
+  expect(node.querySelector("aside")?.textContent).toContain("three orders");
+  act(() => node.querySelector("button")?.click());
+  expect(FakeSocket.last.sent.at(-1)).toMatchObject({ surface: "activity", data: { action: "arp.close" } });
 });
