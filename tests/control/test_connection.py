@@ -350,10 +350,10 @@ async def loop_s(control: Control, data: dict[str, Any]) -> float:
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_large_request_costs_the_loop_little_more_than_text(name: str) -> None:
-    """At most three times a text of 1 MiB, of which 5 ms is what a loop may be held up by."""
+    """At most three times a text of 1 MiB, of which 8 ms is what it may cost on a busy machine."""
     async with controlled(silent) as control:
         text = await loop_s(control, {"text": "word " * 190_000})
-        allowed = 3 * max(text, 0.005)
+        allowed = 3 * max(text, 0.008)
         for _ in range(10):  # the machine may have other work just then
             cost = await loop_s(control, HOSTILE[name])
             if cost <= allowed:
