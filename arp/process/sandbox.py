@@ -78,7 +78,10 @@ class ProcessLimits(msgspec.Struct, frozen=True):
     """What each process may use at most."""
 
     memory_mb: int = 512
-    """Of its own data, per process (`RLIMIT_DATA`)."""
+    """Of its own data (`RLIMIT_DATA`), and of each directory in memory that it has, such as `/tmp`.
+
+    All its processes together: by whoever watches them with `memory`.
+    """
     processes: int = 256
     """Processes and threads of the user together."""
     file_mb: int = 1024
@@ -189,7 +192,10 @@ def _bubblewrap(how: Confinement) -> list[str]:
     parts += ["--perms", "0755", "--dir", "/etc"]
     for file in SYSTEM_FILES:
         parts += ["--ro-bind-try", file, file]
-    parts += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
+    parts += ["--proc", "/proc", "--dev", "/dev"]
+    for in_memory in ("/tmp", "/dev/shm"):
+        size = ["--size", str(how.limits.memory_mb * MIB)] if _has_option("--size") else []
+        parts += ["--perms", "1777", *size, "--tmpfs", in_memory]
     made = {"/", "/tmp", "/usr", "/etc"}
     python = [Path(sys.base_prefix), Path(limits.__file__)]
     for path in sorted({*python, *how.readable}, key=lambda one: len(one.parts)):
@@ -197,6 +203,18 @@ def _bubblewrap(how: Confinement) -> list[str]:
     for path in how.writable:
         parts += [*_parents(path, made), "--bind", str(path), str(path)]
     return [*parts, "--chdir", "/", "--"]  # `limits` goes where only the other user can
+
+
+@cache
+def _has_option(name: str) -> bool:
+    """Return whether this bubblewrap has an option; `--size` came with 0.7."""
+    try:
+        done = subprocess.run(
+            ["bwrap", "--help"], capture_output=True, text=True, timeout=TRIAL_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return name in (done.stdout + done.stderr).split()
 
 
 def _system_directory(directory: str) -> list[str]:

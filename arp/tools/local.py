@@ -206,8 +206,9 @@ class LocalRuntime:
             raise ToolCallFailed(f"tool {tool.tool_id} does not run")
         program, port = running
         if program.exit_code is not None:
+            by = "was ended" if program.why_ended else "ended by itself"
             raise ToolCallFailed(
-                f"tool {tool.tool_id} ended by itself with exit code {program.exit_code}. "
+                f"tool {tool.tool_id} {by} with exit code {program.exit_code}. "
                 f"{_last_words(program)}"
             )
         return port
@@ -310,6 +311,8 @@ def _with_port(tool: ToolMeta, port: int) -> RuntimeInfo:
 
 
 def _last_words(program: ServingProgram) -> str:
+    if program.why_ended:
+        return f"Because {program.why_ended}."
     text = program.tail().strip()
     return f"It wrote: {text[-500:]}" if text else "It wrote nothing."
 

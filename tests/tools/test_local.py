@@ -20,9 +20,9 @@ from arp.tools.errors import (
     ToolTimeout,
     UnknownTool,
 )
-from arp.tools.models import RuntimeType, SchedulingMode, ToolState, ToolStatus
+from arp.tools.models import ResourceLimits, RuntimeType, SchedulingMode, ToolState, ToolStatus
 from arp.tools.service import ToolService
-from tests.tools.local_tools import active, local, processes_of, serving, settings_in
+from tests.tools.local_tools import SERVER, active, local, processes_of, serving, settings_in
 from tests.waiting import becomes
 
 
@@ -111,6 +111,41 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_alone(service: ToolS
     with pytest.raises(ToolCallFailed, match="ended by itself with exit code 3"):
         await service.call("double", {"die": 3})
     assert (await service.call("double", {"n": 2})).result["double"] == 4
+
+
+GROWS = """
+for stream in (0, 1, 2):
+    os.close(stream)  # nobody notices by its output that it has ended
+
+class Grows(Answer):
+    def do_POST(self):
+        for _ in range(3):
+            if not os.fork():
+                os.setsid()
+                data = bytearray(b"x") * (40 << 20)
+                time.sleep(60)
+                os._exit(0)
+        time.sleep(60)
+
+Server(("127.0.0.1", int(os.environ["PORT"])), Grows).serve_forever()
+"""
+"""A server whose children are above its limit together."""
+
+
+async def test_a_server_that_uses_too_much_memory_is_ended_and_says_why(
+    service: ToolService, tmp_path: Path
+) -> None:
+    source = SERVER.replace('Server(("127', '0 and Server(("127')
+    service.projects.write_file("demo/server_grows.py", source + GROWS)
+    tool = local(service, "grows", "python -S server_grows.py", SchedulingMode.HOT)
+    limits = ResourceLimits(cpu="0.05", memory_mb=100)
+    runtime = msgspec.structs.replace(tool.runtime, resource_limits=limits)
+    await service.activate(msgspec.structs.replace(tool, runtime=runtime))
+    with pytest.raises(
+        ToolCallFailed, match=r"used 1\d\d MiB of memory together; their limit is 100 MiB"
+    ):
+        await service.call("grows", {})
+    await becomes(lambda: processes_of(tmp_path) == [])
 
 
 async def test_an_error_of_the_tool_is_said(service: ToolService) -> None:
