@@ -414,8 +414,8 @@ class _RunningCommand:
     def follow(self, client: Any) -> None:
         """Run it, and read its output until it ends."""
         words = ["sh", "-c", _IN_FOREGROUND, "sh", self._command, self._pid_file]
-        self._exec_id = client.api.exec_create(self._container_id, words)["Id"]
-        with closing(_streamed(client, self._exec_id)) as pieces:
+        self._exec_id = exec_id = str(client.api.exec_create(self._container_id, words)["Id"])
+        with closing(_streamed(client, exec_id)) as pieces:
             for is_error, data in pieces:
                 (self.errors if is_error else self.output).add(data)
                 if max(self.output.written, self.errors.written) > MAX_WRITTEN:
