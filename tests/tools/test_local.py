@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from arp.process.sandbox import sandbox_works
 from arp.tools.errors import (
     InvalidToolCall,
     InvalidToolMeta,
@@ -146,6 +148,46 @@ async def test_a_server_that_uses_too_much_memory_is_ended_and_says_why(
     ):
         await service.call("grows", {})
     await becomes(lambda: processes_of(tmp_path) == [])
+
+
+CALLS = """
+import json, socket, sys
+params = json.load(sys.stdin)
+own = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(own.getsockname()).close()
+try:
+    connection = socket.create_connection(("127.0.0.1", params["port"]), timeout=5)
+except OSError as error:
+    sys.exit(f"the host: {error}")
+print(json.dumps({"read": connection.recv(9).decode()}))
+"""
+"""Connects to itself, then to a port of this machine."""
+
+
+@pytest.mark.skipif(
+    not sandbox_works(network=False), reason="bubblewrap cannot cut the network off"
+)
+async def test_a_process_reaches_the_network_only_if_the_operator_says_so(
+    service: ToolService, tmp_path: Path
+) -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"secret")
+        writer.close()
+
+    service.projects.write_file("demo/calls.py", CALLS)
+    await service.activate(local(service, "calls", "python -S calls.py", SchedulingMode.STATELESS))
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as host:
+        port = host.sockets[0].getsockname()[1]
+        with pytest.raises(ToolCallFailed) as refused:
+            await service.call("calls", {"port": port})
+        assert "the host: [Errno 111] Connection refused" in refused.value.message
+        assert "calls has no network: add it to network_tools" in refused.value.message
+        for allowed in (["calls"], ["*"]):
+            (tmp_path / "data" / "config.json").write_text(json.dumps({"network_tools": allowed}))
+            assert (await service.call("calls", {"port": port})).result == {"read": "secret"}
+        (tmp_path / "data" / "config.json").write_text(json.dumps({"network_tools": ["other"]}))
+        with pytest.raises(ToolCallFailed, match="has no network"):
+            await service.call("calls", {"port": port})
 
 
 async def test_an_error_of_the_tool_is_said(service: ToolService) -> None:

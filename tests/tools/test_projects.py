@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -281,6 +282,22 @@ async def test_files_in_memory_are_limited(projects: LocalProjects, directory: s
     words = f"dd if=/dev/zero of={directory}/big bs=1M count=20"
     done = await run_program(projects.program(projects.project_of("demo"), words, {}, limits), 20)
     assert "No space left on device" in done.stderr
+
+
+async def test_a_network_that_cannot_be_taken_away_is_said_where_a_sandbox_is_required(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projects_module, "sandbox_works", lambda network=True: network)
+    for sandbox, error in (("auto", None), ("require", "cannot take the network away")):
+        projects = LocalProjects(settings_in(tmp_path / sandbox, sandbox=sandbox))
+        await asyncio.to_thread(projects._claim, "demo", ("python3", "/usr"))
+        project = projects.project_of("demo")
+        assert projects.program(project, "id", {}, ProcessLimits()).confinement.network
+        if error is None:
+            assert projects.program(project, "id", {}, ProcessLimits(), False).confinement.network
+            continue
+        with pytest.raises(RuntimeMissing, match=error):
+            projects.program(project, "id", {}, ProcessLimits(), False)
 
 
 async def test_commands_of_other_directories_are_refused(
