@@ -22,6 +22,7 @@ from arp.tools.errors import (
     ToolTimeout,
     UnknownTool,
 )
+from arp.tools.local import has_network
 from arp.tools.models import ResourceLimits, RuntimeType, SchedulingMode, ToolState, ToolStatus
 from arp.tools.service import ToolService
 from tests.tools.local_tools import SERVER, active, local, processes_of, serving, settings_in
@@ -175,7 +176,10 @@ async def test_a_process_reaches_the_network_only_if_the_operator_says_so(
         writer.close()
 
     service.projects.write_file("demo/calls.py", CALLS)
-    await service.activate(local(service, "calls", "python -S calls.py", SchedulingMode.STATELESS))
+    tool = local(service, "calls", "python -S calls.py", SchedulingMode.STATELESS)
+    await service.activate(tool)
+    assert not has_network(tool, service.settings.current)
+    assert has_network(local(service), service.settings.current)
     async with await asyncio.start_server(greet, "127.0.0.1", 0) as host:
         port = host.sockets[0].getsockname()[1]
         with pytest.raises(ToolCallFailed) as refused:
@@ -185,6 +189,7 @@ async def test_a_process_reaches_the_network_only_if_the_operator_says_so(
         for allowed in (["calls"], ["*"]):
             (tmp_path / "data" / "config.json").write_text(json.dumps({"network_tools": allowed}))
             assert (await service.call("calls", {"port": port})).result == {"read": "secret"}
+            assert has_network(tool, service.settings.current)
         (tmp_path / "data" / "config.json").write_text(json.dumps({"network_tools": ["other"]}))
         with pytest.raises(ToolCallFailed, match="has no network"):
             await service.call("calls", {"port": port})
