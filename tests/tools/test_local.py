@@ -117,9 +117,6 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_alone(service: ToolS
 
 
 GROWS = """
-for stream in (0, 1, 2):
-    os.close(stream)  # nobody notices by its output that it has ended
-
 class Grows(Answer):
     def do_POST(self):
         for _ in range(3):
@@ -130,7 +127,10 @@ class Grows(Answer):
                 os._exit(0)
         time.sleep(60)
 
-Server(("127.0.0.1", int(os.environ["PORT"])), Grows).serve_forever()
+server = Server(("127.0.0.1", int(os.environ["PORT"])), Grows)
+for stream in (0, 1, 2):
+    os.close(stream)  # nobody notices by its output that it has ended
+server.serve_forever()
 """
 """A server whose children are above its limit together."""
 
