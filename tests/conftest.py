@@ -108,6 +108,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="which engine the tests of containers start (docker)",
     )
     parser.addoption(
+        "--record-docker",
+        action="store_true",
+        help="write tests/tools/docker_recording.json from a real engine",
+    )
+    parser.addoption(
         "--tool-calls", type=int, default=200, help="how often many tools are called (200)"
     )
     parser.addoption(

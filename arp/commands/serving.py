@@ -124,7 +124,7 @@ def serve_application(application: Application, name: str, serving: ServeSetting
         redact_logs(application.state.redaction())  # the HTTP server has its own handlers by now
         if serving.port is None and port != DEFAULT_PORT:
             click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
-        click.echo(f"ARP on http://{_in_address(host)}:{port}")
+        click.echo(f"ARP on http://{in_address(host)}:{port}")
         for line in lines_of(ports):
             click.echo(line)
         sys.stdout.flush()
@@ -148,7 +148,8 @@ def serve_application(application: Application, name: str, serving: ServeSetting
     leave(0 if served else 1)
 
 
-def _in_address(host: str) -> str:
+def in_address(host: str) -> str:
+    """Return a host as addresses have it: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -156,7 +157,7 @@ def _hints(host: str, port: int, access: Access, *, has_tokens: bool) -> Iterato
     """Yield what one must know to get in; never the token itself."""
     if host in EVERYWHERE and not access.hosts:
         yield "From other machines it answers only to names that you give with --allow-host NAME."
-    here = "127.0.0.1" if host in EVERYWHERE else _in_address(host)
+    here = "127.0.0.1" if host in EVERYWHERE else in_address(host)
     page = f"http://{here}:{port}/#token=…"
     if access.oidc is not None:
         yield f"People sign in at {access.oidc.issuer}."

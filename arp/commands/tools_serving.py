@@ -12,7 +12,7 @@ import click
 from arp.app import App
 from arp.commands.output import cut, fail, printable
 from arp.commands.serve_settings import read_settings
-from arp.commands.serving import bind_to, check_reachable, serve_application
+from arp.commands.serving import check_reachable, in_address, serve_application
 from arp.commands.serving_app import application_of
 from arp.hub.extension import AppExtension
 from arp.runtime.errors import AriError
@@ -133,30 +133,51 @@ def serve_tools(coder: str | None, flags: dict[str, Any]) -> None:
     from arp.tools.coding_log import log_to
 
     now = service.settings.current
-    mcp_port = None if now.mcp_port == now.fastapi_port else now.mcp_port
     flags["port"] = now.fastapi_port if flags["port"] is None else flags["port"]
     serving = read_settings(None, flags)
+    second, port = None, None
+    if now.mcp_port not in (now.fastapi_port, serving.port or None):
+        second = McpListener(serving.host, now.mcp_port)
+        port = second.port
     try:
-        agent = ToolAgent(coder, service=service, mcp_port=mcp_port)
-    except AriError as error:
-        fail(f"--coder: {error.message}")
-    app = App(title="Tool Agent", description="Builds, repairs and runs tools.", tools=agent)
-    if mcp_port is not None:
-        second = McpListener(serving.host, mcp_port)
-        app.extend(AppExtension(second.open, second.aclose, lambda hub: None))
-    log_to(lambda line: click.echo(printable(line)))
-    application = application_of(app, LEDGER, serving)
-    check_reachable(application, serving.host)
-    if mcp_port is not None:
-        second.listen(application)
-    serve_application(application, LEDGER, serving)
+        try:
+            agent = ToolAgent(coder, service=service, mcp_port=port)
+        except AriError as error:
+            fail(f"--coder: {error.message}")
+        app = App(title="Tool Agent", description="Builds, repairs and runs tools.", tools=agent)
+        if second is not None:
+            app.extend(AppExtension(second.open, second.aclose, lambda hub: None))
+        log_to(lambda line: click.echo(printable(line)))
+        application = application_of(app, LEDGER, serving)
+        check_reachable(application, serving.host)
+        if second is not None:
+            second.listen(application)
+        serve_application(application, LEDGER, serving)
+    finally:
+        if second is not None:
+            second.close()
 
 
 class McpListener:
-    """A second port, on which the application answers at `/mcp` alone."""
+    """A second port, on which the application answers at `/mcp` alone.
+
+    Args:
+        host: Where it listens.
+        port: On which port; 0: any free one. The process ends with an error if it is taken.
+    """
 
     def __init__(self, host: str, port: int) -> None:
-        self._host, self._port = host, port
+        from arp.server.serve import bind
+
+        try:
+            self._socket = bind(host, port)
+        except OSError as error:
+            fail(
+                f"MCP cannot listen on {host}:{port}: {error.strerror}; set TOOL_AGENT_MCP_PORT to "
+                "another port, or to 0 for any free one"
+            )
+        self.port = int(self._socket.getsockname()[1])
+        self._host = host
         self._application: ASGIApp | None = None
         self._server: InnerServer | None = None
 
@@ -165,7 +186,7 @@ class McpListener:
         self._application = application
 
     async def open(self) -> None:
-        """Begin to serve; end with an error if the port cannot be had."""
+        """Begin to serve."""
         from starlette.responses import JSONResponse
 
         from arp.tools.inner_server import InnerServer
@@ -181,13 +202,18 @@ class McpListener:
                     answer = JSONResponse({"error": f"only {MCP_PATH} is here"}, 404)
                     await answer(scope, receive, send)
 
-        self._server = Listener(bind_to(self._host, self._port))
+        self._server = Listener(self._socket)
         await self._server.open()
+        click.echo(f"MCP on http://{in_address(self._host)}:{self.port}{MCP_PATH}")
 
     async def aclose(self) -> None:
         """Stop to serve."""
         if self._server is not None:
             await self._server.aclose()
+
+    def close(self) -> None:
+        """Give the port back, also if it was never served."""
+        self._socket.close()
 
 
 def _pair(text: str, between: str) -> tuple[str, str]:

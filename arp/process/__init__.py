@@ -2,5 +2,5 @@
 
 Read `supervise` (a program and all that it starts end together), `limits` (a program is started as
 another user, with limits), then `sandbox`, which makes one command of both, in bubblewrap where
-that works.
+that works, and `memory` (when a program and all that it has started use too much).
 """

@@ -10,7 +10,8 @@ Theory of operation. Three layers, each where it is possible:
    reach can be shown all the same. Without root it makes a user namespace.
 3. Where bubblewrap is missing or does not work, `supervise` ends what the program leaves.
 
-The network is the machine's own in all of them: a tool is called on a port of 127.0.0.1.
+The network is the machine's own, so that a server can be called on a port of 127.0.0.1. Only
+bubblewrap can take it away (`Confinement.network`): the program then has a loopback of its own.
 """
 
 from __future__ import annotations
@@ -78,7 +79,10 @@ class ProcessLimits(msgspec.Struct, frozen=True):
     """What each process may use at most."""
 
     memory_mb: int = 512
-    """Of its own data, per process (`RLIMIT_DATA`)."""
+    """Of its own data (`RLIMIT_DATA`), and of each directory in memory that it has, such as `/tmp`.
+
+    All its processes together: by whoever watches them with `memory`.
+    """
     processes: int = 256
     """Processes and threads of the user together."""
     file_mb: int = 1024
@@ -113,6 +117,8 @@ class Confinement(msgspec.Struct, frozen=True):
     uid: int | None = None
     """The user and the group that it runs as, where we are root; `None`: ours."""
     limits: ProcessLimits = ProcessLimits()
+    network: bool = True
+    """Whether it reaches the network, this machine included; without bubblewrap it always does."""
 
 
 def confined(command: Sequence[str], how: Confinement, sandboxed: bool) -> list[str]:
@@ -157,11 +163,16 @@ def free_uid(taken: set[int]) -> int | None:
 
 
 @cache
-def sandbox_works() -> bool:
-    """Return whether bubblewrap is there and can make a sandbox; tried once."""
+def sandbox_works(network: bool = True) -> bool:
+    """Return whether bubblewrap is there and can make a sandbox; tried once.
+
+    Args:
+        network: `False`: one without the network, which some machines do not allow.
+    """
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return False
-    here = Confinement(cwd=Path("/"), uid=FIRST_UID if os.geteuid() == 0 else None)
+    uid = FIRST_UID if os.geteuid() == 0 else None
+    here = Confinement(cwd=Path("/"), uid=uid, network=network)
     command = confined(["/bin/sh", "-c", "exit 7"], here, sandboxed=True)
     try:
         done = subprocess.run(
@@ -177,6 +188,7 @@ def _bubblewrap(how: Confinement) -> list[str]:
     program = shutil.which("bwrap") or "bwrap"
     parts = [program, "--die-with-parent", "--new-session"]
     parts += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    parts += [] if how.network else ["--unshare-net"]
     if os.geteuid() == 0:
         capabilities = ("CAP_SETUID", "CAP_SETGID") if how.uid is not None else ()
         parts += ["--cap-drop", "ALL"]
@@ -189,7 +201,10 @@ def _bubblewrap(how: Confinement) -> list[str]:
     parts += ["--perms", "0755", "--dir", "/etc"]
     for file in SYSTEM_FILES:
         parts += ["--ro-bind-try", file, file]
-    parts += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
+    parts += ["--proc", "/proc", "--dev", "/dev"]
+    for in_memory in ("/tmp", "/dev/shm"):
+        size = ["--size", str(how.limits.memory_mb * MIB)] if _has_option("--size") else []
+        parts += ["--perms", "1777", *size, "--tmpfs", in_memory]
     made = {"/", "/tmp", "/usr", "/etc"}
     python = [Path(sys.base_prefix), Path(limits.__file__)]
     for path in sorted({*python, *how.readable}, key=lambda one: len(one.parts)):
@@ -197,6 +212,18 @@ def _bubblewrap(how: Confinement) -> list[str]:
     for path in how.writable:
         parts += [*_parents(path, made), "--bind", str(path), str(path)]
     return [*parts, "--chdir", "/", "--"]  # `limits` goes where only the other user can
+
+
+@cache
+def _has_option(name: str) -> bool:
+    """Return whether this bubblewrap has an option; `--size` came with 0.7."""
+    try:
+        done = subprocess.run(
+            ["bwrap", "--help"], capture_output=True, text=True, timeout=TRIAL_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return name in (done.stdout + done.stderr).split()
 
 
 def _system_directory(directory: str) -> list[str]:

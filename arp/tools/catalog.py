@@ -17,6 +17,7 @@ from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.processes import RecordedProcess
 from arp.tools.errors import ToolAgentError
+from arp.tools.local import has_network
 from arp.tools.models import RuntimeType, ToolMeta, ToolStatus
 from arp.tools.pictures import pictures_in, without_pictures
 from arp.tools.service import ToolService
@@ -130,7 +131,9 @@ class ToolCatalog:
         elif runtime.type is RuntimeType.LOCAL:
             mode = self._service.settings.current.sandbox
             if mode != "off" and sandbox_works():
-                tool.record("sandbox.applied", {"sandbox": "bubblewrap", "mode": mode})
+                network = has_network(meta, self._service.settings.current)
+                place = {"sandbox": "bubblewrap", "mode": mode, "network": network}
+                tool.record("sandbox.applied", place)
             if not (runtime.host_port or runtime.internal_port):
                 return tool.record.process(runtime.entry, cwd=runtime.host_dir)
         return None

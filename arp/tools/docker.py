@@ -20,6 +20,7 @@ import logging
 import os
 import secrets
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -62,6 +63,9 @@ DEFAULT_HOST: Final = "unix:///var/run/docker.sock"
 LABEL: Final = "arp.tool-agent"
 CAPABILITIES: Final = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"]
 """What package managers need; not those for raw packets, devices or other users' processes."""
+
+FRAME_HEAD: Final = struct.Struct(">BxxxL")
+"""What is before each piece of output: which stream it is of, and its length."""
 
 _KEEP_ALIVE: Final = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
 _IN_BACKGROUND: Final = 'ulimit -f 2097152; exec sh -c "$1" >>"$2" 2>&1 </dev/null'
@@ -410,8 +414,8 @@ class _RunningCommand:
     def follow(self, client: Any) -> None:
         """Run it, and read its output until it ends."""
         words = ["sh", "-c", _IN_FOREGROUND, "sh", self._command, self._pid_file]
-        self._exec_id = client.api.exec_create(self._container_id, words)["Id"]
-        with closing(_streamed(client, self._exec_id)) as pieces:
+        self._exec_id = exec_id = str(client.api.exec_create(self._container_id, words)["Id"])
+        with closing(_streamed(client, exec_id)) as pieces:
             for is_error, data in pieces:
                 (self.errors if is_error else self.output).add(data)
                 if max(self.output.written, self.errors.written) > MAX_WRITTEN:
@@ -486,15 +490,20 @@ def _exec(client: Any, container_id: str, words: list[str]) -> None:
 def _streamed(client: Any, exec_id: str) -> Generator[tuple[bool, bytes], None, None]:
     """Start a command and yield what it writes, with whether that is standard error.
 
-    The connection is closed here: the SDK's own stream leaves it to the garbage collection.
+    The SDK's own reader takes the socket itself, and loses what came in one packet with the head of
+    the answer, which is all that a fast command writes; this reads where the head was read. The
+    connection is closed here: the SDK leaves it to the garbage collection.
     """
-    from docker.utils.socket import STDERR, frames_iter_no_tty
+    from docker.utils.socket import STDERR
 
     connection = client.api.exec_start(exec_id, socket=True)
-    inner, response = getattr(connection, "_sock", None), getattr(connection, "_response", None)
+    inner, response = getattr(connection, "_sock", None), connection._response
     try:
-        for kind, data in frames_iter_no_tty(connection):
-            yield kind == STDERR, data
+        client.api._disable_socket_timeout(connection)
+        stream = response.raw._fp.fp
+        while len(head := stream.read(FRAME_HEAD.size)) == FRAME_HEAD.size:
+            kind, size = FRAME_HEAD.unpack(head)
+            yield kind == STDERR, stream.read(size)
     finally:
         for one in (response, connection, inner):  # the response flushes what is below it
             if one is not None:

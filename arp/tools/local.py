@@ -6,21 +6,24 @@ A tool without one is started for each call: it reads one JSON object from stand
 its result as JSON to standard output; lines `{"chunk": "…", "done": false}` before that are pieces
 of it. Its log is `last_run.log` of the project, as that of every command.
 
-Both run in the tool's project, confined as `projects` says. A server that ends by itself gives its
-port back and is noticed by the next call or health check.
+Both run in the tool's project, confined as `projects` says. A server has the network of the
+machine, since it is called on it; a process has none, unless the operator's `network_tools` names
+it. A server that ends by itself gives its port back and is noticed by the next call or health
+check.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from contextlib import suppress
 from typing import Final
 
 import httpx
 import msgspec
 
-from arp.process.sandbox import ProcessLimits
+from arp.process.sandbox import ProcessLimits, sandbox_works
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.errors import InvalidToolMeta, ToolCallFailed, ToolTimeout, extra_missing
 from arp.tools.http_call import MAX_ANSWER, HttpCall, call_http, check_answers, event_of
@@ -33,9 +36,9 @@ from arp.tools.program import (
     ServingProgram,
     run_program,
 )
-from arp.tools.projects import LocalProjects
+from arp.tools.projects import LocalProjects, Project
 from arp.tools.runtime import OnChunk
-from arp.tools.settings import LiveSettings
+from arp.tools.settings import LiveSettings, ToolSettings
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +50,11 @@ HEALTH_S: Final = 5.0
 END_S: Final = 0.5
 """So long a server may take to end after its connections have."""
 LIMITS: Final = ProcessLimits()
+NO_NETWORK: Final = re.compile(
+    r"Network is unreachable|name resolution|Name or service not known|getaddrinfo|ENETUNREACH"
+    r"|EAI_AGAIN|ECONNREFUSED|Connection refused|Could not resolve host"
+)
+"""What programs write that cannot reach the network."""
 
 
 class LocalRuntime:
@@ -80,7 +88,7 @@ class LocalRuntime:
             raise InvalidToolMeta(f"tool {tool.tool_id} has no entry: the command that starts it")
         project = self._projects.project_of(tool.runtime.host_dir)
         if not is_server(tool):
-            self._projects.program(project, tool.runtime.entry, tool.runtime.env, limits_of(tool))
+            self._process_of(tool)
             return tool.runtime
         running = self._running.get(tool.tool_id)
         if running is not None and running[0].exit_code is None:
@@ -206,8 +214,9 @@ class LocalRuntime:
             raise ToolCallFailed(f"tool {tool.tool_id} does not run")
         program, port = running
         if program.exit_code is not None:
+            by = "was ended" if program.why_ended else "ended by itself"
             raise ToolCallFailed(
-                f"tool {tool.tool_id} ended by itself with exit code {program.exit_code}. "
+                f"tool {tool.tool_id} {by} with exit code {program.exit_code}. "
                 f"{_last_words(program)}"
             )
         return port
@@ -225,10 +234,7 @@ class LocalRuntime:
         self._alive(tool)
 
     async def _run_once(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
-        project = self._projects.project_of(tool.runtime.host_dir)
-        start = self._projects.program(
-            project, tool.runtime.entry, tool.runtime.env, limits_of(tool)
-        )
+        project, start = self._process_of(tool)
         # Half of what is kept is the end of the output, where the result is.
         start = msgspec.structs.replace(
             start, stdin=msgspec.json.encode(params) + b"\n", kept_output=2 * MAX_ANSWER
@@ -248,7 +254,22 @@ class LocalRuntime:
         finally:
             telling.cancel()
         self._projects.write_log(project, tool.runtime.entry, result)
-        return _result_of(tool, result)
+        try:
+            return _result_of(tool, result)
+        except ToolCallFailed as error:
+            if not start.confinement.network and NO_NETWORK.search(result.stderr):
+                raise ToolCallFailed(
+                    f"{error.message}\n{tool.tool_id} has no network: add it to network_tools in "
+                    "data/config.json, or let it be a server on the port in PORT"
+                ) from error
+            raise
+
+    def _process_of(self, tool: ToolMeta) -> tuple[Project, ProgramStart]:
+        """Return how the process of a call is started; only some may reach the network."""
+        project = self._projects.project_of(tool.runtime.host_dir)
+        network = _may_reach_network(tool, self._settings.current)
+        entry, env = tool.runtime.entry, tool.runtime.env
+        return project, self._projects.program(project, entry, env, limits_of(tool), network)
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None or self._client.is_closed:
@@ -262,6 +283,20 @@ class LocalRuntime:
 def is_server(tool: ToolMeta) -> bool:
     """Return whether a local tool is called on a port."""
     return bool(tool.runtime.host_port or tool.runtime.internal_port)
+
+
+def has_network(tool: ToolMeta, settings: ToolSettings) -> bool:
+    """Return whether a local tool reaches the network."""
+    return (
+        is_server(tool)
+        or _may_reach_network(tool, settings)
+        or settings.sandbox == "off"
+        or not sandbox_works(network=False)
+    )
+
+
+def _may_reach_network(tool: ToolMeta, settings: ToolSettings) -> bool:
+    return tool.tool_id in settings.network_tools or "*" in settings.network_tools
 
 
 def limits_of(tool: ToolMeta) -> ProcessLimits:
@@ -310,6 +345,8 @@ def _with_port(tool: ToolMeta, port: int) -> RuntimeInfo:
 
 
 def _last_words(program: ServingProgram) -> str:
+    if program.why_ended:
+        return f"Because {program.why_ended}."
     text = program.tail().strip()
     return f"It wrote: {text[-500:]}" if text else "It wrote nothing."
 

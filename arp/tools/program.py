@@ -2,7 +2,8 @@
 
 Theory of operation. Both are confined (`arp.process.sandbox`) and in a process group of their own.
 Their output is read to its end, whatever they write, but only its beginning and its end are kept,
-and one that writes more than `MAX_WRITTEN` is ended. To end a program means: SIGTERM where it gets
+and one that writes more than `MAX_WRITTEN` is ended. So is one that uses more memory, with all that
+it has started, than it may. To end a program means: SIGTERM where it gets
 that (only without bubblewrap), then SIGKILL for all that it has started.
 """
 
@@ -19,7 +20,8 @@ from typing import Final
 
 import msgspec
 
-from arp.process.sandbox import Confinement, confined
+from arp.process.memory import kill_below, over_limit
+from arp.process.sandbox import MIB, Confinement, confined
 from arp.process.supervise import GRACE_S, LEFTOVERS_S
 from arp.tools.errors import ToolCallFailed
 
@@ -83,12 +85,14 @@ async def run_program(
     timed_out = False
     try:
         async with asyncio.timeout(timeout_s):
-            await _communicate(process, start.stdin, output, errors)
+            await _communicate(process, start, output, errors)
     except* TimeoutError:
         timed_out = True
         errors.add(f"\narp: it took longer than {timeout_s:g} s and was ended\n".encode())
     except* _WroteTooMuch:
         errors.add(f"\narp: it wrote more than {MAX_WRITTEN} bytes and was ended\n".encode())
+    except* _UsedTooMuch as used:
+        errors.add(f"\narp: {used.exceptions[0]}\n".encode())
     finally:
         # What nobody reads holds up the news that the process has ended.
         rest = asyncio.create_task(_discard(process), name="rest of a program's output")
@@ -101,14 +105,18 @@ async def run_program(
 class ServingProgram:
     """A program that serves until it is stopped; made by `start`."""
 
-    def __init__(self, process: Process, sandboxed: bool) -> None:
+    def __init__(self, process: Process, start: ProgramStart) -> None:
         self._process = process
-        self._sandboxed = sandboxed
+        self._sandboxed = start.sandboxed
         self._tail = BoundedOutput(KEPT_TAIL)
+        self.why_ended = ""
+        """Why we ended it, if it was not stopped."""
         assert process.stdout is not None
-        self._reading = asyncio.get_running_loop().create_task(
-            self._read(process.stdout), name="output of a local tool"
-        )
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._read(process.stdout), name="output of a local tool"),
+            loop.create_task(self._watch(start), name="memory of a local tool"),
+        ]
 
     @classmethod
     async def start(cls, start: ProgramStart) -> ServingProgram:
@@ -117,7 +125,7 @@ class ServingProgram:
         Raises:
             ToolCallFailed: It cannot be started.
         """
-        return cls(await _spawn(start, DEVNULL, merge=True), start.sandboxed)
+        return cls(await _spawn(start, DEVNULL, merge=True), start)
 
     @property
     def pid(self) -> int:
@@ -143,17 +151,31 @@ class ServingProgram:
     async def stop(self) -> None:
         """End it and all that it has started. May be repeated."""
         await end_process(self._process, self._sandboxed)
-        self._reading.cancel()
-        await asyncio.wait([self._reading])
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
 
     async def _read(self, stream: asyncio.StreamReader) -> None:
         # A server may write for years: it is not ended for that, only its newest output is kept.
         while data := await stream.read(2**16):
             self._tail.add(data)
 
+    async def _watch(self, start: ProgramStart) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                watching = group.create_task(_end_over_limit(self._process, start))
+                await self._process.wait()
+                watching.cancel()
+        except* _UsedTooMuch as used:
+            self.why_ended = str(used.exceptions[0])
+
 
 class _WroteTooMuch(Exception):
     """A program wrote more than `MAX_WRITTEN`."""
+
+
+class _UsedTooMuch(Exception):
+    """A program and what it has started used more memory than they may; it says how much."""
 
 
 class BoundedOutput:
@@ -251,15 +273,36 @@ async def _spawn(start: ProgramStart, stdin: int, merge: bool = False) -> Proces
 
 
 async def _communicate(
-    process: Process, stdin: bytes, output: BoundedOutput, errors: BoundedOutput
+    process: Process, start: ProgramStart, output: BoundedOutput, errors: BoundedOutput
 ) -> None:
     assert process.stdout is not None
     assert process.stderr is not None
     async with asyncio.TaskGroup() as group:
-        group.create_task(_feed(process, stdin))
-        group.create_task(_drain(process.stdout, output))
-        group.create_task(_drain(process.stderr, errors))
-    await process.wait()
+        watching = group.create_task(_end_over_limit(process, start))
+        async with asyncio.TaskGroup() as streams:
+            streams.create_task(_feed(process, start.stdin))
+            streams.create_task(_drain(process.stdout, output))
+            streams.create_task(_drain(process.stderr, errors))
+        await process.wait()
+        watching.cancel()
+
+
+async def _end_over_limit(process: Process, start: ProgramStart) -> None:
+    """Kill a program and all that it has started once they use more memory than they may.
+
+    Raises:
+        _UsedTooMuch: They did.
+    """
+    limit_mb = start.confinement.limits.memory_mb
+    used = await over_limit(process.pid, limit_mb * MIB)
+    if start.sandboxed:
+        kill_group(process)  # all in the sandbox ends with it
+    elif process.returncode is None:
+        kill_below(process.pid)  # `supervise` then ends itself, and what began in this moment
+    raise _UsedTooMuch(
+        f"it and the processes that it started used {-(-used // MIB)} MiB of memory together; "
+        f"their limit is {limit_mb} MiB, so all were ended"
+    )
 
 
 async def _discard(process: Process) -> None:

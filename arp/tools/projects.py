@@ -294,9 +294,22 @@ class LocalProjects:
         self._forget(project.name)
 
     def program(
-        self, project: Project, command: str, env: Mapping[str, str], limits: ProcessLimits
+        self,
+        project: Project,
+        command: str,
+        env: Mapping[str, str],
+        limits: ProcessLimits,
+        network: bool = True,
     ) -> ProgramStart:
         """Return how a command of a project is started.
+
+        Args:
+            project: Where.
+            command: The program and its arguments.
+            env: Further variables.
+            limits: What it may use.
+            network: Whether it may reach the network. Where the sandbox cannot take that away, it
+                does, unless a sandbox is required.
 
         Raises:
             InvalidToolMeta: The command cannot be split, or is too long.
@@ -306,7 +319,10 @@ class LocalProjects:
         refused = check_environment(env)
         if refused:
             raise ToolRefused(f"env: {refused}")
-        return self._program(project, _words(command), env, limits)
+        start = self._program(project, _words(command), env, limits)
+        if network or not start.sandboxed:
+            return start
+        return self._without_network(start)
 
     def _program(
         self,
@@ -338,6 +354,17 @@ class LocalProjects:
         shown = tuple(one for one in readable if one.exists())
         confinement = Confinement(directory, (directory,), shown, project.uid, limits)
         return ProgramStart(words, environment, confinement, sandboxed)
+
+    def _without_network(self, start: ProgramStart) -> ProgramStart:
+        if sandbox_works(network=False):
+            cut_off = msgspec.structs.replace(start.confinement, network=False)
+            return msgspec.structs.replace(start, confinement=cut_off)
+        if self._settings.current.sandbox == "require":
+            raise RuntimeMissing(
+                "bubblewrap is required (TOOL_AGENT_SANDBOX=require) and cannot take the network "
+                'away from tools here; allow it with TOOL_AGENT_NETWORK_TOOLS=["*"]'
+            )
+        return start
 
     def _sandboxed(self) -> bool:
         wanted = self._settings.current.sandbox

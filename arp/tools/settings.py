@@ -100,6 +100,8 @@ class ToolSettings(BaseSettings):
     """A person approves each build before generated code runs."""
     sandbox: Literal["auto", "require", "off"] = "auto"
     """Run local tools in bubblewrap: where it works, always (or fail), never."""
+    network_tools: list[str] = []
+    """Local tools without a port that may reach the network from bubblewrap; `*`: all."""
     git_hosts: list[str] = ["github.com"]
     """Hosts from which `repo_url` may be cloned; JSON text in the environment."""
     git_directories: list[Path] = []

@@ -35,6 +35,7 @@ from arp.tools.models import (
     SchedulingMode,
     ToolMeta,
     ToolScheduling,
+    ToolStatus,
     runtime_type_of,
 )
 from arp.tools.program import CommandResult
@@ -255,13 +256,25 @@ class Toolbox:
         self.containers.add(made.container_id)
         if old in self._allowed:
             self._allowed.add(made.container_id)
+        await self._disable_tools_of(old)
         return {"new_container_id": made.container_id, "port_mapping": made.port_mapping}
 
     async def _destroy_docker_env(self, args: DestroyDockerEnv, shown: WorkCall) -> JsonObject:
         container_id = self._own_container(args.container_id)
         await self._service.docker.destroy(container_id)
         self.containers.discard(container_id)
+        await self._disable_tools_of(container_id)
         return {"status": "success", "message": f"container {container_id:.12} is destroyed"}
+
+    async def _disable_tools_of(self, container_id: str) -> None:
+        """Disable the tools of a container that is gone, until they are registered again."""
+        for tool in list(self._service.registry):
+            if tool.runtime.container_id == container_id:
+                await self._service.scheduler.stop_tool(tool.tool_id)
+                if tool.status is ToolStatus.ACTIVE:
+                    self._service.set_life(tool.tool_id, "disable")
+        if self.registered is not None and self.registered.runtime.container_id == container_id:
+            self.registered = None
 
     # -- projects --------------------------------------------------------------------------------
 

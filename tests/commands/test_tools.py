@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -116,6 +122,80 @@ def test_server_that_others_can_reach_needs_a_token(tmp_path: Path) -> None:
     code, text = run("serve", "--coder", "nobody-knows", data_dir=tmp_path)
     assert code == 1
     assert "--coder: there is no runtime 'nobody-knows'" in text
+
+
+@contextmanager
+def arp_tools_serve(data_dir: Path, *words: str, **settings: str) -> Iterator[list[str]]:
+    """Run `arp tools serve` as a process; yield the first two lines that it writes."""
+    process = subprocess.Popen(
+        [*(sys.executable, "-m", "arp.cli", "tools", "serve", "--ledger", "memory:"), *words],
+        env={**os.environ, "TOOL_AGENT_DATA_DIR": str(data_dir), **settings},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            yield [process.stdout.readline().strip() for _ in range(2)]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+
+
+def test_mcp_on_a_port_of_its_own_wants_the_token_and_is_nowhere_else(tmp_path: Path) -> None:
+    house(tmp_path)
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    bearer = {"authorization": "Bearer long-enough-token"}
+    accept = {"accept": "application/json, text/event-stream"}
+    words = ("--port", "0", "--token", "long-enough-token")
+    with (
+        arp_tools_serve(tmp_path, *words, TOOL_AGENT_MCP_PORT="0") as (mcp, http),
+        httpx.Client(headers=accept, timeout=20, trust_env=False) as client,
+    ):
+        url, mcp_url = http.removeprefix("ARP on "), mcp.removeprefix("MCP on ")
+        assert mcp_url.startswith("http://127.0.0.1:")
+        assert mcp_url.endswith("/mcp")
+        for address in (f"{url}/tools", mcp_url):
+            assert client.post(address, json=ask).status_code == 401
+            wrong = {"authorization": "Bearer another-token"}
+            assert client.post(address, json=ask, headers=wrong).status_code == 401
+        client.headers.update(bearer)
+        assert len(client.get(f"{url}/tools").json()["tools"]) == 5
+        elsewhere = client.post(f"{url}/mcp", json=ask)
+        assert elsewhere.status_code == 404
+        assert mcp_url.rpartition(":")[2] == f"{elsewhere.json()['error'].split()[-1]}/mcp"
+        for path in ("/tools", "/health", "/", "/_arp/v1/sessions", "/mcp/"):
+            other = client.get(mcp_url.removesuffix("/mcp") + path)
+            assert (other.status_code, other.json()) == (404, {"error": "only /mcp is here"})
+        begin = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+        begun = client.post(mcp_url, json=begin)
+        assert begun.status_code == 200
+        session = {"mcp-session-id": begun.headers["mcp-session-id"]}
+        client.post(
+            mcp_url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session
+        )
+        listed = client.post(mcp_url, json=ask, headers=session).text
+        data = next(line for line in listed.splitlines() if line.startswith("data: {"))
+        names = {tool["name"] for tool in json.loads(data[6:])["result"]["tools"]}
+        assert names == {"add", "count", "fail", "picture", "rows"}
+        client.headers["origin"] = "https://evil.example"
+        assert client.post(mcp_url, json=begin).status_code == 403
+
+
+def test_mcp_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (tmp_path / "config.json").write_text(json.dumps({"mcp_port": port}))
+        code, text = run("serve", "--port", "0", data_dir=tmp_path)
+    assert code == 1
+    assert f"MCP cannot listen on 127.0.0.1:{port}: Address already in use" in text
+    assert "TOOL_AGENT_MCP_PORT" in text
 
 
 def test_reservation_that_a_crash_has_left_is_settled_or_cancelled(tmp_path: Path) -> None:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import docker as sdk
+import httpx
 import pytest
 
+from arp.protocol.json_value import JsonObject
 from arp.tools.clock import Clock
 from arp.tools.container_rules import EnvRequest
-from arp.tools.docker import LABEL, DockerEngine
+from arp.tools.docker import LABEL
 from arp.tools.errors import (
     InvalidToolMeta,
-    RuntimeMissing,
+    ToolAgentError,
     ToolCallFailed,
+    ToolRefused,
     UnknownTool,
 )
 from arp.tools.models import (
@@ -28,11 +33,15 @@ from arp.tools.models import (
     ToolMeta,
     ToolScheduling,
     ToolState,
+    ToolStatus,
 )
 from arp.tools.program import CommandResult
 from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings
+from tests.tools.docker_recording import Recorder, read_recording, serving, write_recording
+from tests.tools.docker_story import DockerStory
 from tests.tools.engine import Engine
+from tests.tools.test_toolbox import ALWAYS, Person, box_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.root]
 
@@ -363,14 +372,82 @@ async def test_cancelled_commands_are_killed(service: ToolService) -> None:
     assert "sleep 99" not in left
 
 
-def engineless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DockerEngine:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
-    return ToolService(LiveSettings(ToolSettings(data_dir=tmp_path / "data"))).docker
-
-
-async def test_a_missing_engine_is_an_error_of_docker_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_task_makes_a_tool_with_the_four_docker_tools(
+    service: ToolService, raw: Any
 ) -> None:
-    engine = engineless(tmp_path, monkeypatch)
-    with pytest.raises(RuntimeMissing, match=r"no container engine answers at unix:.*DOCKER_HOST"):
-        await engine.check()
+    box, person = box_of(service), Person(ALWAYS)
+    wanted: JsonObject = {"image": image_of(service), "mem_limit": "64m", "ports": [3306]}
+    made = await box.call("create_docker_env", wanted, person)
+    first = str(made["container_id"])
+    assert made == {"container_id": first, "port_mapping": {"3306": 9001}}
+
+    write = {"container_id": first, "command": "echo kept >/app/file; echo done; exit 4"}
+    done = await box.call("run_in_docker", write, person)
+    assert done == {"exit_code": 4, "stdout": "done\n", "stderr": ""}
+    assert [one.input for one in person.asked] == [write]
+    assert [(one.command, one.exit_code, one.sandbox) for one in person.runs] == [
+        (write["command"], 4, "docker")
+    ]
+    serve: JsonObject = {"container_id": first, "command": SERVER, "is_background": True}
+    log = (await box.call("run_in_docker", serve, person))["log_file"]
+    assert str(log).startswith("/tmp/arp-")
+
+    rebuild: JsonObject = {"container_id": first, "ports": [8080]}
+    rebuilt = await box.call("rebuild_docker_ports", rebuild, person)
+    second = str(rebuilt["new_container_id"])
+    assert rebuilt == {"new_container_id": second, "port_mapping": {"8080": 9002}}
+    with pytest.raises(ToolRefused, match="no container of this task"):
+        await box.call("run_in_docker", write, person)
+    read = {"container_id": second, "command": "cat /app/file"}
+    assert (await box.call("run_in_docker", read, person))["stdout"] == "kept\n"
+    with pytest.raises(ToolRefused, match="no container of this task"):
+        await box_of(service).call("run_in_docker", read, person)
+    assert len(person.asked) == 1  # all that the task runs in there was allowed
+
+    tool: JsonObject = {
+        "tool_id": "echo", "name": "Echo", "description": "Says it back.",
+        "runtime_type": "docker", "container_id": second, "host_port": 0, "internal_port": 8080,
+        "endpoint_path": "/cgi-bin/run",
+    }  # fmt: skip
+    url = "http://localhost:9002/cgi-bin/run"
+    registered = await box.call("register_tool", tool, person)
+    assert registered == {"status": "success", "tool_id": "echo", "url": url}
+    assert box.registered is not None
+    async with httpx.AsyncClient(trust_env=False) as client:
+        assert (await client.post(url, json={"n": 1})).json() == {"got": {"n": 1}}
+    assert (await service.call("echo", {"n": 2})).result == {"got": {"n": 2}}
+
+    gone = await box.call("destroy_docker_env", {"container_id": second}, person)
+    assert gone == {"status": "success", "message": f"container {second[:12]} is destroyed"}
+    assert raw.containers.list(all=True) == []
+    assert service.ports.given == frozenset()
+    assert box.registered is None
+    assert service.registry.get("echo").status is ToolStatus.INACTIVE
+    with pytest.raises(ToolAgentError):
+        await service.call("echo", {"n": 3})
+
+
+async def test_the_recording_is_what_a_real_engine_answers(
+    engine: Engine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pytestconfig: pytest.Config,
+) -> None:
+    """`--record-docker` writes it; else requests and statuses are compared."""
+    if pytestconfig.getoption("--container-engine") != "docker":
+        pytest.skip("the recording is one of Docker's engine")
+    story = DockerStory(tmp_path, monkeypatch)
+    recorder = Recorder(engine.host.removeprefix("unix://"), story.hidden)
+    with serving(tmp_path / "proxy.sock", recorder) as host:
+        monkeypatch.setenv("DOCKER_HOST", host)
+        await story.happens()
+    recorded = recorder.recording()
+    if pytestconfig.getoption("--record-docker"):
+        write_recording(recorded)
+    assert outline(recorded) == outline(read_recording())
+
+
+def outline(exchanges: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
+    """Return requests and statuses, without the version of the API."""
+    text = re.sub(r'"/v[0-9.]+/', '"/', json.dumps(exchanges))
+    return [(one["request"], one["answer"]["status"]) for one in json.loads(text)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from arp.process.sandbox import sandbox_works
 from arp.tools.errors import (
     InvalidToolCall,
     InvalidToolMeta,
@@ -20,9 +22,10 @@ from arp.tools.errors import (
     ToolTimeout,
     UnknownTool,
 )
-from arp.tools.models import RuntimeType, SchedulingMode, ToolState, ToolStatus
+from arp.tools.local import has_network
+from arp.tools.models import ResourceLimits, RuntimeType, SchedulingMode, ToolState, ToolStatus
 from arp.tools.service import ToolService
-from tests.tools.local_tools import active, local, processes_of, serving, settings_in
+from tests.tools.local_tools import SERVER, active, local, processes_of, serving, settings_in
 from tests.waiting import becomes
 
 
@@ -111,6 +114,85 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_alone(service: ToolS
     with pytest.raises(ToolCallFailed, match="ended by itself with exit code 3"):
         await service.call("double", {"die": 3})
     assert (await service.call("double", {"n": 2})).result["double"] == 4
+
+
+GROWS = """
+class Grows(Answer):
+    def do_POST(self):
+        for _ in range(3):
+            if not os.fork():
+                os.setsid()
+                data = bytearray(b"x") * (40 << 20)
+                time.sleep(60)
+                os._exit(0)
+        time.sleep(60)
+
+server = Server(("127.0.0.1", int(os.environ["PORT"])), Grows)
+for stream in (0, 1, 2):
+    os.close(stream)  # nobody notices by its output that it has ended
+server.serve_forever()
+"""
+"""A server whose children are above its limit together."""
+
+
+async def test_a_server_that_uses_too_much_memory_is_ended_and_says_why(
+    service: ToolService, tmp_path: Path
+) -> None:
+    source = SERVER.replace('Server(("127', '0 and Server(("127')
+    service.projects.write_file("demo/server_grows.py", source + GROWS)
+    tool = local(service, "grows", "python -S server_grows.py", SchedulingMode.HOT)
+    limits = ResourceLimits(cpu="0.05", memory_mb=100)
+    runtime = msgspec.structs.replace(tool.runtime, resource_limits=limits)
+    await service.activate(msgspec.structs.replace(tool, runtime=runtime))
+    with pytest.raises(
+        ToolCallFailed, match=r"used 1\d\d MiB of memory together; their limit is 100 MiB"
+    ):
+        await service.call("grows", {})
+    await becomes(lambda: processes_of(tmp_path) == [])
+
+
+CALLS = """
+import json, socket, sys
+params = json.load(sys.stdin)
+own = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(own.getsockname()).close()
+try:
+    connection = socket.create_connection(("127.0.0.1", params["port"]), timeout=5)
+except OSError as error:
+    sys.exit(f"the host: {error}")
+print(json.dumps({"read": connection.recv(9).decode()}))
+"""
+"""Connects to itself, then to a port of this machine."""
+
+
+@pytest.mark.skipif(
+    not sandbox_works(network=False), reason="bubblewrap cannot cut the network off"
+)
+async def test_a_process_reaches_the_network_only_if_the_operator_says_so(
+    service: ToolService, tmp_path: Path
+) -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"secret")
+        writer.close()
+
+    service.projects.write_file("demo/calls.py", CALLS)
+    tool = local(service, "calls", "python -S calls.py", SchedulingMode.STATELESS)
+    await service.activate(tool)
+    assert not has_network(tool, service.settings.current)
+    assert has_network(local(service), service.settings.current)
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as host:
+        port = host.sockets[0].getsockname()[1]
+        with pytest.raises(ToolCallFailed) as refused:
+            await service.call("calls", {"port": port})
+        assert "the host: [Errno 111] Connection refused" in refused.value.message
+        assert "calls has no network: add it to network_tools" in refused.value.message
+        for allowed in (["calls"], ["*"]):
+            (tmp_path / "data" / "config.json").write_text(json.dumps({"network_tools": allowed}))
+            assert (await service.call("calls", {"port": port})).result == {"read": "secret"}
+            assert has_network(tool, service.settings.current)
+        (tmp_path / "data" / "config.json").write_text(json.dumps({"network_tools": ["other"]}))
+        with pytest.raises(ToolCallFailed, match="has no network"):
+            await service.call("calls", {"port": port})
 
 
 async def test_an_error_of_the_tool_is_said(service: ToolService) -> None:

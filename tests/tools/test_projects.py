@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -240,6 +242,64 @@ async def test_memory_files_and_descriptors_are_limited(
     assert error in done.stderr
 
 
+FAMILY = """
+import os, sys, time
+for _ in range(int(sys.argv[1])):
+    if not os.fork():
+        os.setsid()
+        data = bytearray(b"x") * (30 << 20)
+        time.sleep(float(sys.argv[2]))
+        os._exit(0)
+for _ in range(int(sys.argv[1])):
+    os.wait()
+print("all ended by themselves")
+"""
+"""Children that each have 30 MiB, in sessions of their own, for a time."""
+
+
+async def test_processes_that_are_above_the_limit_together_are_ended(
+    projects: LocalProjects, tmp_path: Path
+) -> None:
+    await projects.create("demo")
+    projects.write_file("demo/family.py", FAMILY)
+    project = projects.project_of("demo")
+    limits = ProcessLimits(memory_mb=100)
+    start = projects.program(project, "python -S family.py 5 60", {}, limits)
+    done = await run_program(start, 20)
+    assert done.exit_code == -signal.SIGKILL
+    assert "used 1" in done.stderr
+    assert "MiB of memory together; their limit is 100 MiB, so all were ended" in done.stderr
+    await becomes(lambda: processes_of(tmp_path) == [])
+    start = projects.program(project, "python -S family.py 2 0.3", {}, limits)
+    assert await run_program(start, 20) == CommandResult(0, "all ended by themselves\n", "")
+
+
+@pytest.mark.skipif(not sandbox_works(), reason="only bubblewrap has directories of its own")
+@pytest.mark.parametrize("directory", ["/tmp", "/dev/shm"])
+async def test_files_in_memory_are_limited(projects: LocalProjects, directory: str) -> None:
+    await projects.create("demo")
+    limits = ProcessLimits(memory_mb=8)
+    words = f"dd if=/dev/zero of={directory}/big bs=1M count=20"
+    done = await run_program(projects.program(projects.project_of("demo"), words, {}, limits), 20)
+    assert "No space left on device" in done.stderr
+
+
+async def test_a_network_that_cannot_be_taken_away_is_said_where_a_sandbox_is_required(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projects_module, "sandbox_works", lambda network=True: network)
+    for sandbox, error in (("auto", None), ("require", "cannot take the network away")):
+        projects = LocalProjects(settings_in(tmp_path / sandbox, sandbox=sandbox))
+        await asyncio.to_thread(projects._claim, "demo", ("python3", "/usr"))
+        project = projects.project_of("demo")
+        assert projects.program(project, "id", {}, ProcessLimits()).confinement.network
+        if error is None:
+            assert projects.program(project, "id", {}, ProcessLimits(), False).confinement.network
+            continue
+        with pytest.raises(RuntimeMissing, match=error):
+            projects.program(project, "id", {}, ProcessLimits(), False)
+
+
 async def test_commands_of_other_directories_are_refused(
     projects: LocalProjects, tmp_path: Path
 ) -> None:
@@ -449,4 +509,10 @@ async def test_without_bubblewrap_a_program_has_no_rights_and_ends_whole(reachab
     left = "sh -c 'setsid sleep 98 & setsid sleep 97 & echo begun; sleep 96'"
     done = await projects.run("demo", left, timeout_s=1)
     assert (done.exit_code, done.stdout) == (124, "begun\n")
+    await becomes(lambda: processes_of(reachable) == [])
+    projects.write_file("demo/family.py", FAMILY)
+    limits = ProcessLimits(memory_mb=100)
+    start = projects.program(projects.project_of("demo"), "python3 -S family.py 5 60", {}, limits)
+    done = await run_program(start, 20)
+    assert "their limit is 100 MiB, so all were ended" in done.stderr
     await becomes(lambda: processes_of(reachable) == [])
