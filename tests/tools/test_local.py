@@ -29,9 +29,11 @@ from arp.tools.service import ToolService
 from tests.tools.local_tools import active, local, processes_of, serving, settings_in
 from tests.waiting import becomes
 
+pytestmark = pytest.mark.usefixtures("copied_venvs")
+
 
 @pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[ToolService]:
+async def service(tmp_path: Path, copied_venvs: None) -> AsyncIterator[ToolService]:
     async with serving(settings_in(tmp_path, call_timeout_s=10)) as made:
         yield made
     await becomes(lambda: processes_of(tmp_path) == [])
