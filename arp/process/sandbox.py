@@ -10,8 +10,7 @@ Theory of operation. Three layers, each where it is possible:
    reach can be shown all the same. Without root it makes a user namespace.
 3. Where bubblewrap is missing or does not work, `supervise` ends what the program leaves.
 
-A program that needs no network gets none from bubblewrap: only a loopback interface of its own. All
-others have the machine's, also its 127.0.0.1, since a server is called on a port there.
+The network is the machine's own in all of them: a tool is called on a port of 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -114,8 +113,6 @@ class Confinement(msgspec.Struct, frozen=True):
     uid: int | None = None
     """The user and the group that it runs as, where we are root; `None`: ours."""
     limits: ProcessLimits = ProcessLimits()
-    network: bool = True
-    """Whether it has the network of this machine; without bubblewrap it always has."""
 
 
 def confined(command: Sequence[str], how: Confinement, sandboxed: bool) -> list[str]:
@@ -160,17 +157,11 @@ def free_uid(taken: set[int]) -> int | None:
 
 
 @cache
-def sandbox_works(network: bool = True) -> bool:
-    """Return whether bubblewrap is there and can make a sandbox; tried once.
-
-    Args:
-        network: Whether the sandbox has the network of this machine. In some containers only such a
-            sandbox can be made, since bubblewrap may not configure a loopback interface there.
-    """
+def sandbox_works() -> bool:
+    """Return whether bubblewrap is there and can make a sandbox; tried once."""
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return False
-    uid = FIRST_UID if os.geteuid() == 0 else None
-    here = Confinement(cwd=Path("/"), uid=uid, network=network)
+    here = Confinement(cwd=Path("/"), uid=FIRST_UID if os.geteuid() == 0 else None)
     command = confined(["/bin/sh", "-c", "exit 7"], here, sandboxed=True)
     try:
         done = subprocess.run(
@@ -186,8 +177,6 @@ def _bubblewrap(how: Confinement) -> list[str]:
     program = shutil.which("bwrap") or "bwrap"
     parts = [program, "--die-with-parent", "--new-session"]
     parts += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    if not how.network:
-        parts += ["--unshare-net"]
     if os.geteuid() == 0:
         capabilities = ("CAP_SETUID", "CAP_SETGID") if how.uid is not None else ()
         parts += ["--cap-drop", "ALL"]

@@ -6,16 +6,14 @@ A tool without one is started for each call: it reads one JSON object from stand
 its result as JSON to standard output; lines `{"chunk": "…", "done": false}` before that are pieces
 of it. Its log is `last_run.log` of the project, as that of every command.
 
-Both run in the tool's project, confined as `projects` says; the second kind without network, unless
-the operator's settings give it that of the machine. A server that ends by itself gives its port
-back and is noticed by the next call or health check.
+Both run in the tool's project, confined as `projects` says. A server that ends by itself gives its
+port back and is noticed by the next call or health check.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from contextlib import suppress
 from typing import Final
 
@@ -49,12 +47,6 @@ HEALTH_S: Final = 5.0
 END_S: Final = 0.5
 """So long a server may take to end after its connections have."""
 LIMITS: Final = ProcessLimits()
-NETWORK_ERRORS: Final = re.compile(
-    r"name resolution|name or service|network is unreachable|connection refused|getaddrinfo"
-    r"|could not resolve host|ENETUNREACH|ECONNREFUSED|EAI_AGAIN",
-    re.IGNORECASE,
-)
-"""What programs write when they have no network."""
 
 
 class LocalRuntime:
@@ -88,7 +80,7 @@ class LocalRuntime:
             raise InvalidToolMeta(f"tool {tool.tool_id} has no entry: the command that starts it")
         project = self._projects.project_of(tool.runtime.host_dir)
         if not is_server(tool):
-            self._process(tool)
+            self._projects.program(project, tool.runtime.entry, tool.runtime.env, limits_of(tool))
             return tool.runtime
         running = self._running.get(tool.tool_id)
         if running is not None and running[0].exit_code is None:
@@ -234,7 +226,9 @@ class LocalRuntime:
 
     async def _run_once(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
         project = self._projects.project_of(tool.runtime.host_dir)
-        start = self._process(tool)
+        start = self._projects.program(
+            project, tool.runtime.entry, tool.runtime.env, limits_of(tool)
+        )
         # Half of what is kept is the end of the output, where the result is.
         start = msgspec.structs.replace(
             start, stdin=msgspec.json.encode(params) + b"\n", kept_output=2 * MAX_ANSWER
@@ -254,15 +248,7 @@ class LocalRuntime:
         finally:
             telling.cancel()
         self._projects.write_log(project, tool.runtime.entry, result)
-        return _result_of(tool, result, start.confinement.network)
-
-    def _process(self, tool: ToolMeta) -> ProgramStart:
-        """Return how a tool that is started for each call is started."""
-        project = self._projects.project_of(tool.runtime.host_dir)
-        network = self._settings.current.process_network == "machine"
-        return self._projects.program(
-            project, tool.runtime.entry, tool.runtime.env, limits_of(tool), network
-        )
+        return _result_of(tool, result)
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None or self._client.is_closed:
@@ -328,7 +314,7 @@ def _last_words(program: ServingProgram) -> str:
     return f"It wrote: {text[-500:]}" if text else "It wrote nothing."
 
 
-def _result_of(tool: ToolMeta, result: CommandResult, has_network: bool) -> Json:
+def _result_of(tool: ToolMeta, result: CommandResult) -> Json:
     """Return the result of a process: all of its output as JSON, or the last line of it.
 
     Raises:
@@ -337,10 +323,10 @@ def _result_of(tool: ToolMeta, result: CommandResult, has_network: bool) -> Json
     if result.exit_code == TIMED_OUT:
         raise ToolTimeout(f"tool {tool.tool_id} took too long and was ended")
     if result.exit_code:
-        said = (result.stderr or result.stdout).strip()[-500:] or "no output"
-        if not has_network and NETWORK_ERRORS.search(said):
-            said += " (it is started for each call and has no network; make it a server)"
-        raise ToolCallFailed(f"tool {tool.tool_id} ended with exit code {result.exit_code}: {said}")
+        said = (result.stderr or result.stdout).strip()[-500:]
+        raise ToolCallFailed(
+            f"tool {tool.tool_id} ended with exit code {result.exit_code}: {said or 'no output'}"
+        )
     if len(result.stdout) > MAX_ANSWER:
         raise ToolCallFailed(f"tool {tool.tool_id} wrote more than {MAX_ANSWER} characters")
     text = result.stdout.strip()

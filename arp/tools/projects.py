@@ -294,21 +294,9 @@ class LocalProjects:
         self._forget(project.name)
 
     def program(
-        self,
-        project: Project,
-        command: str,
-        env: Mapping[str, str],
-        limits: ProcessLimits,
-        network: bool = True,
+        self, project: Project, command: str, env: Mapping[str, str], limits: ProcessLimits
     ) -> ProgramStart:
         """Return how a command of a project is started.
-
-        Args:
-            project: Where it runs.
-            command: Split into words as by a shell; no shell runs it.
-            env: Further variables of its environment.
-            limits: What each of its processes may use.
-            network: Whether it has the network of this machine. Without bubblewrap it always has.
 
         Raises:
             InvalidToolMeta: The command cannot be split, or is too long.
@@ -318,7 +306,7 @@ class LocalProjects:
         refused = check_environment(env)
         if refused:
             raise ToolRefused(f"env: {refused}")
-        return self._program(project, _words(command), env, limits, network)
+        return self._program(project, _words(command), env, limits)
 
     def _program(
         self,
@@ -326,11 +314,9 @@ class LocalProjects:
         words: list[str],
         env: Mapping[str, str],
         limits: ProcessLimits,
-        network: bool = True,
     ) -> ProgramStart:
         directory = self.root / project.name
         sandboxed = self._sandboxed()
-        network = network or not self._network_can_be_taken(sandboxed)
         if not sandboxed and project.uid is not None and os.geteuid() == 0:
             _check_reachable(directory, project)
         uv = find_uv()
@@ -350,7 +336,7 @@ class LocalProjects:
             **env,
         }
         shown = tuple(one for one in readable if one.exists())
-        confinement = Confinement(directory, (directory,), shown, project.uid, limits, network)
+        confinement = Confinement(directory, (directory,), shown, project.uid, limits)
         return ProgramStart(words, environment, confinement, sandboxed)
 
     def _sandboxed(self) -> bool:
@@ -360,20 +346,6 @@ class LocalProjects:
             raise RuntimeMissing(
                 "bubblewrap is required (TOOL_AGENT_SANDBOX=require) and does not work here; "
                 "Debian: apt-get install bubblewrap"
-            )
-        return works
-
-    def _network_can_be_taken(self, sandboxed: bool) -> bool:
-        """Return whether a sandbox without network can be made.
-
-        Raises:
-            RuntimeMissing: A sandbox is required, and only one with network works.
-        """
-        works = sandboxed and sandbox_works(network=False)
-        if not works and self._settings.current.sandbox == "require":
-            raise RuntimeMissing(
-                "bubblewrap cannot make a sandbox without network here; set "
-                "TOOL_AGENT_PROCESS_NETWORK=machine to let tools that are processes have it"
             )
         return works
 

@@ -100,9 +100,6 @@ class ToolSettings(BaseSettings):
     """A person approves each build before generated code runs."""
     sandbox: Literal["auto", "require", "off"] = "auto"
     """Run local tools in bubblewrap: where it works, always (or fail), never."""
-    process_network: Literal["none", "machine"] = "none"
-    """What local tools that are started for each call may reach, where bubblewrap works. A server
-    is called over the network of the machine, so it always has that network."""
     git_hosts: list[str] = ["github.com"]
     """Hosts from which `repo_url` may be cloned; JSON text in the environment."""
     git_directories: list[Path] = []

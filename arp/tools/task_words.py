@@ -25,7 +25,7 @@ A tool is a Python project with `main.py` (create_uv_project, write_file, uv_add
 container (create_docker_env). A local server listens on 127.0.0.1 and the port in the environment
 variable PORT, and takes its parameters as a JSON object in the body. It answers with a JSON object,
 with status 400 and {"error": "…"} if a parameter is wrong. A tool without a server reads one JSON
-object from standard input and writes one to standard output; it has no network.
+object from standard input and writes one to standard output.
 
 Try what you have written (run_in_uv, run_in_docker) before you register it. A task is done when
 register_tool has returned "success": it starts the tool and checks that it answers. A person may

@@ -145,8 +145,7 @@ class RegisterTool(BoxArgs, frozen=True):
     A local tool is started by `python main.py` in its project. With an `internal_port` it is a
     server: it listens on 127.0.0.1 and the port in the environment variable PORT, and takes the
     parameters as a JSON object. Without one (0) it is started for each call, reads the parameters
-    as one JSON object from standard input, and writes one JSON object to standard output; it has no
-    network, so a tool that needs one is a server.
+    as one JSON object from standard input, and writes one JSON object to standard output.
     """
 
     tool_id: str

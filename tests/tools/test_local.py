@@ -11,11 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from arp.process.sandbox import ProcessLimits, sandbox_works
 from arp.tools.errors import (
     InvalidToolCall,
     InvalidToolMeta,
-    RuntimeMissing,
     ToolCallFailed,
     ToolConflict,
     ToolRefused,
@@ -24,7 +22,6 @@ from arp.tools.errors import (
 )
 from arp.tools.models import RuntimeType, SchedulingMode, ToolState, ToolStatus
 from arp.tools.program import BoundedOutput
-from arp.tools.projects import Project
 from arp.tools.service import ToolService
 from tests.tools.local_tools import active, local, processes_of, serving, settings_in
 from tests.waiting import becomes
@@ -117,51 +114,6 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_alone(service: ToolS
     with pytest.raises(ToolCallFailed, match="ended by itself with exit code 3"):
         await service.call("double", {"die": 3})
     assert (await service.call("double", {"n": 2})).result["double"] == 4
-
-
-REACHING = """
-import json, socket, sys
-params = json.load(sys.stdin)
-own = socket.create_server(("127.0.0.1", 0))  # a loopback interface of its own it has
-socket.create_connection(own.getsockname()).close()
-socket.create_connection(("127.0.0.1", params["port"]), 5).close()
-print(json.dumps({"reached": True}))
-"""
-
-
-@pytest.mark.parametrize("network", ["none", "machine"])
-async def test_a_tool_that_is_a_process_reaches_no_service_of_the_machine(
-    tmp_path: Path, network: str
-) -> None:
-    if not sandbox_works(network=False):
-        pytest.skip("needs bubblewrap that can take the network away")
-    services = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
-    port = services.sockets[0].getsockname()[1]
-    async with services, serving(settings_in(tmp_path, process_network=network)) as service:
-        service.projects.write_file("demo/reach.py", REACHING)
-        entry = "python -S reach.py"
-        await service.activate(local(service, "reach", entry, SchedulingMode.STATELESS))
-        if network == "machine":
-            assert (await service.call("reach", {"port": port})).result == {"reached": True}
-            return
-        with pytest.raises(ToolCallFailed, match=r"refused.* has no network; make it a server"):
-            await service.call("reach", {"port": port})
-
-
-async def test_a_sandbox_that_cannot_take_the_network_away_is_refused_if_it_is_required(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in a container whose programs may not configure a loopback interface."""
-    monkeypatch.setattr("arp.tools.projects.sandbox_works", lambda network=True: network)
-    service = ToolService(settings_in(tmp_path, sandbox="require"))
-    project = Project("demo")
-    with pytest.raises(RuntimeMissing, match="TOOL_AGENT_PROCESS_NETWORK=machine"):
-        service.projects.program(project, "id", {}, ProcessLimits(), network=False)
-    assert service.projects.program(project, "id", {}, ProcessLimits()).confinement.network
-    optional = ToolService(settings_in(tmp_path)).projects
-    start = optional.program(project, "id", {}, ProcessLimits(), network=False)
-    assert start.sandboxed
-    assert start.confinement.network
 
 
 async def test_an_error_of_the_tool_is_said(service: ToolService) -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.tools.serving_routes import ToolHouse, tool_house
 
-IS_SOAK = settings.default.max_examples > 100
+IS_SOAK = settings().max_examples > 100
 CASES = 1_000 if IS_SOAK else 10
 """Requests for each operation; other ones each time in `make soak`."""
 
