@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
@@ -34,11 +35,16 @@ MAX_WRITTEN: Final = 256 * 2**20
 """A program that writes more is ended."""
 MAX_LINE: Final = 2**20
 """Bytes of a line that `on_line` gets."""
+MAX_LINES: Final = 100_000
+"""So many lines it gets; a program that writes millions of them would keep the loop busy."""
 KEPT_TAIL: Final = 16 * 2**10
 """Bytes of the output of a server that are kept, to say why it ended."""
 END_S: Final = GRACE_S + LEFTOVERS_S + 2.0
 TIMED_OUT: Final = 124
 """Exit code of a program that was ended because it took too long, as of `timeout(1)`."""
+
+_OBJECT: Final = re.compile(rb"^[ \t]*\{.*", re.MULTILINE)
+"""A line that begins an object."""
 
 OnLine = Callable[[bytes], None]
 
@@ -73,7 +79,7 @@ async def run_program(
     Args:
         start: How it is started.
         timeout_s: So long it may take.
-        on_line: Gets each line of its standard output as it comes.
+        on_line: Gets each line of its standard output that begins with `{`, as it comes.
 
     Raises:
         ToolCallFailed: It cannot be started.
@@ -183,7 +189,7 @@ class BoundedOutput:
 
     Args:
         limit: So many bytes are kept.
-        on_line: Gets each line, without its end.
+        on_line: Gets each line that begins with `{`, without its end.
     """
 
     def __init__(self, limit: int, on_line: OnLine | None = None) -> None:
@@ -192,6 +198,7 @@ class BoundedOutput:
         self._tail = bytearray()
         self._line = bytearray()
         self._on_line = on_line
+        self._lines_left = MAX_LINES
         self.written = 0
         """All bytes that came."""
 
@@ -207,7 +214,7 @@ class BoundedOutput:
         self._tail += rest
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
-        if self._on_line is not None:
+        if self._on_line is not None and self._lines_left > 0:
             self._lines(data)
 
     def text(self) -> str:
@@ -219,18 +226,26 @@ class BoundedOutput:
 
     def end(self) -> None:
         """Hand out the last line, which has no end of line."""
-        if self._on_line is not None and self._line:
-            self._on_line(bytes(self._line))
-            self._line.clear()
+        self._hand_out(bytes(self._line))
+        self._line.clear()
 
     def _lines(self, data: bytes) -> None:
-        assert self._on_line is not None
-        *lines, rest = data.split(b"\n")
-        for line in lines:
-            self._on_line(bytes(self._line + line[:MAX_LINE]))
-            self._line.clear()
+        first, ends, rest = data.partition(b"\n")
         if len(self._line) < MAX_LINE:
-            self._line += rest
+            self._line += first
+        if not ends:
+            return
+        self._hand_out(bytes(self._line))
+        whole, _, last = rest.rpartition(b"\n")
+        self._line = bytearray(last)
+        # A regular expression passes over other lines far faster than Python would.
+        for line in _OBJECT.finditer(whole):
+            self._hand_out(line.group())
+
+    def _hand_out(self, line: bytes) -> None:
+        if self._on_line is not None and self._lines_left > 0 and _OBJECT.match(line):
+            self._lines_left -= 1
+            self._on_line(line[:MAX_LINE])
 
 
 async def end_process(process: Process, sandboxed: bool) -> None:

@@ -45,18 +45,18 @@ def test_a_file_that_is_not_there_is_an_empty_document(tmp_path: Path) -> None:
 
 def test_threads_and_processes_lose_nothing(tmp_path: Path) -> None:
     path = str(tmp_path / "x.json")
-    threads = [threading.Thread(target=add_many, args=(path, f"t{n}", 20)) for n in range(4)]
+    threads = [threading.Thread(target=add_many, args=(path, f"t{n}", 10)) for n in range(4)]
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=add_many, args=(path, f"p{n}", 20)) for n in range(2)]
+    processes = [context.Process(target=add_many, args=(path, f"p{n}", 10)) for n in range(2)]
     both: list[Any] = [*processes, *threads]
     for one in both:
         one.start()
     for one in both:
         one.join(50)
     document = JsonFile(Path(path), Counted).read()
-    assert document.count == 120
+    assert document.count == 60
     assert {name: document.names.count(name) for name in document.names} == dict.fromkeys(
-        ["t0", "t1", "t2", "t3", "p0", "p1"], 20
+        ["t0", "t1", "t2", "t3", "p0", "p1"], 10
     )
     assert {one.name for one in tmp_path.iterdir()} == {"x.json", ".x.json.lock"}
 
@@ -67,7 +67,7 @@ def test_a_reader_never_sees_half_a_document(tmp_path: Path) -> None:
     done = threading.Event()
 
     def change() -> None:
-        for number in range(200):
+        for number in range(80):
             add(file, "x" * number)
         done.set()
 

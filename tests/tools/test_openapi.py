@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.tools.serving_routes import ToolHouse, tool_house
 
-CASES = 25
-"""Requests for each operation."""
+IS_SOAK = settings().max_examples > 100
+CASES = 1_000 if IS_SOAK else 10
+"""Requests for each operation; other ones each time in `make soak`."""
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolHouse]:
         yield made
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.hypothesis
 def test_every_answer_is_as_the_document_says(served: ToolHouse) -> None:
     """Status, content type, headers and schema of each answer; no server error."""
     schema = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
@@ -32,7 +33,7 @@ def test_every_answer_is_as_the_document_says(served: ToolHouse) -> None:
         @settings(
             max_examples=CASES,
             deadline=None,
-            derandomize=True,
+            derandomize=not IS_SOAK,
             database=None,
             phases=[Phase.explicit, Phase.generate],
             suppress_health_check=list(HealthCheck),

@@ -34,11 +34,12 @@ from tests.waiting import becomes
 
 
 @pytest.fixture
-def projects(tmp_path: Path) -> LocalProjects:
+def projects(tmp_path: Path, copied_venvs: None) -> LocalProjects:
     return LocalProjects(settings_in(tmp_path))
 
 
-async def test_a_project_is_made_and_runs_its_own_python(projects: LocalProjects) -> None:
+async def test_a_project_is_made_and_runs_its_own_python(tmp_path: Path) -> None:
+    projects = LocalProjects(settings_in(tmp_path))
     made = await projects.create("demo")
     assert made == projects.root / "demo"
     assert (made / "pyproject.toml").is_file()
@@ -134,9 +135,10 @@ async def test_a_python_that_is_not_there_is_an_error(
 
 
 async def test_without_uv_a_project_is_made_by_venv(
-    projects: LocalProjects, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(projects_module, "find_uv", lambda: None)
+    projects = LocalProjects(settings_in(tmp_path))
     made = await projects.create("demo")
     done = await projects.run(made, "python -c 'import sys; print(sys.prefix)'")
     assert done.stdout == f"{made}/.venv\n"

@@ -20,6 +20,8 @@ from arp.tools.toolbox import TEN_TOOLS, Toolbox
 from arp.tools.workplace import ApprovalAnswer, ApprovalRequest, ProcessRun, Recheck
 from tests.tools.house import settings_in, tool_named
 
+pytestmark = pytest.mark.usefixtures("copied_venvs")
+
 PARAMETERS = {
     "create_docker_env": ("image", "mem_limit nano_cpus ports volumes use_gpu"),
     "run_in_docker": ("container_id command", "is_background timeout"),
