@@ -223,8 +223,21 @@ async def run_program(start: ProcessStart, within_s: float) -> ProgramResult:
         return ProgramResult(None, b"", b"it did not end")
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.terminate()
+            await _end(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a program with all that it has started, and wait until it has ended.
+
+    Without waiting, the loop could be closed before it hears of the end, and nobody would.
+    """
+    for end in (process.terminate, process.kill):
+        with suppress(ProcessLookupError):
+            end()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(END_S):
+                await process.wait()
+                return
 
 
 def _command_of(start: ProcessStart) -> list[str]:

@@ -85,12 +85,8 @@ async def test_what_it_has_started_ends_with_it(tmp_path: Path, how: str) -> Non
 async def test_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     result = await run_program(shell("sleep 64.75", tmp_path), 0.01)
     assert (result.exit_code, result.errors) == (None, b"it did not end")
-
-    def is_left() -> bool:
-        commands = [one.info["cmdline"] or [] for one in psutil.process_iter(["cmdline"])]
-        return any("64.75" in word for words in commands for word in words)
-
-    await becomes(lambda: not is_left())
+    commands = [one.info["cmdline"] or [] for one in psutil.process_iter(["cmdline"])]
+    assert not any("64.75" in word for words in commands for word in words)
 
 
 async def test_program_whose_caller_is_cancelled_is_ended(tmp_path: Path) -> None:
@@ -102,4 +98,4 @@ async def test_program_whose_caller_is_cancelled_is_ended(tmp_path: Path) -> Non
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await becomes(lambda: not left.is_running())
+    assert not left.is_running()
