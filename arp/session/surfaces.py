@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import cast
 
 import msgspec
 
@@ -242,7 +243,7 @@ def _each(component: JsonObject) -> Iterator[JsonObject]:
         _, children = take_children(component["type"], component["props"])
     except (KeyError, TypeError, AttributeError):
         return  # it fits no schema, and is refused for that
-    for child in children:
+    for child in cast(list[Json], children):  # what a renderer sent, which nobody has checked
         if isinstance(child, dict) and isinstance(child.get("id"), str):
             yield from _each(child)
 
