@@ -854,8 +854,8 @@ def _check_value(field_type: str, value: Any) -> None:
         except (TypeError, ValueError):
             expected = "a date such as 2026-05-31"
     if expected:
-        told = f"of a {field_type} field, expected {expected}, got {value!r:.60}"
-        raise InvalidComponent(f"ui.field: value: {told}")
+        problem = f"of a {field_type} field, expected {expected}, got {value!r:.60}"
+        raise InvalidComponent(f"ui.field: value: {problem}")
 
 
 def _value_of(option: Any) -> Any:

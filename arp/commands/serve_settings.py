@@ -64,7 +64,7 @@ class ServeSettings(Struct, frozen=True):
     )
     """The address of the model; `None`: its provider's."""
     instructions: str = ""
-    """What the model is told first."""
+    """The system prompt of the model."""
     host: Annotated[str, Meta(min_length=1, description="an address")] = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535, description="a number from 0 to 65535")] | None = None

@@ -35,12 +35,12 @@ logger = logging.getLogger(__name__)
 State: TypeAlias = Literal["new", "joining", "current", "behind", "paced", "returning"]
 
 COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
-"""The types of facts that a commit shows, to the renderers that are told of them."""
+"""Types of facts that reach a renderer as a commit."""
 
 _NO_COMMITS: Sequence[int] = ()
 
 HandOver: TypeAlias = Callable[[str, str, bool], Awaitable[None]]
-"""Gives a surface (its name) to the agent that has a session (its id), with its content or without;
+"""Hands a surface (its name) over to the agent of a session (its id), with its content or without;
 raises `TransferDenied` if that is not done."""
 
 MOST_PACE_S = 3600.0

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
 MAX_SHOWN_ROWS = 50
-"""Rows of a table that are told of it."""
+"""Rows of a table that a model reads."""
 
 
 class CalledTool(Struct, frozen=True):
@@ -87,7 +87,7 @@ class PastMessages(Sequence[PastMessage]):
         """Return them as `messages` of OpenAI's Chat Completions."""
         out: list[JsonObject] = []
         for message in self._messages:
-            text = told(message)
+            text = model_text(message)
             if message.role == "user":
                 out.append({"role": "user", "content": text})
                 continue
@@ -112,7 +112,7 @@ class PastMessages(Sequence[PastMessage]):
         """Return them as `input` of OpenAI's Responses, and of the OpenAI Agents SDK."""
         out: list[JsonObject] = []
         for message in self._messages:
-            text = told(message)
+            text = model_text(message)
             if text:
                 out.append({"role": message.role, "content": text})
             for call in message.calls:
@@ -128,7 +128,7 @@ class PastMessages(Sequence[PastMessage]):
         """Return them as `messages` of Anthropic's Messages: roles take turns."""
         out: list[JsonObject] = []
         for message in self._messages:
-            text = told(message)
+            text = model_text(message)
             blocks: list[JsonObject] = [{"type": "text", "text": text}] if text else []
             blocks += [
                 {"type": "tool_use", "id": call.id, "name": call.name, "input": call.args}
@@ -154,12 +154,12 @@ class PastMessages(Sequence[PastMessage]):
         out: list[BaseMessage] = []
         for message in self._messages:
             if message.role == "user":
-                out.append(HumanMessage(told(message)))
+                out.append(HumanMessage(model_text(message)))
                 continue
             calls: list[Any] = [
                 {"id": call.id, "name": call.name, "args": call.args} for call in message.calls
             ]
-            out.append(AIMessage(told(message), tool_calls=calls))
+            out.append(AIMessage(model_text(message), tool_calls=calls))
             for call in message.calls:
                 status: Literal["success", "error"] = "success" if call.ok else "error"
                 out.append(
@@ -173,7 +173,7 @@ class PastMessages(Sequence[PastMessage]):
 
         out: list[ModelMessage] = []
         for message in self._messages:
-            text = told(message)
+            text = model_text(message)
             if message.role == "user":
                 out.append(of.ModelRequest([of.UserPromptPart(text)]))
                 continue
@@ -188,8 +188,8 @@ class PastMessages(Sequence[PastMessage]):
         return out
 
 
-def told(message: PastMessage) -> str:
-    """Return what a model is told of a message: its text, and the names of its files."""
+def model_text(message: PastMessage) -> str:
+    """Return a message as a model reads it: its text, and the names of its files."""
     files = [f"[file {file.name}, {file.mime}, {file.size} bytes]" for file in message.files]
     return "\n".join(part for part in (message.text, *files) if part)
 

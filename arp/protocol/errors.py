@@ -242,10 +242,10 @@ def sentence(text: str) -> str:
     A first word that is no plain word stays as it is, since it names something: `props.rows: …`,
     `app.py has …`, `token: …`. So does the end of a text in a script without our full stop.
     """
-    told = text.strip()
-    first = _FIRST_WORD.match(told)
+    sentence = text.strip()
+    first = _FIRST_WORD.match(sentence)
     if first is not None and first[0].islower():
-        told = told[0].upper() + told[1:]
-    last = told[-1:]
+        sentence = sentence[0].upper() + sentence[1:]
+    last = sentence[-1:]
     ends_open = last in _CLOSERS or (last.isalnum() and last < _AFTER_LATIN)
-    return f"{told}." if ends_open else told
+    return f"{sentence}." if ends_open else sentence

@@ -261,9 +261,9 @@ class ObjectRendererConnection(ObjectConnection):
             message: The `transfer`.
             error: Why; the same words whether the other session exists or not.
         """
-        told = error or TransferDenied("to_session: not handed over")
+        refusal = error or TransferDenied("to_session: not handed over")
         event = DisplayErrorEvent(
-            message.object_id, int(told.code), told.message, message.serial_no
+            message.object_id, int(refusal.code), refusal.message, message.serial_no
         )
         self.send(DISPLAY, event)
 

@@ -304,8 +304,8 @@ _BESIDE = agent_decoder("json")
 def _agent_hello(metadata: JsonObject) -> AgentHello | None:
     """Return what the agent side can do, as the metadata of a session say, if they do."""
     try:
-        told = msgspec.convert(metadata.get("capabilities"), AgentCapabilities)
+        offered = msgspec.convert(metadata.get("capabilities"), AgentCapabilities)
     except msgspec.ValidationError:
         return None
-    features = [name for name in told.features if name not in NOT_HERE]
-    return AgentHello(capabilities=msgspec.structs.replace(told, features=features))
+    features = [name for name in offered.features if name not in NOT_HERE]
+    return AgentHello(capabilities=msgspec.structs.replace(offered, features=features))

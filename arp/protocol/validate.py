@@ -163,8 +163,8 @@ class _Check:
             props = self._props(spec, props, f"{where}.props", levels)
         if fallback is not None:
             if fallbacks <= 0:
-                told = f"{where}.fallback: more than {MAX_FALLBACKS} fallbacks in a row"
-                raise ResourceLimit(told)
+                problem = f"{where}.fallback: more than {MAX_FALLBACKS} fallbacks in a row"
+                raise ResourceLimit(problem)
             # No patch names what is in a fallback, so its ids are its own and may be empty.
             alone = _Check(empty_ids=True)
             fallback = alone.component(fallback, f"{where}.fallback", levels, fallbacks - 1)
@@ -217,8 +217,8 @@ class _Check:
     def _props(self, spec: ComponentSpec, props: JsonObject, where: str, levels: int) -> JsonObject:
         if spec.name == "text" and "text" in props:
             if "content" in props:
-                told = "is another name of content; give one of them"
-                raise InvalidComponent(f"{where}.text: {told}")
+                problem = "is another name of content; give one of them"
+                raise InvalidComponent(f"{where}.text: {problem}")
             props = {"content" if name == "text" else name: one for name, one in props.items()}
         if not fits(props, spec.props):
             raise InvalidComponent(explain(props, spec.props, where))

@@ -134,9 +134,9 @@ def _model_tool(source: ModelTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool
         if result.failed:
             raise FailedCall(result.text or f"{spec.name} failed")
         seen = [BinaryContent(content, media_type=mime) for content, mime in result.images]
-        told = result.text or text_of(result.value)
+        answer = result.text or text_of(result.value)
         component = shown(result.value if result.shown is None else result.shown)
-        return ToolReturn(told, content=seen or None, metadata=component)
+        return ToolReturn(answer, content=seen or None, metadata=component)
 
     return AgentTool.from_schema(
         call,

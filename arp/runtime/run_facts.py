@@ -87,7 +87,7 @@ def _rate_limit(record: Recorder, event: ari.Event) -> None:
 
 
 def _subagent(record: Recorder, event: ari.Event) -> None:
-    details, told = event.details, event.content[:MAX_TOLD_CHARACTERS]
+    details, text = event.details, event.content[:MAX_TOLD_CHARACTERS]
     subagent_id = _text(details, "subagent_id")
     if subagent_id is None:
         return
@@ -97,15 +97,15 @@ def _subagent(record: Recorder, event: ari.Event) -> None:
             named = {"name": _text(details, "name"), "objective": _text(details, "objective")}
             of_it("subagent.spawned", dict(named))
         case "input":
-            of_it("subagent.input", {"text": told})
+            of_it("subagent.input", {"text": text})
         case "completed":
-            of_it("subagent.completed", {"outputs": [told] if told else None})
+            of_it("subagent.completed", {"outputs": [text] if text else None})
         case "failed":
-            of_it("subagent.failed", {"reason": told or "failed"})
+            of_it("subagent.failed", {"reason": text or "failed"})
         case "closed":
-            of_it("subagent.closed", {"reason": told or None})
+            of_it("subagent.closed", {"reason": text or None})
         case status:
-            of_it("subagent.status", {"message": told or None}, status=str(status or "running"))
+            of_it("subagent.status", {"message": text or None}, status=str(status or "running"))
 
 
 def _hook(record: Recorder, event: ari.Event) -> None:

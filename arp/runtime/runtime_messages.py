@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arp.hub.past_messages import told
+from arp.hub.past_messages import model_text
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError, InvalidArgument
 from arp.runtime.linked_session import LinkedSession
@@ -111,7 +111,7 @@ def _missed(turn: Turn, link: LinkedSession) -> list[tuple[str, str]]:
     for message in reversed(turn.messages(MAX_TOLD)):
         if message.turn_id in known:
             break
-        missed.append((message.role, told(message)[:MAX_MISSED]))
+        missed.append((message.role, model_text(message)[:MAX_MISSED]))
     return _without_own_commands(missed[::-1])
 
 
@@ -122,7 +122,7 @@ def history_of(turn: Turn) -> tuple[ari.RuntimeMessage, ...]:
     return tuple(
         ari.RuntimeMessage(
             message.role,
-            told(message),
+            model_text(message),
             tool_calls=tuple(
                 ari.PastToolCall(call.id, call.name, call.args, call.result, not call.ok)
                 for call in message.calls

@@ -204,8 +204,8 @@ class RuntimeTurn:
         try:
             shown = check_component({"id": "", **given}, empty_ids=True)
         except (TypeError, ArpError) as wrong:
-            told = f"{self._runtime.name} has shown what is no component: {wrong}"
-            record_warning(self._turn.record, told)
+            warning = f"{self._runtime.name} has shown what is no component: {wrong}"
+            record_warning(self._turn.record, warning)
         else:
             self._turn.show(shown)
 
@@ -230,16 +230,16 @@ class RuntimeTurn:
         answered = f"answered {status}" if status else "did not answer"
         wait = f" in {delay / 1000:.0f} s" if isinstance(delay, int | float) else ""
         message = f"The model {answered}; it is asked again{wait}."
-        told = f"{message}\n{event.content}" if event.content else message
+        text = f"{message}\n{event.content}" if event.content else message
         of = f" of {attempts}" if attempts else ""
         props: JsonObject = {
             "status": "warning",
             "title": f"Retry {attempt or self._retries}{of}",
-            "message": told,
+            "message": text,
         }
         self._retry = self._turn.show(Component(self._retry, "status-card", props))
         self._facts.retried(event, event.content or message)
-        record_warning(self._turn.record, told)
+        record_warning(self._turn.record, text)
 
     def _end_retry(self, event: ari.Event) -> None:
         """Let the card become a line: nothing is tried again any more."""
@@ -274,5 +274,5 @@ class RuntimeTurn:
                 if not self.questions.unsent:
                     await self._turn.say("\n\n*Cancelled.*")
                 return
-            self.questions.show_fate("was not told")
+            self.questions.show_whether_sent("was not told")
             raise ToolFailed(f"{self._runtime.name}: {error.message}")

@@ -267,8 +267,12 @@ class TurnQuestions:
         self.unsent[self._turn.show(shown)] = reason
         self.messages.append(f"I have denied {title!r}: {reason}")
 
-    def show_fate(self, what: str) -> None:
-        """Show what became of the reasons that were to be told."""
+    def show_whether_sent(self, what: str) -> None:
+        """Say of each reason for a denial whether the runtime got it.
+
+        Args:
+            what: `was told` or `was not told`, as it is shown.
+        """
         for shown, reason in self.unsent.items():
             props: JsonObject = {"content": f"{self._runtime.name} {what}: {reason}"}
             self._turn.show(Component(shown, "text", props))

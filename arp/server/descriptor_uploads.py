@@ -161,9 +161,9 @@ def with_references(
 def _renamed(file: UploadedFile, value: JsonObject) -> UploadedFile:
     """Return a file under the name and the type that the input says."""
     name, mime = value.get("name"), value.get("mime")
-    told = replace(
+    ref = replace(
         file.ref,
         name=shown_name(name) if isinstance(name, str) else file.ref.name,
         mime=mime if isinstance(mime, str) and MIME.fullmatch(mime) else file.ref.mime,
     )
-    return replace(file, ref=told)
+    return replace(file, ref=ref)

@@ -265,8 +265,8 @@ class GrpcPort:
         return workflow
 
     async def _converse(self, scope: dict[str, Any], context: Context) -> None:
-        state, told = self._state, _metadata(scope)
-        dialect, encoding = told.get(DIALECT_KEY, "session"), told.get(ENCODING_KEY, "json")
+        state, metadata = self._state, _metadata(scope)
+        dialect, encoding = metadata.get(DIALECT_KEY, "session"), metadata.get(ENCODING_KEY, "json")
         if dialect not in DIALECTS or encoding not in ENCODINGS:
             reason = f"{DIALECT_KEY} {dialect!r:.30}, {ENCODING_KEY} {encoding!r:.30}: not spoken"
             await end_call(context, 1003, reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -13,7 +12,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from arp import Access, App, HubSettings, Limits, Turn, ui
+from arp import Access, App, HubSettings, Limits
 from arp.access.settings import Bounds
 from arp.client.client import connect
 from arp.client.options import Options
@@ -25,6 +24,7 @@ from arp.protocol.envelope import (
     unseal_answer,
 )
 from arp.server.grpc_port import GrpcPort, GrpcSettings
+from tests.server.files_agent import agent
 from tests.serving import Serving, serving
 from tests.waiting import becomes
 
@@ -37,20 +37,7 @@ app = App(
     settings=HubSettings(limits=Limits(max_upload_bytes=MOST_UPLOAD), stall_s=1.0),
     access=Access(token=TOKEN, bounds=Bounds(max_uploads_per_user=2)),
 )
-
-
-@app.agent
-async def agent(turn: Turn) -> None:
-    """Tells what came with the input."""
-    if turn.text == "form":
-        answer = await turn.ask(ui.form([ui.field("report", field_type="file")], id="form"))
-        await turn.say(str(answer["report"]["name"]))
-        return
-    for ref in turn.files:
-        content = await turn.read_file(ref)
-        digest = hashlib.sha256(content).hexdigest()
-        await turn.say(f"[{ref.name}|{ref.mime}|{len(content)}|{digest == ref.sha256}]")
-    await turn.say(turn.text)
+app.agent(agent)
 
 
 @pytest.fixture(scope="module")

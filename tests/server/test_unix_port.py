@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import socket
 import stat
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from arp import Access, App, HubSettings, IncomingConnection, Limits, Turn, ui
+from arp import Access, App, HubSettings, IncomingConnection, Limits, Turn
 from arp.client.client import ArpClient, connect
 from arp.client.events import Disconnected
 from arp.client.options import Backoff, Options
@@ -28,6 +27,7 @@ from arp.protocol.messages import Input
 from arp.server.unix_port import UnixDialler, UnixPort, UnixSettings
 from arp.unix.framed_socket import FramedSocket
 from arp.unix.socket_path import connect_to
+from tests.server.files_agent import agent
 from tests.server.processes import start
 from tests.serving import Serving, serving
 from tests.waiting import becomes
@@ -42,20 +42,7 @@ app = App(
     title="Unix",
     settings=HubSettings(limits=Limits(max_upload_bytes=MOST_UPLOAD)),
 )
-
-
-@app.agent
-async def agent(turn: Turn) -> None:
-    """Tells what came with the input."""
-    if turn.text == "form":
-        answer = await turn.ask(ui.form([ui.field("report", field_type="file")], id="form"))
-        await turn.say(str(answer["report"]["name"]))
-        return
-    for ref in turn.files:
-        content = await turn.read_file(ref)
-        digest = hashlib.sha256(content).hexdigest()
-        await turn.say(f"[{ref.name}|{ref.mime}|{len(content)}|{digest == ref.sha256}]")
-    await turn.say(turn.text)
+app.agent(agent)
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from arp import App, HubSettings, Limits, Turn, ui
+from arp import App, HubSettings, Limits
 from arp.server.uploads import shown_name
+from tests.server.files_agent import agent
 from tests.server.sockets import raw
 from tests.serving import Serving, serving
 
@@ -20,22 +21,7 @@ MOST = 100_000
 
 limits = Limits(max_upload_bytes=MOST, max_message_bytes=20_000)
 app = App(title="Uploads", settings=HubSettings(limits=limits))
-
-
-@app.agent
-async def agent(turn: Turn) -> None:
-    """Tells what came with the input, or asks for a file in a form."""
-    if turn.text == "form":
-        field = ui.field("report", field_type="file")
-        answer = await turn.ask(ui.form([field], id="form"))
-        turn.cache["answer"] = answer
-        await turn.say(str(answer["report"]["name"]))
-        return
-    for ref in turn.files:
-        content = await turn.read_file(ref)
-        digest = hashlib.sha256(content).hexdigest()
-        await turn.say(f"[{ref.name}|{ref.mime}|{len(content)}|{digest == ref.sha256}]")
-    await turn.say(turn.text)
+app.agent(agent)
 
 
 @pytest.fixture(scope="module")
