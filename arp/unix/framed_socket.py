@@ -141,14 +141,26 @@ class FramedSocket:
             self._loop.remove_reader(self._socket.fileno())
 
     def _on_readable(self) -> None:
-        try:
-            data, descriptors, is_cut = self._read()
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError as error:
-            broke = Farewell(GONE, error.strerror or "the connection broke off")
-            self._end(self._splitter.farewell or broke)
-            return
+        """Read until nothing is left: of the other end's sudden end uvloop tells only once.
+
+        That is when it closes and has not read everything. What it had sent is read first, and only
+        then the error that ends the connection.
+        """
+        while self.ended is None and not self._is_full():
+            try:
+                data, descriptors, is_cut = self._read()
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError as error:
+                broke = Farewell(GONE, error.strerror or "the connection broke off")
+                self._end(self._splitter.farewell or broke)
+                return
+            self._take(data, descriptors, is_cut)
+        if self._is_full():
+            self._stop_reading()
+
+    def _take(self, data: bytes, descriptors: tuple[int, ...], is_cut: bool) -> None:
+        """Split what was read into frames; an empty piece is the end."""
         before = self._splitter.begun
         frames = self._splitter.feed(data)
         if descriptors:
@@ -166,8 +178,6 @@ class FramedSocket:
             self._received_bytes += len(frame)
         self._look_at_end(data)
         if frames:
-            if self._is_full():
-                self._stop_reading()
             self._wake()
 
     def _read(self) -> tuple[bytes, tuple[int, ...], bool]:
@@ -370,10 +380,12 @@ class FramedSocket:
         return int.from_bytes(found, sys.byteorder)
 
     def _broke_off(self, error: OSError) -> None:
-        # What the other end said before may still be there to be read.
         self._drop()
         self._stop_writing()
-        if not self._is_reading and not self._is_full():
+        # What the other end said before may still be there to be read, and nothing may call for it.
+        if self._is_reading:
+            self._on_readable()
+        elif not self._is_full():
             self._end(Farewell(GONE, error.strerror or "the connection broke off"))
 
     def _drop(self) -> None:

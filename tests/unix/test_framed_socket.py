@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from arp.protocol.length_prefix import Farewell, farewell, prefixed
 from arp.unix.framed_socket import MAX_WAITING_FRAMES, FramedSocket
@@ -291,3 +292,51 @@ async def test_who_takes_no_descriptors_never_gets_one(
     assert await received(framed) == b"frame"
     assert open_descriptors() == before
     framed.abort()
+
+
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("writes", [False, True])
+def test_the_end_is_noticed_of_a_peer_that_has_not_read_everything(loop: str, writes: bool) -> None:
+    """The system reports that as an error of the socket, of which uvloop tells only once."""
+
+    async def talk() -> Farewell | None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        framed = FramedSocket(ours, MOST)
+        framed.send([b"unread"])
+        theirs.send(prefixed([b"last words"]) + farewell(1013, "busy"))
+        if not writes:
+            theirs.close()
+        assert await received(framed) == b"last words"
+        if writes:
+            theirs.close()
+            framed.send([b"nobody reads this"])
+        async with asyncio.timeout(5):
+            assert await framed.receive() is None
+        framed.abort()
+        return framed.ended
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        assert runner.run(talk()) == Farewell(1013, "busy")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_end_is_noticed_without_a_farewell_too(loop: str) -> None:
+    async def talk() -> Farewell | None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        framed = FramedSocket(ours, MOST)
+        framed.send([b"unread"])
+        theirs.send(prefixed([b"last words"]))
+        assert await received(framed) == b"last words"
+        theirs.close()
+        async with asyncio.timeout(5):
+            assert await framed.receive() is None
+        framed.abort()
+        return framed.ended
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        assert runner.run(talk()) == Farewell(1006, "Connection reset by peer")
