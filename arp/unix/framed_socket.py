@@ -225,7 +225,7 @@ class FramedSocket:
         if not self._is_writing:
             size = len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
             if size <= PIECE_BYTES:
-                self._write(prefixed(frames))
+                self.send_now(prefixed(frames))
                 return
         self._frames.extend(frames)
         self.buffered += sum(map(len, frames))
@@ -239,8 +239,17 @@ class FramedSocket:
         """
         if self._is_writing:
             return False
-        if not self._is_closed and self._farewell is None:
-            self._write(piece)
+        if self._is_closed or self._farewell is not None:
+            return True
+        try:
+            sent = self._socket.send(piece)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError as error:
+            self._broke_off(error)
+            return True
+        if sent < len(piece):
+            self._wait_with(memoryview(piece)[sent:])
         return True
 
     def send_first(self, frame: bytes) -> None:
@@ -248,7 +257,7 @@ class FramedSocket:
         if self._is_closed or self._farewell is not None:
             return
         if not self._is_writing:
-            self._write(prefixed([frame]))
+            self.send_now(prefixed([frame]))
             return
         self.buffered += len(frame) - len(self._first or b"")
         self._first = frame
@@ -283,17 +292,6 @@ class FramedSocket:
             if self._empty is None or self._empty.done():
                 self._empty = self._loop.create_future()
             await asyncio.shield(self._empty)
-
-    def _write(self, piece: bytes) -> None:
-        try:
-            sent = self._socket.send(piece)
-        except (BlockingIOError, InterruptedError):
-            sent = 0
-        except OSError as error:
-            self._broke_off(error)
-            return
-        if sent < len(piece):
-            self._wait_with(memoryview(piece)[sent:])
 
     def _wait_with(self, rest: memoryview) -> None:
         self._piece = rest
@@ -402,7 +400,7 @@ class FramedSocket:
             if self._is_writing:
                 self._farewell = last
             else:
-                self._write(last)
+                self.send_now(last)
             with suppress(TimeoutError):
                 async with asyncio.timeout(flush_s):
                     await self.drained()

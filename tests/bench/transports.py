@@ -3,10 +3,11 @@
 Round trip: from the agent's `turn.patch` until the hub has the renderer's `frame_ack`, with a
 ledger in memory, so that no disk is in it, on each transport and in each dialect. An event stream
 carries no `frame_ack`: there it is the time until the renderer has the commit. Cost: server CPU
-against a bare server of the same transport. Per token: four sessions as fast as the agent can say
-them (ours joins tokens while it writes, so it sends fewer messages). Per message: one session on
-many renderers, as shipped, with its ledger on disk, and with the ledger in memory, which is what
-the transport alone costs.
+against a bare server of the same transport, which sends one message for each token. Ours joins the
+tokens of the same write, so it may send fewer messages for the same words; therefore what a token
+costs for each renderer is compared. First four sessions, as fast as the agent can say them, then
+one session on many renderers at two paces, as shipped, with its ledger on disk, and with the ledger
+in memory, which is what the transport alone costs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from msgspec import Struct
 
@@ -40,10 +42,12 @@ DIALECTS: tuple[Dialect, ...] = ("session", "object")
 CONNECTIONS, DELTAS = 4, 10_000
 RENDERERS = {"Unix socket": 200, "gRPC": 40}
 """On one session: a gRPC client costs this side much more."""
-FANNED, INTERVAL_S = 200, 0.01
+FANNED, PACES = 100, (100, 50)
+"""How many tokens, how many a second. The ledger commits 60 times a second: of the first pace some
+are joined, of the second each is a message."""
 TARGET = 1.3
-ROUNDS, STREAM_ROUNDS = 7, 3
-"""The cost of a message spreads more than that of a token: the disk takes part in it."""
+ROUNDS, STREAM_ROUNDS = 9, 3
+"""The cost on many renderers spreads more: the disk and the readers' wake-ups take part in it."""
 
 ACKED = "tests/bench/acked.py"
 SERVE = (sys.executable, "-m", "arp.cli", "serve", ACKED)
@@ -126,7 +130,8 @@ class Cost(Struct):
 
     per_token_us: list[float] = []
     messages: list[float] = []
-    fanned_us: list[float] = []
+    fanned_us: dict[int, list[float]] = {}
+    """By pace: of a token and renderer."""
 
 
 class Side(Struct):
@@ -155,17 +160,18 @@ def stream(server: Server, way: Way, cost: Cost) -> None:
     cost.messages.append(messages)
 
 
-def fan(server: Server, way: Way, cost: Cost) -> None:
-    """Let all renderers of one session have the same tokens."""
-    with Renderers(way, RENDERERS[way.name], f"fan-{time.monotonic_ns()}") as renderers:
+def fan(pace: int, server: Server, way: Way, cost: Cost) -> None:
+    """Let all renderers of one session have the same tokens, `pace` a second."""
+    count = RENDERERS[way.name]
+    with Renderers(way, count, f"fan-{time.monotonic_ns()}") as renderers:
         renderers.expect(END.encode())
         before = server.cpu_s()
-        plan = Plan(FANNED, INTERVAL_S, to_all=True, hold_s=0.2)
+        plan = Plan(FANNED, 1 / pace, to_all=True, hold_s=0.2)
         renderers.order(plan, everybody=False)
         renderers.wait()
         cpu_s = server.cpu_s() - before
-        messages = renderers.check(FANNED)
-    cost.fanned_us.append(cpu_s / messages * 1e6)
+        renderers.check(FANNED)
+    cost.fanned_us.setdefault(pace, []).append(cpu_s / (FANNED * count) * 1e6)
 
 
 def costs(folder: str) -> list[Figure]:
@@ -175,7 +181,8 @@ def costs(folder: str) -> list[Figure]:
             for place in range(len(bare.ways)):
                 if number <= rounds(STREAM_ROUNDS):
                     _measure(stream, place, shipped, bare)
-                _measure(fan, place, shipped, in_memory, bare)
+                for pace in PACES:
+                    _measure(partial(fan, pace), place, shipped, in_memory, bare)
             if not number:
                 for side in (shipped, in_memory, bare):
                     side.forget()
@@ -190,13 +197,19 @@ def _measure(run: Callable[[Server, Way, Cost], None], place: int, *sides: Side)
 
 def _compared(name: str, shipped: Side, in_memory: Side, bare: Side) -> list[Figure]:
     ours, alone_, base = (side.costs[name] for side in (shipped, in_memory, bare))
-    told = f"{name}, CPU per message, {RENDERERS[name]} on one session"
-    return [
+    figures = [
         compared(f"{name}, CPU per token", "µs", ours.per_token_us, base.per_token_us, TARGET),
         compared(f"{name}, messages for them", "", ours.messages, base.messages),
-        compared(told, "µs", ours.fanned_us, base.fanned_us, TARGET),
-        compared(f"{told}, ledger in memory", "µs", alone_.fanned_us, base.fanned_us, TARGET),
     ]
+    for pace in PACES:
+        title = f"{name}, CPU per token, {pace} a second on {RENDERERS[name]}"
+        beside = base.fanned_us[pace]
+        in_memory_us = alone_.fanned_us[pace]
+        figures += [
+            compared(title, "µs", ours.fanned_us[pace], beside, TARGET),
+            compared(f"{title}, ledger in memory", "µs", in_memory_us, beside, TARGET),
+        ]
+    return figures
 
 
 @contextmanager
@@ -208,15 +221,8 @@ def servers(folder: str) -> Iterator[tuple[Side, Side, Side]]:
         for name, ledger in kinds.items():
             path, port = f"{folder}/{name}.sock", free_port()
             ways = (Way("Unix socket", unix=path), Way("gRPC", grpc=f"127.0.0.1:{port}"))
-            command: tuple[str, ...] = (
-                *OURS,
-                "--ledger",
-                ledger,
-                "--unix",
-                path,
-                "--grpc",
-                str(port),
-            )
+            framed = ("--ledger", ledger, "--unix", path, "--grpc", str(port))
+            command: tuple[str, ...] = (*OURS, *framed)
             if not ledger:
                 command = (sys.executable, "-m", "tests.bench.bare_framed", path, str(port))
             server = stack.enter_context(running(command, is_ours=bool(ledger)))
