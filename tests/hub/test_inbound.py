@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from itertools import count
+from typing import Any
 
 import msgspec
 import pytest
@@ -94,8 +95,21 @@ async def loop_s(hub: Hub, frame: bytes, encoding: Encoding) -> float:
     return cost
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("name", HOSTILE)
+def of_encodings() -> list[Any]:
+    """Return each message in each encoding: one after the other in turn, and all with `--soak`."""
+    return [
+        pytest.param(
+            name,
+            encoding,
+            id=f"{name}-{encoding}",
+            marks=[] if (number + place) % len(ENCODINGS) == 0 else [pytest.mark.soak],
+        )
+        for number, name in enumerate(HOSTILE)
+        for place, encoding in enumerate(ENCODINGS)
+    ]
+
+
+@pytest.mark.parametrize(("name", "encoding"), of_encodings())
 async def test_hostile_message_costs_the_loop_little_more_than_text(
     name: str, encoding: Encoding
 ) -> None:
