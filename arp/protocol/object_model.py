@@ -141,6 +141,8 @@ class ObjectEntry(Struct):
     """Of an `ArpSurface`."""
     surface_id: int | None = None
     """Of a role: its surface."""
+    made_by: int | None = None
+    """The number of the message that made it."""
 
 
 class GlobalEntry(Struct, frozen=True):
@@ -271,6 +273,7 @@ class Objects:
             handle(self, object_id, payload, serial_no)
         for new_id, interface in made:
             self._make(new_id, interface, self._version_of(object_id, payload, interface))
+            self.entries[new_id].made_by = serial_no
         if operation.destroys:
             self._end(object_id)
 
@@ -501,10 +504,36 @@ class Objects:
         del self.waiting_inputs[payload.serial]
 
     def _event_refused(self, _: int, payload: DisplayErrorRequest, __: int) -> None:
-        """Forget an input that was refused as a message."""
+        """Forget an input that was refused as a message, and a surface that was not taken."""
+        self.remember_dead(self._take_back(payload.refused_seq, RENDERER_IDS))
         for serial, one in list(self.waiting_inputs.items()):
             if one.serial_no == payload.refused_seq:
                 del self.waiting_inputs[serial]
+
+    def _take_back(self, refused_no: int | None, ids: range) -> list[int]:
+        """End the surface or the role that a refused message of this side has made.
+
+        Args:
+            refused_no: The number of the message.
+            ids: Of objects that this side makes; the other side numbers its messages as well.
+
+        Returns:
+            The ids that have ended.
+        """
+        ended: list[int] = []
+        for key, one in list(self.entries.items()):
+            is_made = one.made_by is not None and one.made_by == refused_no and key in ids
+            if not is_made or (one.surface is None and one.surface_id is None):
+                continue
+            if one.surface_id is not None:
+                surface = self.surface(one.surface_id)
+                surface.role = SURFACE_ROLE[surface.role]["refused"]
+                if "refused" in SURFACE_LIFE[surface.life]:
+                    surface.life = SURFACE_LIFE[surface.life]["refused"]
+                surface.role_id = surface.parent = None
+            ended += self.ended_by(key)
+            self._end(key)
+        return ended
 
     def _create_session(self, _: int, payload: SessionCreateRequest, __: int) -> None:
         self._move_session("create")
@@ -588,7 +617,7 @@ class Objects:
         surface.ownership = OWNERSHIP[surface.ownership]["transferred"]
         surface.life = SURFACE_LIFE[surface.life]["transferred"]
 
-    def _acquired(self, new_id: int, payload: SurfaceSurfaceAcquiredEvent, _: int) -> None:
+    def _acquired(self, new_id: int, payload: SurfaceSurfaceAcquiredEvent, serial_no: int) -> None:
         if len(self.surfaces) >= self.limits.max_surfaces:
             wrong = f"more than {self.limits.max_surfaces} surfaces"
             raise ResourceLimit(wrong, detail="max_surfaces")
@@ -596,7 +625,7 @@ class Objects:
         version = max((one.version for one in compositor), default=1)
         surface = ObjectSurface(life=SurfaceLife.SHOWN, title=payload.title or "")
         self.dead.pop(new_id, None)
-        self.entries[new_id] = ObjectEntry("ArpSurface", version, surface)
+        self.entries[new_id] = ObjectEntry("ArpSurface", version, surface, made_by=serial_no)
 
     def _input(self, _: int, payload: InputInputEvent, serial_no: int) -> None:
         self._open_surface(payload.surface_id)
@@ -630,7 +659,8 @@ class Objects:
         self.session_id = payload.session_id
 
     def _refused(self, _: int, payload: DisplayErrorEvent, __: int) -> None:
-        """Take back what waited for a request that was refused."""
+        """Take back what a refused request has made, and what waited for it."""
+        self._take_back(payload.refused_seq, AGENT_IDS)
         entry = self.entries.get(payload.object_id)
         if entry is None or entry.surface is None:
             return

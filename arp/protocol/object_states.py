@@ -15,9 +15,9 @@ commit: that is how a `configure` is answered. CLOSED was closed by the user, or
 overlay is done; the agent destroys it. GONE is destroyed, or belongs to another agent. A surface
 that was handed over begins as SHOWN, without a role.
 
-The role of a surface is for life. Its commits are counted: BUSY and FULL have some that the
-renderer has not displayed; FULL has as many as there may be. Its owner may hand it over: ASKED
-waits for the renderer's answer.
+The role of a surface is for life; if the renderer refuses it, the surface never had one. Its
+commits are counted: BUSY and FULL have some that the renderer has not displayed; FULL has as many
+as there may be. Its owner may hand it over: ASKED waits for the renderer's answer.
 
 A session is CREATED by the agent side under an id that it proposes; the renderer may then choose
 another, which makes it RESUMED. A connection FAILED when going on makes no sense.
@@ -94,6 +94,7 @@ _OPEN = {**_ENDS, "close": SurfaceLife.CLOSED}
 SURFACE_LIFE: Moves = {
     SurfaceLife.NEW: {"role": SurfaceLife.ROLED, "commit": SurfaceLife.NEW, **_OPEN},
     SurfaceLife.ROLED: {
+        "refused": SurfaceLife.NEW,  # the role
         "configure": SurfaceLife.CONFIGURED,
         "commit": SurfaceLife.ROLED,
         **_OPEN,
@@ -120,15 +121,17 @@ SURFACE_LIFE: Moves = {
     SurfaceLife.GONE: {},
 }
 
+_REFUSED = {"refused": RoleState.NONE}  # at the side that asked for it; the other never gave it
+
 SURFACE_ROLE: Moves = {
     RoleState.NONE: {
         "toplevel": RoleState.TOPLEVEL,
         "popup": RoleState.POPUP,
         "overlay": RoleState.OVERLAY,
     },
-    RoleState.TOPLEVEL: {},
-    RoleState.POPUP: {},
-    RoleState.OVERLAY: {},
+    RoleState.TOPLEVEL: _REFUSED,
+    RoleState.POPUP: _REFUSED,
+    RoleState.OVERLAY: _REFUSED,
 }
 
 COMMIT_FLOW: Moves = {

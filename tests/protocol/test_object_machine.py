@@ -679,12 +679,56 @@ def every_walk() -> None:
         for step in STEPS:
             machine.walk(state, step)
             machine.resume()
+    refused_roles(machine)
     surface = machine.agent.create_surface()
     numbers = [machine.agent.send(surface, SurfaceCommitRequest()) for _ in range(3)]
     machine.settle()
     for number in numbers:
         machine.renderer.send(surface, SurfaceFrameAckEvent(number))
+    for is_ending in (False, True):
+        machine.session(is_ending)
     machine.teardown()
+
+
+def refused_roles(machine: BothEnds) -> None:
+    """Ask for each role when it is too late, which this side cannot know."""
+    below, popup, overlay, toplevel = (machine.agent.create_surface() for _ in range(4))
+    machine.settle()
+    serial = machine.renderer.input(below, "text", {"text": "x"}, machine.now_s)
+    machine.settle()
+    machine.renderer.close(toplevel)
+    machine.agent.get_toplevel(toplevel)
+    machine.agent.get_popup(popup, below, serial)
+    machine.agent.get_overlay(overlay, serial)
+    machine.now_s += 6  # so long they are under way
+    machine.settle()
+    for surface, life in ((popup, "new"), (overlay, "new"), (toplevel, "closed")):
+        assert machine.agent.objects.surface(surface).role == "none"
+        assert machine.agent.objects.surface(surface).life == life
+    assert shape(machine.agent.objects) == shape(machine.renderer.objects)
+    for surface in (below, popup, overlay, toplevel):
+        machine.agent.destroy(surface)
+    machine.settle()
+
+
+def test_surface_that_the_renderer_could_not_take_any_more_is_gone_on_both_sides() -> None:
+    """The last place is taken by both at once: each refuses what the other has made. Spec: O8."""
+    machine = BothEnds()
+    machine.handshake(3)
+    for _ in range(LIMITS.max_surfaces - 1):
+        machine.agent.create_surface()
+    machine.settle()
+    mine = machine.agent.create_surface()
+    theirs = machine.renderer.acquire([text("a")], "given")
+    machine.settle()
+    assert mine not in machine.agent.objects.entries
+    assert theirs not in machine.renderer.objects.entries
+    assert theirs not in machine.renderer._contents
+    assert len(machine.agent.objects.surfaces) == LIMITS.max_surfaces - 1
+    assert shape(machine.agent.objects) == shape(machine.renderer.objects)
+    assert machine.agent.create_surface() != mine  # there is room again
+    machine.settle()
+    assert shape(machine.agent.objects) == shape(machine.renderer.objects)
 
 
 @pytest.mark.usefixtures("tracked")
