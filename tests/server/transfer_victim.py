@@ -1,6 +1,6 @@
 """One of two agents, which is killed at a write of a transfer: `… AGENT MARK MOMENT LEDGER`.
 
-The write is the first one with a fact that holds the mark; the moments are `before` it begins, and
+The write is the first one with a fact that holds the mark; the moments are `before` it ends, and
 `after` it is durable, when nobody has been told.
 """
 
@@ -19,6 +19,10 @@ from tests.serving import serving
 
 APPEND = SqliteStore.append
 
+TOO_EARLY_S = 0.1
+"""How long a write takes that never ends: what must not be said before it is durable has the time
+to be said."""
+
 
 def die() -> None:
     """End as a power cut does."""
@@ -31,7 +35,9 @@ def main(agent: str, mark: str, moment: str, ledger: str) -> None:
     def append(store: SqliteStore, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
         is_it = any(mark.encode() in fact for one in batch for fact in one.facts)
         if is_it and moment == "before":
-            die()
+            loop = asyncio.get_running_loop()
+            loop.call_later(TOO_EARLY_S, die)
+            return loop.create_future()
         made = APPEND(store, batch)
         if is_it:
             made.add_done_callback(lambda _: die())

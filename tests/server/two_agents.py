@@ -78,7 +78,7 @@ class OneRenderer:
         self.handed: list[HandedOver] = []
         self.refused: list[DisplayErrorRequest] = []
         self.ends_at_hand_over = False
-        """Whether it sends nothing any more once a surface has another owner: nobody hears of it."""
+        """Whether it sends nothing more once a surface has another owner: nobody hears of it."""
         self._prefix = prefix
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._came = asyncio.Event()
