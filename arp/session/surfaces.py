@@ -121,8 +121,7 @@ def close_surface(
     _check_there(session, name)
     effects: list[Effect] = []
     for placed in [one for one, entry in session.screen.infos.items() if entry.info.parent == name]:
-        if placed in session.screen.infos:
-            effects += close_surface(session, placed, "parent")
+        effects += close_surface(session, placed, "parent")
     effects += _close_questions(session, name, reason)
     entry = session.screen.infos.get(name)
     info = session.screen.info(name)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from arp.protocol.errors import ArpError, InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import BRANCH, REGENERATE, Input, RendererCapabilities
-from arp.session.branches import Forked
+from arp.session.branches import Forked, Survey
 from arp.session.branching import asks_to_turn, check_turning
 from arp.session.effects import Acknowledge, RunTurn
 from arp.session.inputs import push
