@@ -702,8 +702,10 @@ class Session:
     def show_versions(self) -> None:
         """Show on the screen which versions of turns there are."""
         branches = self.settings.branches
-        for turn in self.screen.turns.values() if branches is not None else ():
-            if turn.inputs and branches is not None and turn.id in branches:
+        if branches is None:
+            return
+        for turn in self.screen.turns.values():
+            if turn.inputs and turn.id in branches:
                 versions = branches.versions(turn.id)
                 told = list(versions) if len(versions) > 1 else None
                 turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=told)

@@ -686,10 +686,9 @@ class ObjectDialect:
             self._converse(message)
             self._remove(name)
             return
-        before = self._infos.get(name)
         if name not in self._ids:
             self._make_surface(name, info)
-        elif before is not None and before.title != info.title:
+        elif self._infos[name].title != info.title:
             self.connection.send(self._ids[name], SurfaceSetTitleRequest(info.title))
         self._infos[name] = info
         self._converse(message)

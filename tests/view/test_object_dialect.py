@@ -934,3 +934,13 @@ def test_refused_patch_of_the_session_changes_nothing_here() -> None:
     talk.show(render(text("a")), commit(3))
     talk.show(patch(Remove("nothing")), commit(4))
     assert talk.content() == ["a"]
+
+
+def test_surface_that_is_described_again_with_the_title_that_it_has_is_sent_none() -> None:
+    talk, _ = owned()
+    same = SurfaceInfo(title="Beside", fullscreen=True)
+    talk.show(SurfaceMessage(session_id="s", surface="side", payload=same, seq=4))
+    assert not any(isinstance(one, SurfaceSetTitleRequest) for one in talk.exchange())
+    other = SurfaceInfo(title="Other")
+    talk.show(SurfaceMessage(session_id="s", surface="side", payload=other, seq=5))
+    assert talk.renderer.objects.surface(talk.names["side"]).title == "Other"

@@ -105,6 +105,15 @@ def test_the_mean_reward_is_of_what_was_rewarded() -> None:
     assert summary(story)["meanReward"] == 0.0
 
 
+def test_a_trial_that_nobody_could_score_keeps_the_reason() -> None:
+    """It has no reward, which is not the reward 0."""
+    story = Story()
+    story.tell("benchmark.reward.recorded", trial(), reward="none", detail={"why": "timed out"})
+    (found,) = summary(story)["trials"]
+    assert "reward" not in found
+    assert found["rewardDetail"] == {"why": "timed out"}
+
+
 @pytest.mark.parametrize("decision", ["promote", "revert", "hold"])
 def test_a_comparison_tells_its_deltas_and_the_decision(decision: str) -> None:
     story = Story()
