@@ -705,10 +705,9 @@ class Session:
         if branches is None:
             return
         for turn in self.screen.turns.values():
-            if turn.inputs and turn.id in branches:
-                versions = branches.versions(turn.id)
-                told = list(versions) if len(versions) > 1 else None
-                turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=told)
+            versions = branches.versions(turn.id)
+            told = list(versions) if len(versions) > 1 else None
+            turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=told)
 
     def check_running(self, turn_id: str) -> None:
         """Raise `SurfaceDestroyed` unless the turn may still show something."""

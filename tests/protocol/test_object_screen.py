@@ -254,9 +254,6 @@ def test_input_with_files_is_an_input_of_its_surface_once_there_is_one() -> None
     assert talk.screen.input_with_files(said) == b""
     talk.open()
     sent = json.loads(talk.screen.input_with_files(said))
-    assert (sent["op"], sent["payload"]["type"], sent["payload"]["input_id"]) == (
-        "input",
-        "file",
-        "i",
-    )
+    given = sent["payload"]
+    assert (sent["op"], given["type"], given["input_id"]) == ("input", "file", "i")
     assert talk.screen.resend() == []

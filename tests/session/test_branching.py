@@ -95,23 +95,6 @@ def test_same_input_is_said_again_with_the_program_that_said_it() -> None:
     assert (told.data, told.origin, told.id) == ({"text": "due", "job": 7}, "calendar", "again")
 
 
-def test_turn_that_nobody_began_shows_and_has_no_versions() -> None:
-    """Such as one that another program names in an error."""
-    talk = talked("a")
-    shown = {"error": "no", "code": 19, "retryable": False}
-    talk.session.in_turn("runtime.error", "elsewhere", shown)
-    talk.say("b")
-    talk.edit("t3", "B")
-    talk.answer()
-    turns = talk.session.screen.turns
-    assert {name: len(turn.inputs) for name, turn in turns.items()} == {
-        "t1": 1,
-        "elsewhere": 0,
-        "t4": 1,
-    }
-    assert turns["t4"].inputs[0].versions == ["t3", "t4"]
-
-
 def test_turns_that_wait_since_a_failure_go_along_to_another_version() -> None:
     """They are taken out where they stood, and wait behind it under other names."""
     talk = talked("a")
