@@ -201,8 +201,10 @@ def test_surface_that_the_other_agent_destroys_stays_where_it_was() -> None:
 
 
 def test_other_agent_that_is_gone_before_it_answers_leaves_the_outcome_unknown() -> None:
-    """Its ledger may have the surface. Spec: O27."""
+    """Its ledger may have the surface. One that was offered nothing changes nothing. Spec: O27."""
     both, surface, _ = offered()
+    both.display.detach("C")
+    assert both.exchange() == {"A": [], "B": []}
     both.display.detach("B")
     del both.agents["B"]
     assert errors(both.exchange()["A"]) == [17]

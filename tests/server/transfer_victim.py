@@ -43,7 +43,7 @@ def main(agent: str, mark: str, moment: str, ledger: str) -> None:
             made.add_done_callback(lambda _: die())
         return made
 
-    SqliteStore.append = append  # type: ignore[method-assign]
+    SqliteStore.append = append  # type: ignore[method-assign, assignment]
     with serving(APPS[agent], ledger=ledger) as server:
         print(server.ws, flush=True)  # noqa: T201
         sys.stdin.read()
