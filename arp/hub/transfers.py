@@ -61,6 +61,8 @@ class Transfers:
         self._writer = writer
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Those that ask a renderer again, by its id."""
+        self._under_way: set[tuple[str, str]] = set()
+        """Surfaces, with their sessions, for which an author waits: nobody else asks for them."""
 
     def close(self) -> None:
         """Ask no renderer any more."""
@@ -109,22 +111,49 @@ class Transfers:
         self, live: LiveSession, name: str, to_session: str, retain_content: bool
     ) -> None:
         """Ask the renderers of a session, one after the other, to hand a surface over."""
-        denied = TransferDenied(
-            f"there is no session {to_session!r:.80} of this user", detail=to_session
-        )
         if live.session.screen.info(name).is_transient:
             raise TransferDenied("only a toplevel can be given to another session", detail=name)
         self._check_may_go(live, name, to_session)
+        if (live.id, name) in self._under_way:
+            raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
         viewers = [one for one in live.viewers.values() if one.hand_over is not None]
         if not viewers:
+            told = f"there is no session {to_session!r:.80} of this user"
+            raise TransferDenied(told, detail=to_session)
+        known = live.session.leaving.get(name)
+        request = known or SurfaceTransferRequest(
+            to_session, retain_content, secrets.token_urlsafe(12)
+        )
+        self._under_way.add((live.id, name))
+        try:
+            if known is None:
+                note_leaving(live.session, name, request)
+                live.mark()
+            await live.written()  # so that they show it, and a crash does not forget the request
+            denied = await self._ask_all(live, viewers, name, request)
+            # Of one that was asked before, it does not say that the other has not taken it then.
+            if denied is not None and known is None and name in live.session.leaving:
+                note_leaving(live.session, name, None)
+                live.mark()
+            await live.written()
+        finally:
+            self._under_way.discard((live.id, name))
+        if denied is not None:
             raise denied
-        request = live.session.leaving.get(name)
-        is_first = request is None
-        if request is None:
-            request = SurfaceTransferRequest(to_session, retain_content, secrets.token_urlsafe(12))
-            note_leaving(live.session, name, request)
-            live.mark()
-        await live.written()  # so that they show it, and a crash does not forget the request
+
+    async def _ask_all(
+        self,
+        live: LiveSession,
+        viewers: Sequence[Viewer],
+        name: str,
+        request: SurfaceTransferRequest,
+    ) -> TransferDenied | None:
+        """Ask renderers until one has handed a surface over; else return why the last has not.
+
+        Raises:
+            _Unclear: It is not known whether one has done so.
+        """
+        denied: TransferDenied | None = None
         for viewer in viewers:
             try:
                 await self._ask(live, viewer, name, request)
@@ -134,14 +163,8 @@ class Transfers:
             except TransferDenied as error:
                 denied = error
             else:
-                await live.written()
-                return
-        # Of one that was asked before, a refusal does not say that the other has not taken it then.
-        if is_first and name in live.session.leaving:
-            note_leaving(live.session, name, None)
-            live.mark()
-            await live.written()
-        raise denied
+                return None
+        return denied
 
     async def _ask(
         self, live: LiveSession, viewer: Viewer, name: str, request: SurfaceTransferRequest
@@ -190,6 +213,8 @@ class Transfers:
         pause_s = FIRST_AGAIN_S
         while not live.gone.done() and viewer.id in live.viewers and live.session.leaving:
             for name, request in list(live.session.leaving.items()):
+                if (live.id, name) in self._under_way:
+                    continue
                 with suppress(TransferDenied):
                     assert viewer.hand_over is not None
                     await viewer.hand_over(name, request)

@@ -82,6 +82,7 @@ class OneRenderer:
         self._prefix = prefix
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._came = asyncio.Event()
+        self._sending = asyncio.Lock()
 
     def end(self, agent: str) -> ObjectRendererConnection:
         return self.display.agents[agent]
@@ -147,12 +148,13 @@ class OneRenderer:
     async def flush(self) -> None:
         if self.ends_at_hand_over and self.handed:
             return
-        for agent, link in list(self.links.items()):
-            if agent not in self.display.agents:
-                continue
-            for out in self.end(agent).data_to_send():
-                with contextlib.suppress(LinkLost):  # its own task sees that
-                    await link.send(out)
+        async with self._sending:  # a link takes one frame after the other, in their order
+            for agent, link in list(self.links.items()):
+                if agent not in self.display.agents:
+                    continue
+                for out in self.end(agent).data_to_send():
+                    with contextlib.suppress(LinkLost):  # its own task sees that
+                        await link.send(out)
 
     async def until(self, ready: Callable[[], object]) -> None:
         async with asyncio.timeout(WAIT_S):
