@@ -24,6 +24,7 @@ from arp.hub.outbox import FrameOutbox
 from arp.hub.settings import HubSettings
 from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.messages import AgentMessage, Presented, RendererHello, RendererInfo, Resume
+from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.session.recorded import Batch, Cursor, TextBatch
 from arp.session.session import Session
 from arp.view.frames import FrameGroup, Frames, encoded, text_frames
@@ -39,9 +40,9 @@ COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
 
 _NO_COMMITS: Sequence[int] = ()
 
-HandOver: TypeAlias = Callable[[str, str, bool], Awaitable[None]]
-"""Hands a surface (its name) over to the agent of a session (its id), with its content or without;
-raises `TransferDenied` if that is not done."""
+HandOver: TypeAlias = Callable[[str, SurfaceTransferRequest], Awaitable[bool]]
+"""Asks a renderer to hand a surface (its name) over; returns whether it has, false if that is not
+known; raises `TransferDenied` if it does not."""
 
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""

@@ -211,6 +211,7 @@ class Hub:
         """
         await self.runner.park()
         self.runner.close()
+        self.transfers.close()
         self.inbound.close()
         for live in self.sessions.values():
             for viewer in live.viewers.values():
@@ -443,6 +444,7 @@ class Hub:
             hello.session_id, principal, workflow, provisional=provisional
         )
         self.attach(viewer, live, hello)
+        self.transfers.ask_again(live, viewer)
         if is_new or live is unused:
             viewer.made_at = live.session.sequence
         if is_new and not provisional and self.app.session_start is not None:

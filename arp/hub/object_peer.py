@@ -10,22 +10,24 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
-from arp.hub.live import settle
+from arp.hub.live import LiveSession, settle
 from arp.hub.outbox import FrameOutbox
 from arp.hub.peer import HELLO_DEADLINE_S, CheckToken, Peer, PlaceFiles
+from arp.hub.tasks import start_task
 from arp.protocol.capabilities import NO_APP, agent_hello
 from arp.protocol.codec import Encoding
-from arp.protocol.components import Component
 from arp.protocol.envelope import Dialect
-from arp.protocol.errors import TransferDenied
+from arp.protocol.errors import ArpError, TransferDenied
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Input
+from arp.protocol.object_messages import SurfaceSurfaceAcquiredEvent, SurfaceTransferRequest
 from arp.protocol.object_wire import ObjectEnvelope, RefusedEnvelope, read
 from arp.view.object_dialect import ObjectDialect
 
@@ -78,7 +80,7 @@ class ObjectOutbox:
 class ObjectPeer(Peer):
     """A renderer that speaks the object dialect; its arguments are those of `Peer`."""
 
-    __slots__ = ("_dialect", "_encoding", "_frames", "_handing_over")
+    __slots__ = ("_accepting", "_dialect", "_encoding", "_frames", "_handing_over")
 
     def __init__(
         self,
@@ -97,8 +99,9 @@ class ObjectPeer(Peer):
         )
         self._dialect.owner = self
         self._frames = ObjectOutbox(outbox, self._dialect)
-        self._handing_over: dict[str, asyncio.Future[TransferDenied | None]] = {}
-        """Surfaces that the renderer was asked to hand over; `None`: it has."""
+        self._handing_over: dict[str, asyncio.Future[TransferDenied | bool]] = {}
+        """Surfaces that the renderer was asked to hand over: whether it has, as far as is known."""
+        self._accepting: set[asyncio.Task[None]] = set()
         super().__init__(hub, self._frames, "json", workflow, principal, check_token)
         self.viewer.hand_over = self._hand_over
 
@@ -146,49 +149,66 @@ class ObjectPeer(Peer):
 
     # -- surfaces that go to another agent, or come from one ---------------------------------------
 
-    async def _hand_over(self, name: str, to_session: str, retain_content: bool) -> None:
+    async def _hand_over(self, name: str, request: SurfaceTransferRequest) -> bool:
         """Ask the renderer to give a surface to another of its agents; see `Viewer.hand_over`.
 
+        Returns:
+            Whether it has; false if that is not known, also after `HAND_OVER_S`. Should it do so
+            later, the surface is closed then.
+
         Raises:
-            TransferDenied: It does not, or says nothing for `HAND_OVER_S`. Should it do so later,
-                the surface is closed then.
+            TransferDenied: It does not.
         """
         if name in self._handing_over:
             raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
-        outcome: asyncio.Future[TransferDenied | None] = asyncio.get_running_loop().create_future()
+        outcome: asyncio.Future[TransferDenied | bool] = asyncio.get_running_loop().create_future()
         self._handing_over[name] = outcome
         try:
-            self._dialect.hand_over(name, to_session, retain_content)
+            self._dialect.hand_over(name, request)
             self._frames.flush()
             async with asyncio.timeout(HAND_OVER_S):
-                error = await outcome
+                answer = await outcome
         except TimeoutError:
-            raise TransferDenied(
-                f"the renderer did not hand surface {name!r:.80} over in time", detail=name
-            ) from None
+            return False
         finally:
             del self._handing_over[name]
-        if error is not None:
-            raise error
+        if isinstance(answer, TransferDenied):
+            raise answer
+        return answer
 
-    def acquired(self, title: str | None, components: list[Component]) -> str:
+    def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
         """As `SurfaceOwner.acquired`."""
         self._hub.check_takes_input()
         live = self._hub.of(self.viewer)
         if live is None or self.principal is None:
             raise TransferDenied("this renderer is on no session")
-        return self._hub.transfers.acquired(live, title, components)
+        name = self._hub.transfers.acquired(live, given)
+        task = start_task(self._accept(live, surface_id), "arp-accept")
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+        return name
+
+    async def _accept(self, live: LiveSession, surface_id: int) -> None:
+        """Tell the renderer that a surface is taken, once the ledger has it."""
+        with suppress(ArpError):  # it could not be written, and the connection ends
+            await live.written()
+            self._dialect.accept(surface_id)
+            self._frames.flush()
 
     def transferred(self, name: str) -> None:
         """As `SurfaceOwner.transferred`."""
         live = self._hub.of(self.viewer)
         if live is not None:
             self._hub.transfers.transferred(live, name)
-        self._settle(name, None)
+        self._settle(name, True)
 
     def denied(self, name: str, error: TransferDenied) -> None:
         """As `SurfaceOwner.denied`."""
         self._settle(name, error)
+
+    def unanswered(self, name: str) -> None:
+        """As `SurfaceOwner.unanswered`."""
+        self._settle(name, False)
 
     def desynchronised(self) -> None:
         """As `SurfaceOwner.desynchronised`."""
@@ -203,10 +223,10 @@ class ObjectPeer(Peer):
     def closed(self) -> None:
         """As `Peer.closed`."""
         for name in list(self._handing_over):
-            self._settle(name, TransferDenied("the renderer is gone", detail=name))
+            self._settle(name, False)
         super().closed()
 
-    def _settle(self, name: str, outcome: TransferDenied | None) -> None:
+    def _settle(self, name: str, outcome: TransferDenied | bool) -> None:
         if name in self._handing_over:
             settle(self._handing_over[name], outcome)
 

@@ -214,7 +214,9 @@ class OpenSurface:
 
         Raises:
             TransferDenied: There is no such session, it can take no more surfaces, no renderer
-                hands it over, or this is a popup or an overlay. Nothing has changed.
+                hands it over, or this is a popup or an overlay. Nothing has changed. If the message
+                says that no renderer has said whether the other session has it, each one that joins
+                is asked again, and the surface is closed when one says so.
             SurfaceDestroyed: It is closed, or the turn is over.
         """
         self._check_open()

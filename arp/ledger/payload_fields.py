@@ -246,6 +246,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "inputTokens": (Count, "Tokens that a model read."),
     "keptBytes": (Count, "Bytes that are stored."),
     "kind": (ExportKind, "Kind of an export."),
+    "leaving": (
+        JsonObject,
+        "The request to hand the surface over (`to_session`, …); empty: it stays.",
+    ),
     "limit": (Name, "Name of a limit."),
     "maxTokens": (Ordinal, "Maximum size of a model's context."),
     "message": (str, "Message for people."),

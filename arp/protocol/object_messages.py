@@ -229,13 +229,15 @@ class SurfaceSetTitleRequest(Struct, frozen=True):
     """The title."""
 
 
-class SurfaceTransferRequest(Struct, frozen=True):
+class SurfaceTransferRequest(Struct, frozen=True, omit_defaults=True):
     """Hand the surface to the agent that has another session on the same renderer."""
 
     to_session: str
     """The session."""
     retain_content: bool
     """The new owner gets what is committed."""
+    transfer_id: str | None = None
+    """The same when this transfer is asked for again, since its outcome is not known."""
 
 
 class SurfaceDestroyRequest(Struct, frozen=True):
@@ -275,6 +277,8 @@ class SurfaceSurfaceAcquiredEvent(Struct, frozen=True, omit_defaults=True):
     """What it shows, if its content came along."""
     title: str | None = None
     """Its title."""
+    transfer_id: str | None = None
+    """That of the `transfer`."""
 
 
 # -- ArpShell --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from arp.protocol.codec import Encoding
 from arp.protocol.components import Component
-from arp.protocol.errors import InvalidMethod, TransferDenied
+from arp.protocol.errors import ArpError, InvalidMethod, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, InputType
@@ -255,12 +255,13 @@ class ObjectRendererConnection(ObjectConnection):
         """Say that a surface has another owner now; its id ends."""
         self.send(surface_id, SurfaceTransferredEvent())
 
-    def deny_transfer(self, message: ObjectMessage, error: TransferDenied | None = None) -> None:
+    def deny_transfer(self, message: ObjectMessage, error: ArpError | None = None) -> None:
         """Say that a surface is not handed over.
 
         Args:
             message: The `transfer`.
-            error: Why; the same words whether the other session exists or not.
+            error: Why; the same words whether the other session exists or not. `SessionBusy`: that
+                is not known, since the other agent was asked and is gone.
         """
         refusal = error or TransferDenied("to_session: not handed over")
         event = DisplayErrorEvent(
@@ -268,10 +269,18 @@ class ObjectRendererConnection(ObjectConnection):
         )
         self.send(DISPLAY, event)
 
-    def acquire(self, components: list[Component] | None, title: str | None = None) -> int:
-        """Give this agent a surface that was handed over; return its id."""
+    def acquire(
+        self,
+        components: list[Component] | None,
+        title: str | None = None,
+        transfer_id: str | None = None,
+    ) -> int:
+        """Give this agent a surface that another one hands over; return its id.
+
+        It has taken it when it gives it a role; it does not take it if it destroys it before.
+        """
         made = self._next_id
-        self.send(made, SurfaceSurfaceAcquiredEvent(components, title))
+        self.send(made, SurfaceSurfaceAcquiredEvent(components, title, transfer_id))
         self._next_id += 1
         if self._keeps_content:
             self._content(made).show(components or [])

@@ -49,7 +49,7 @@ OWN: Final = frozenset(
 
 
 OWN_FIELDS: Final = {
-    "artifact.changed": frozenset(("changes", "info", "closed", "inputId")),
+    "artifact.changed": frozenset(("changes", "info", "closed", "leaving", "inputId")),
     "run.status": frozenset(("inputId",)),
     "output.spilled": frozenset(("file",)),
     "session.updated": frozenset(

@@ -33,6 +33,7 @@ from arp.protocol.errors import (
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import MAX_LEVELS, Limits
 from arp.protocol.messages import FINAL_STATUSES, Command, RendererInfo
+from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
@@ -165,6 +166,7 @@ class Session:
         "_surfaces",
         "head",
         "input_log",
+        "leaving",
         "log",
         "questions",
         "screen",
@@ -197,6 +199,8 @@ class Session:
         """A turn in which several permissions were open at once, or one ended without an answer: a
         yes that names no question may mean another one than the newest."""
         self.input_log = InputLog()
+        self.leaving: dict[str, SurfaceTransferRequest] = {}
+        """Surfaces that renderers were asked to hand over, without a known outcome."""
         self.serials = Serials()
         self.watchers: list[Watcher] = []
         """Who is called after each commit."""
@@ -371,8 +375,14 @@ class Session:
         if "closed" in payload:
             surface = payload["surface"]
             self._surfaces.pop(surface, None)
+            self.leaving.pop(surface, None)
             self.serials.forget(surface)
             self.log.growing.forget_surface(surface)
+        elif "leaving" in payload:
+            self.leaving.pop(payload["surface"], None)
+            if payload["leaving"]:
+                request = msgspec.convert(payload["leaving"], SurfaceTransferRequest)
+                self.leaving[payload["surface"]] = request
         if (told := payload.get("input")) is None:
             return
         surface = told.get("surface", "main")
@@ -692,11 +702,12 @@ class Session:
     def show_versions(self) -> None:
         """Show on the screen which versions of turns there are."""
         branches = self.settings.branches
-        for turn in self.screen.turns.values() if branches is not None else ():
-            if turn.inputs and branches is not None and turn.id in branches:
-                versions = branches.versions(turn.id)
-                told = list(versions) if len(versions) > 1 else None
-                turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=told)
+        if branches is None:
+            return
+        for turn in self.screen.turns.values():
+            versions = branches.versions(turn.id)
+            told = list(versions) if len(versions) > 1 else None
+            turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=told)
 
     def check_running(self, turn_id: str) -> None:
         """Raise `SurfaceDestroyed` unless the turn may still show something."""

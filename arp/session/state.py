@@ -20,6 +20,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, LocalError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Command, RendererInfo
+from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
@@ -30,7 +31,7 @@ from arp.session.session_settings import Grant, Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 12
+STATE_VERSION = 13
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]
@@ -86,6 +87,8 @@ class SurfacesState(Struct, frozen=True, array_like=True):
     closings_forgotten: int
     shared_state: tuple[int, JsonObject]
     """Behind the place where it changed last."""
+    leaving: dict[str, SurfaceTransferRequest]
+    """Those that renderers were asked to hand over."""
 
 
 class StoredSession(Struct, frozen=True):
@@ -148,7 +151,7 @@ def encode_state(session: Session) -> bytes:
         [(screen.numbers[turn.id], turn) for turn in screen.turns.values()],
         screen.errors,
         (screen.commands_seq, screen.commands),
-        _surfaces_state(screen),
+        _surfaces_state(screen, session.leaving),
         _settings_state(session),
         session.threads.kept,
     )
@@ -180,6 +183,7 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     session.questions = {(one.surface, one.component_id): one for one in state.questions}
     _fill_seen(session.input_log, state)
     _fill_screen(session.screen, state)
+    session.leaving = state.surfaces.leaving
     _fill_settings(session.settings, state.settings, state.title)
     is_waiting = state.running is not None and session.status_of(state.running) == "waiting"
     session.turns.set(state.running, state.queue, state.settings.paused, is_waiting)
@@ -187,13 +191,14 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     return session
 
 
-def _surfaces_state(screen: Window) -> SurfacesState:
+def _surfaces_state(screen: Window, leaving: dict[str, SurfaceTransferRequest]) -> SurfacesState:
     return SurfacesState(
         [(name, _tree_state(tree)) for name, tree in screen.surfaces.items()],
         screen.infos,
         screen.closings,
         screen.closings_forgotten,
         (screen.state_seq, screen.shared_state),
+        leaving,
     )
 
 

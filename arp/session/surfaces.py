@@ -23,6 +23,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, RoleConflict, SurfaceDestroyed, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CloseReason, SurfaceInfo
+from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove
 from arp.protocol.tree import levels_of
 from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
@@ -31,6 +32,12 @@ from arp.surface.change import Change, PatchChange, RenderChange
 
 MAX_TITLE = 200
 """Characters of a surface's title."""
+
+TRANSFERRED = "transfer:"
+"""What the id of a transfer has before it among the ids of inputs: both take effect once."""
+
+MAX_TRANSFER_ID = 128
+"""Characters of the id of a transfer."""
 
 ACQUIRED = "acquired"
 """What a surface is called that comes from another agent: its name there is nobody's business."""
@@ -114,8 +121,7 @@ def close_surface(
     _check_there(session, name)
     effects: list[Effect] = []
     for placed in [one for one, entry in session.screen.infos.items() if entry.info.parent == name]:
-        if placed in session.screen.infos:
-            effects += close_surface(session, placed, "parent")
+        effects += close_surface(session, placed, "parent")
     effects += _close_questions(session, name, reason)
     entry = session.screen.infos.get(name)
     info = session.screen.info(name)
@@ -184,24 +190,50 @@ def transfer_surface(
     return close_surface(source, name, "transferred")
 
 
-def acquire_surface(session: Session, title: str | None, components: Sequence[Component]) -> str:
+def note_leaving(session: Session, name: str, request: SurfaceTransferRequest | None) -> None:
+    """Record that renderers are asked to hand a surface over, so that a crash does not end that.
+
+    Args:
+        session: Has the surface.
+        name: Of the surface.
+        request: What they are asked; `None`: it stays.
+    """
+    leaving: JsonObject = {} if request is None else msgspec.to_builtins(request)
+    session.record("artifact.changed", {"surface": name, "leaving": leaving}, artifact_id=name)
+
+
+def acquire_surface(
+    session: Session,
+    title: str | None,
+    components: Sequence[Component],
+    transfer_id: str | None = None,
+) -> str | None:
     """Take over a toplevel surface that another agent has given away, through a renderer.
 
     Args:
         session: Gets it.
         title: What users read above it; `None`: nothing.
         components: What it shows; nobody has checked them.
+        transfer_id: Of the transfer, which takes effect once; `None`: it has none.
 
     Returns:
-        The name of the surface.
+        The name of the surface; `None` if it was taken over before, and nothing has changed.
 
     Raises:
         TransferDenied: The session can take no more surfaces.
         ArpError: A component does not fit the catalog, or a limit. Nothing is shown.
     """
+    if transfer_id is not None and len(transfer_id) > MAX_TRANSFER_ID:
+        raise TransferDenied(f"transfer_id: more than {MAX_TRANSFER_ID} characters")
+    if transfer_id is not None and TRANSFERRED + transfer_id in session.input_log:
+        return None
     if len(session.screen.surfaces) >= session.rules.limits.max_surfaces:
         raise TransferDenied("this session can take no more surfaces")
-    return _take_over(session, ACQUIRED, SurfaceInfo(title=title or ""), components)
+    name = _take_over(session, ACQUIRED, SurfaceInfo(title=title or ""), components)
+    if transfer_id is not None:
+        known: JsonObject = {"surface": name, "inputId": TRANSFERRED + transfer_id}
+        session.record("artifact.changed", known, artifact_id=name)
+    return name
 
 
 def _take_over(session: Session, name: str, info: SurfaceInfo, content: Sequence[Component]) -> str:

@@ -164,12 +164,13 @@ def _shorter_tool(
             yield with_result(longest(end.result, lambda text: is_small(with_result(text))))
             yield _changed(message, payload=_changed(end, result=None))
             yield _changed(message, payload=_changed(end, result=None, result_ref=None))
-        case ToolEnd(payload=end):
+        case _:
+            failed = message.payload
 
             def with_reason(error: str) -> ToolEnd:
-                return _changed(message, payload=_changed(end, error=error))
+                return _changed(message, payload=_changed(failed, error=error))
 
-            yield with_reason(longest(end.error or "", lambda text: is_small(with_reason(text))))
+            yield with_reason(longest(failed.error or "", lambda text: is_small(with_reason(text))))
 
 
 def _shorter_input(

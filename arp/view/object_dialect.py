@@ -25,7 +25,6 @@ from msgspec import Struct
 
 from arp.protocol.agent_connection import AgentEvent, Failed
 from arp.protocol.codec import Encoding, agent_decoder
-from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits, RendererLimits
@@ -124,8 +123,11 @@ class _KnownInput(NamedTuple):
 class SurfaceOwner(Protocol):
     """Whose surfaces a renderer shows: hears which it hands to another agent, and gets others."""
 
-    def acquired(self, title: str | None, components: list[Component]) -> str:
+    def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
         """Take over a surface that the renderer hands over; return its name in the session.
+
+        `None`: the session has taken it before. When that is durable, `ObjectDialect.accept` is to
+        be called with the id.
 
         Raises:
             ArpError: The session does not take it.
@@ -138,6 +140,9 @@ class SurfaceOwner(Protocol):
     def denied(self, name: str, error: TransferDenied) -> None:
         """Is called when the renderer does not hand a surface over."""
 
+    def unanswered(self, name: str) -> None:
+        """Is called when it is not known whether another agent has a surface now."""
+
     def desynchronised(self) -> None:
         """Is called when a snapshot is needed: what shows is not what the session has."""
 
@@ -145,12 +150,14 @@ class SurfaceOwner(Protocol):
 class _NoOwner:
     """Takes no surfaces, while there is no session."""
 
-    def acquired(self, title: str | None, components: list[Component]) -> str:
+    def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
         raise TransferDenied("there is no session yet")
 
     def transferred(self, name: str) -> None: ...
 
     def denied(self, name: str, error: TransferDenied) -> None: ...
+
+    def unanswered(self, name: str) -> None: ...
 
     def desynchronised(self) -> None: ...
 
@@ -178,6 +185,9 @@ class ObjectDialect:
         """What is to be asked when everything before is sent, by surface."""
         self._asked: dict[str, int] = {}
         """Surfaces that the renderer was asked to hand over → the number of that message."""
+        self._arrived: dict[int, str | None] = {}
+        """Surfaces that the renderer hands over and the session has not durably taken, by id, with
+        their names; `None`: it had taken it before."""
         self._handed_over: set[str] = set()
         """Surfaces that another agent has, of which the session has not said that they are
         closed."""
@@ -412,7 +422,7 @@ class ObjectDialect:
 
     # -- surfaces that go to another agent, or come from one ---------------------------------------
 
-    def hand_over(self, name: str, to_session: str, retain_content: bool) -> None:
+    def hand_over(self, name: str, request: SurfaceTransferRequest) -> None:
         """Ask the renderer to give a surface to the agent that has another session on it.
 
         It is asked when everything that was sent before is under way; `owner` hears the outcome.
@@ -424,7 +434,7 @@ class ObjectDialect:
             raise TransferDenied(f"this renderer does not show {name!r:.80}", detail=name)
         if name in self._leaving or name in self._asked:
             raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
-        self._leaving[name] = SurfaceTransferRequest(to_session, retain_content)
+        self._leaving[name] = request
         self._go_on()
 
     def _ask_to_hand_over(self) -> None:
@@ -451,7 +461,10 @@ class ObjectDialect:
         for name, number in self._asked.items():
             if isinstance(error, DisplayErrorEvent) and error.refused_seq == number:
                 del self._asked[name]
-                self.owner.denied(name, TransferDenied(error.message, detail=name))
+                if error.code == ErrorCode.BUSY:
+                    self.owner.unanswered(name)
+                else:
+                    self.owner.denied(name, TransferDenied(error.message, detail=name))
                 break
 
     def _transferred(self, surface_id: int) -> None:
@@ -467,16 +480,33 @@ class ObjectDialect:
         try:
             if not self.is_open:
                 raise TransferDenied("there is no session yet")
-            name = self.owner.acquired(given.title, given.components or [])
+            name = self.owner.acquired(surface_id, given)
         except ArpError as error:
             refusal = DisplayErrorRequest(surface_id, int(error.code), error.message, number)
             self.connection.send(DISPLAY, refusal)
             self.connection.destroy(surface_id)
             return
-        self._ids[name], self._names[surface_id] = surface_id, name
-        self._infos[name] = SurfaceInfo(title=given.title or "")
-        self.connection.get_toplevel(surface_id)
-        if self._flat is None:
+        self._arrived[surface_id] = name
+        if name is not None:
+            self._ids[name], self._names[surface_id] = surface_id, name
+            self._infos[name] = SurfaceInfo(title=given.title or "")
+
+    def accept(self, surface_id: int) -> None:
+        """Take a surface that the renderer hands over: the session has it durably.
+
+        The role says so to the renderer (docs/protocol.md, O27). It has no effect if that was said
+        before. One that the session had taken before is shown under another id, or was closed.
+        """
+        if surface_id not in self._arrived:
+            return
+        name = self._arrived.pop(surface_id)
+        try:
+            self.connection.get_toplevel(surface_id)
+        except ArpError:
+            return  # the user has closed it meanwhile, which the session hears as an input
+        if name is None:
+            self.connection.destroy(surface_id)
+        elif self._flat is None:
             # The session sends its own copy of the content, with ids of its own.
             self.connection.send(surface_id, SurfaceRenderRequest([], replace=True))
 
@@ -517,10 +547,8 @@ class ObjectDialect:
             return True
 
     def _written(self, message: AgentMessage) -> bool:
-        if self._handed_over and getattr(message, "surface", None) in self._handed_over:
-            if not (isinstance(message, SurfaceMessage) and message.closed is not None):
-                return True  # it was on its way when the surface went
-            self._handed_over.discard(message.surface)
+        if (self._arrived or self._handed_over) and self._is_late(message):
+            return True
         match message:
             case Commit() if self._flat is None:
                 return self._commit(message)
@@ -544,6 +572,21 @@ class ObjectDialect:
                     self._ready(message)
                 self._converse(message)
         return True
+
+    def _is_late(self, message: AgentMessage) -> bool:
+        """Return whether it was on its way when its surface went to another agent.
+
+        The first one of a surface that comes from another agent accepts it: it is durable.
+        """
+        name: str | None = getattr(message, "surface", None)
+        if name is not None and name in self._arrived.values():
+            self.accept(self._ids[name])
+        if name not in self._handed_over:
+            return False
+        if not (isinstance(message, SurfaceMessage) and message.closed is not None):
+            return True
+        self._handed_over.discard(name)
+        return False
 
     def _ready(self, ready: SessionReady) -> None:
         self._pending.clear()
@@ -643,10 +686,9 @@ class ObjectDialect:
             self._converse(message)
             self._remove(name)
             return
-        before = self._infos.get(name)
         if name not in self._ids:
             self._make_surface(name, info)
-        elif before is not None and before.title != info.title:
+        elif self._infos[name].title != info.title:
             self.connection.send(self._ids[name], SurfaceSetTitleRequest(info.title))
         self._infos[name] = info
         self._converse(message)

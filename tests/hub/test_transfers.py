@@ -20,12 +20,14 @@ from arp.hub.hub import Hub
 from arp.hub.live import Gathered, LiveSession
 from arp.hub.runner import HubApp
 from arp.protocol.errors import TransferDenied
+from arp.protocol.object_messages import DisplayErrorEvent
 from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreDamaged
 from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite
 from tests.hub.object_rig import Display
 from tests.hub.rig import HeldStore, Renderer, quiet, running
+from tests.waiting import becomes
 
 
 async def surfaces(hub: Hub, session_id: str) -> dict[str, list[str]]:
@@ -143,7 +145,7 @@ async def test_a_session_that_cannot_be_gathered_takes_nothing_of_the_other(
 
 
 async def test_a_renderer_that_goes_away_has_not_handed_the_surface_over() -> None:
-    """The author is told, and still has the surface."""
+    """The author is told that nobody knows, and still has the surface. Spec: O29."""
     told: list[str] = []
 
     async def agent(turn: Turn) -> None:
@@ -167,7 +169,8 @@ async def test_a_renderer_that_goes_away_has_not_handed_the_surface_over() -> No
             (live,) = hub.sessions.values()
         assert await watcher.ended("t1") == "completed"
         assert live.session.tree("side") is not None
-    assert told == ["the renderer is gone"]
+    (message,) = told
+    assert message.startswith("no renderer has said whether session 'elsewhere' has surface 'side'")
 
 
 async def test_a_surface_that_is_closed_meanwhile_is_not_handed_over() -> None:
@@ -189,3 +192,96 @@ async def test_a_surface_that_is_closed_meanwhile_is_not_handed_over() -> None:
         await display.flush()
         await display.until(lambda: display.finals)
     assert told == ["user"]
+
+
+async def no_answer(display: Display, code: int = 17) -> None:
+    """Lets the renderer refuse to hand `side` over; by default it says that it does not know."""
+    surface_id = display.names["side"]
+    number = display.end.objects.surface(surface_id).transfer
+    display.end.send(0, DisplayErrorEvent(surface_id, code, "no answer", number))
+    await display.flush()
+
+
+async def test_a_surface_that_another_session_may_have_goes_to_no_third_one() -> None:
+    """Its renderer is asked again, with the same id, until it knows. Spec: O29."""
+    told: list[str] = []
+
+    async def agent(turn: Turn) -> None:
+        side = turn.surface("side")
+        side.show(ui.text("x", id="x"))
+        for to_session in ("elsewhere", "nowhere", "here"):
+            with pytest.raises(TransferDenied) as error:
+                await side.transfer(to_session=to_session)
+            told.append(error.value.message)
+        told.append(await side.closed)
+
+    async with running(agent) as hub, Display(hub) as display:
+        await display.open()
+        (name,) = hub.sessions
+        await Renderer(hub, "here").join()
+        await display.say("go")
+        await display.until(lambda: display.asked)
+        await no_answer(display)
+        await display.until(lambda: len(display.asked) > 1)
+        first, second, *_ = display.asked
+        assert first == second
+        assert first.transfer_id
+        await no_answer(display, 9)  # it was refused now, and may have been taken then
+        await display.until(lambda: len(display.asked) > 2)
+        assert hub.sessions[name].session.leaving == {"side": first}
+        display.end.hand_over(display.names["side"])
+        await display.flush()
+        await display.until(lambda: display.finals)
+        assert hub.sessions[name].session.leaving == {}
+        assert await surfaces(hub, "here") == {}
+    unclear, *denied, closed = told
+    assert unclear.startswith("no renderer has said whether session 'elsewhere' has surface 'side'")
+    wanted = (
+        "surface 'side' is being given to session 'elsewhere', which may have it already; close "
+        "it, or transfer it there"
+    )
+    assert (denied, closed) == ([wanted, wanted], "transferred")
+
+
+async def test_a_surface_that_is_refused_at_once_is_not_asked_for_again() -> None:
+    """Neither by who is there nor by who joins; it may go elsewhere. Spec: O27."""
+
+    async def agent(turn: Turn) -> None:
+        side = turn.surface("side")
+        side.show(ui.text("x", id="x"))
+        with pytest.raises(TransferDenied, match="no answer"):
+            await side.transfer(to_session="elsewhere")
+        await side.transfer(to_session="here")
+
+    async with running(agent) as hub, Display(hub) as display:
+        await display.open()
+        (name,) = hub.sessions
+        await Renderer(hub, "here").join()
+        await display.say("go")
+        await display.until(lambda: display.asked)
+        await no_answer(display, 9)
+        await display.until(lambda: display.finals)
+        assert hub.sessions[name].session.leaving == {}
+        assert await surfaces(hub, "here") == {"side": ["x"]}
+        assert len(display.asked) == 1
+
+
+async def test_a_turn_that_is_stopped_while_it_waits_does_not_stop_the_transfer() -> None:
+    """The renderer has been asked; the surface goes when it says so."""
+
+    async def agent(turn: Turn) -> None:
+        side = turn.surface("side")
+        side.show(ui.text("x", id="x"))
+        await side.transfer(to_session="elsewhere")
+
+    async with running(agent) as hub, Display(hub) as display:
+        await display.open()
+        (name,) = hub.sessions
+        await display.say("go")
+        await display.until(lambda: display.asked)
+        await display.use("action", {"action": "arp.cancel"})
+        await display.until(lambda: display.finals)
+        assert await surfaces(hub, name) == {"side": ["x"]}
+        display.end.hand_over(display.names["side"])
+        await display.flush()
+        await becomes(lambda: hub.sessions[name].session.tree("side") is None)

@@ -44,6 +44,8 @@ class TwoAgents:
         """The secrets that an agent has made, or was given."""
         self.handed: list[HandedOver] = []
         self.now_s = 0.0
+        self.answers = True
+        """Whether an agent takes what it is offered."""
         self._count = 0
         for name in ("A", "B"):
             renderer = ObjectRendererConnection("json", LIMITS, offers({"text": 1}))
@@ -82,9 +84,11 @@ class TwoAgents:
 
     def _note(self, name: str, event: object) -> None:
         match event:
-            case ObjectMessage(payload=SurfaceSurfaceAcquiredEvent(components)):
+            case ObjectMessage(new_id, payload=SurfaceSurfaceAcquiredEvent(components)):
                 for one in components or ():
                     self.known[name].update(MARK.findall(one.props["content"]))
+                if self.answers:
+                    self.agents[name].get_toplevel(new_id)
             case _:
                 pass
 
@@ -114,18 +118,23 @@ class TwoAgents:
 
 @pytest.mark.parametrize("retains", [True, False])
 def test_surface_goes_to_the_other_agent_with_or_without_its_content(retains: bool) -> None:
-    """docs/protocol.md, "Transfer". Spec: O23."""
+    """docs/protocol.md, "Transfer"; the old owner has it until it is accepted. Spec: O23, O27."""
     both = TwoAgents()
     surface = both.surface("A")
     said = both.show("A", surface)
-    both.agents["A"].send(surface, SurfaceTransferRequest("session-B", retains))
+    both.answers = False
+    both.agents["A"].send(surface, SurfaceTransferRequest("session-B", retains, "t1"))
     got = both.exchange()
-    (gone,) = [one for one in got["A"] if isinstance(one, ObjectMessage)]
-    assert (gone.object_id, gone.payload) == (surface, SurfaceTransferredEvent())
     (come,) = [one for one in got["B"] if isinstance(one, ObjectMessage)]
     assert isinstance(come.payload, SurfaceSurfaceAcquiredEvent)
+    assert come.payload.transfer_id == "t1"
     shown = [one.props["content"] for one in come.payload.components or ()]
     assert shown == ([said] if retains else [])
+    assert (got["A"], both.handed) == ([], [])
+    both.agents["B"].get_toplevel(come.object_id)
+    (gone,) = both.exchange()["A"]
+    assert isinstance(gone, ObjectMessage)
+    assert (gone.object_id, gone.payload) == (surface, SurfaceTransferredEvent())
     assert both.handed == [HandedOver("A", surface, "B", come.object_id)]
     assert surface not in both.agents["A"].objects.entries
     both.show("B", come.object_id)
@@ -160,6 +169,69 @@ def test_agent_without_room_takes_no_surface() -> None:
     assert isinstance(event, ObjectMessage)
     assert isinstance(event.payload, DisplayErrorEvent)
     assert event.payload.code == 9
+
+
+def offered() -> tuple[TwoAgents, int, int]:
+    """Two agents, a surface of A that is offered to B, and what B calls it."""
+    both = TwoAgents()
+    surface = both.surface("A")
+    both.answers = False
+    both.agents["A"].send(surface, SurfaceTransferRequest("session-B", True, "t1"))
+    (come,) = both.exchange()["B"]
+    assert isinstance(come, ObjectMessage)
+    return both, surface, come.object_id
+
+
+def errors(events: list[object]) -> list[int]:
+    """Return the codes of the errors among events."""
+    payloads = [one.payload for one in events if isinstance(one, ObjectMessage)]
+    return [one.code for one in payloads if isinstance(one, DisplayErrorEvent)]
+
+
+def test_surface_that_the_other_agent_destroys_stays_where_it_was() -> None:
+    """It may be offered again. Spec: O27."""
+    both, surface, new_id = offered()
+    both.agents["B"].destroy(new_id)
+    assert errors(both.exchange()["A"]) == [9]
+    assert both.agents["A"].objects.surface(surface).ownership == "owned"
+    both.answers = True
+    both.agents["A"].send(surface, SurfaceTransferRequest("session-B", True, "t2"))
+    both.exchange()
+    assert [one.surface_id for one in both.handed] == [surface]
+
+
+def test_other_agent_that_is_gone_before_it_answers_leaves_the_outcome_unknown() -> None:
+    """Its ledger may have the surface. One that was offered nothing changes nothing. Spec: O27."""
+    both, surface, _ = offered()
+    both.display.detach("C")
+    assert both.exchange() == {"A": [], "B": []}
+    both.display.detach("B")
+    del both.agents["B"]
+    assert errors(both.exchange()["A"]) == [17]
+    assert both.agents["A"].objects.surface(surface).ownership == "owned"
+
+
+def test_answer_for_an_agent_that_is_gone_or_has_closed_the_surface_hands_nothing_over() -> None:
+    """What was closed meanwhile is closed for its new owner too."""
+    both, _, new_id = offered()
+    both.display.detach("A")
+    del both.agents["A"]
+    both.agents["B"].get_toplevel(new_id)
+    both.exchange()
+    assert both.handed == []
+    both, surface, new_id = offered()
+    both.agents["A"].destroy(surface)
+    both.exchange()
+    both.agents["B"].get_toplevel(new_id)
+    (event,) = both.exchange()["B"]
+    assert isinstance(event, ObjectMessage)
+    assert event.op == "closed"
+    assert both.handed == []
+    both, surface, new_id = offered()
+    both.agents["A"].destroy(surface)
+    both.exchange()
+    both.agents["B"].destroy(new_id)
+    assert both.exchange() == {"A": [], "B": []}
 
 
 def test_input_serial_of_one_agent_opens_nothing_for_another() -> None:

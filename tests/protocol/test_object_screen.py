@@ -16,6 +16,7 @@ from arp.protocol.messages import (
     Commit,
     Delta,
     ErrorMessage,
+    Input,
     InputAck,
     Patch,
     Ping,
@@ -245,3 +246,14 @@ def test_surface_that_another_agent_gave_away_is_acquired_without_content_of_its
     talk.exchange()
     assert made in talk.agent.objects.surfaces
     assert talk.screen._objects.content(made) == []
+
+
+def test_input_with_files_is_an_input_of_its_surface_once_there_is_one() -> None:
+    said = Input(input_type="file", data={"files": []}, id="i")
+    talk = Talk()
+    assert talk.screen.input_with_files(said) == b""
+    talk.open()
+    sent = json.loads(talk.screen.input_with_files(said))
+    given = sent["payload"]
+    assert (sent["op"], given["type"], given["input_id"]) == ("input", "file", "i")
+    assert talk.screen.resend() == []

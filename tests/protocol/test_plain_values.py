@@ -61,6 +61,10 @@ anything = st.recursive(
 )
 
 
+PandasMissing = type("NAType", (), {"__module__": "pandas._libs.missing"})
+"""What stands for a value that is missing, as `pandas.NA` does."""
+
+
 @given(anything)
 def test_the_fast_check_agrees_with_the_one_that_explains(value: Any) -> None:
     try:
@@ -101,6 +105,7 @@ def test_what_is_made_plain_is_plain(value: Any) -> None:
         (Number.ONE, 1),
         (Kind.PAIR, [1, 2]),
         (OwnText("x"), "x"),
+        (PandasMissing(), None),
         (OwnInt(3), 3),
         (Fraction(1, 2), 0.5),
         (Decimal("0.1"), 0.1),

@@ -147,6 +147,14 @@ def test_inputs_are_sent_again_until_they_are_acknowledged_or_refused() -> None:
     assert renderer.resend() == []
 
 
+def test_input_that_goes_with_files_is_kept_by_whoever_sends_it() -> None:
+    """It is not sent again by itself: the files would be missing."""
+    renderer = on_session()
+    said = Input(input_type="file", data={"files": []}, session_id="s", id="i")
+    assert sent(renderer.input_with_files(said)) == said
+    assert renderer.resend() == []
+
+
 @pytest.mark.parametrize("data", [{"text": "\ud800"}, {"\udfff": 1}])
 def test_input_that_no_encoding_has_is_refused_and_not_kept(data: dict[str, Any]) -> None:
     """Kept, it would make every connection to come fail."""

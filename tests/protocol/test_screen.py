@@ -20,6 +20,8 @@ from arp.protocol.messages import (
     Patch,
     Permission,
     Render,
+    SurfaceInfo,
+    SurfaceMessage,
     ToolEnd,
     ToolEndPayload,
     ToolStart,
@@ -398,3 +400,13 @@ def test_permission_that_a_turn_waits_for_is_kept_by_its_component() -> None:
     asked = Permission("c1", "rm")
     screen = shown(TurnMessage(session_id="s", turn_id="t1", status="waiting", permission=asked))
     assert screen.turns["t1"].permissions == {"c1": asked}
+
+
+def test_surface_main_is_neither_described_nor_closed() -> None:
+    """It is always there, whatever an agent side says of it."""
+    screen = shown(render(text("a")), commit())
+    before = screen.canonical()
+    for closed in (None, "agent"):
+        info = SurfaceInfo(title="Other", role="popup")
+        screen.apply(SurfaceMessage(session_id="s", surface="main", payload=info, closed=closed))
+    assert screen.canonical() == before

@@ -739,3 +739,14 @@ def test_component_made_by_hand_is_checked_as_one_that_came() -> None:
 
 def test_what_fits_has_no_reason() -> None:
     assert explain({}, Settings, "c") == "c: does not fit"
+
+
+def test_words_of_an_enum_are_texts_of_a_component() -> None:
+    """Its id and type may be written as whatever is a text; its version is a number and no bool."""
+
+    class Kind(StrEnum):
+        TEXT = "text"
+
+    check_component(Component(Kind.TEXT, Kind.TEXT, {"content": "x"}))
+    with pytest.raises(InvalidComponent, match="version: expected number, got boolean"):
+        check_component(Component("a", "text", {"content": "x"}, version=True))

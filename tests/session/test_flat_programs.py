@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, example, given, settings
 
 from arp.protocol.capabilities import agent_hello
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.components import Component, as_object
+from arp.protocol.components import as_object
 from arp.protocol.errors import TransferDenied
 from arp.protocol.limits import Limits
+from arp.protocol.object_messages import SurfaceSurfaceAcquiredEvent
 from arp.protocol.object_renderer import ObjectRendererConnection, offers
 from arp.protocol.object_wire import ObjectMessage
 from arp.protocol.screen import Screen
@@ -46,12 +47,14 @@ class FlatRenderer:
         self.dialect.start()
         self.exchange()
 
-    def acquired(self, title: str | None, components: list[Component]) -> str:
+    def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
         raise TransferDenied("nobody hands anything over here")
 
     def transferred(self, name: str) -> None: ...
 
     def denied(self, name: str, error: TransferDenied) -> None: ...
+
+    def unanswered(self, name: str) -> None: ...
 
     def desynchronised(self) -> None:
         self.needs_snapshot = True

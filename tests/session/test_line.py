@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arp.ledger.fact import Fact
-from arp.protocol.errors import AgentFailed, SessionBusy
+from arp.protocol.errors import AgentFailed, SessionBusy, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
 from arp.session.branching import check_turning
@@ -128,6 +128,42 @@ def test_line_that_waits_can_be_put_in_order_changed_and_taken_out() -> None:
     session.end_turn("t3", "cancelled")
     assert session.turns.is_paused is False
     assert user(session, "five") == [RunTurn("t5")]
+
+
+def test_user_puts_a_turn_first_that_waits_and_is_told_which_one() -> None:
+    session = failed("two", "three")
+    session.drain(AT)
+    data = {"action": "arp.promote", "payload": {"turn_id": "t3"}}
+    assert send(session, "action", data, id="i") == [Acknowledge("i", "t3")]
+    assert line(session)["t3"] == ("queued", 1, True)
+    assert [fact.type for fact in facts(session)] == ["queue.changed", "run.status"]
+    send(session, "action", data)
+    assert session.queue == ["t3", "t2"]
+
+
+@pytest.mark.parametrize("payload", [None, {}, {"turn_id": "t1"}, {"turn_id": 3}, "t2"])
+def test_turn_that_does_not_wait_is_neither_put_first_nor_changed(payload: Any) -> None:
+    session = failed("two", "three")
+    with pytest.raises(UnknownObject, match="is queued"):
+        send(session, "action", {"action": "arp.promote", "payload": payload})
+    with pytest.raises(UnknownObject, match="no turn 't1' is queued"):
+        send(session, "text", {"text": "x"}, edits="t1")
+    assert session.queue == ["t2", "t3"]
+
+
+def test_session_that_leaves_the_memory_runs_no_turn_and_keeps_its_line() -> None:
+    session = begun()
+    user(session, "two")
+    session.leave()
+    assert (session.running, session.queue) == (None, ["t2"])
+
+
+def test_session_in_which_a_recording_is_played_takes_no_input() -> None:
+    session = new()
+    session.begin_recording()
+    with pytest.raises(SessionBusy):
+        user(session, "hi")
+    assert session.active
 
 
 def test_another_branch_is_refused_while_turns_wait() -> None:

@@ -14,12 +14,20 @@ from arp.protocol.errors import (
     SessionBusy,
     SurfaceDestroyed,
 )
+from arp.protocol.limits import Limits
 from arp.protocol.patch import Reorder, Replace, Update
 from arp.session.effects import RunTurn, StopTurn
 from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
 from arp.session.session import Session, ToolUse
-from arp.session.session_settings import Grant, PermissionTerms
+from arp.session.session_settings import (
+    MAX_FEEDBACK,
+    MAX_STATE_BYTES,
+    Grant,
+    PermissionTerms,
+)
+from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
+from tests.restoring import restore
 from tests.session.conversation import (
     AT,
     begun,
@@ -503,3 +511,34 @@ def test_promoted_turn_is_first_in_line() -> None:
     session.promote("t4")
     session.promote("none")
     assert facts(session) == []
+
+
+def test_settings_that_the_user_chose_are_one_fact_and_have_a_bound() -> None:
+    """What did not change is not recorded again. A restart has them, from the log or a state."""
+    session = new()
+    session.choose_settings({"model": "small"})
+    session.choose_settings({"model": "small"})
+    with pytest.raises(ResourceLimit, match="settings: "):
+        session.choose_settings({"model": "x" * MAX_STATE_BYTES})
+    log = facts(session)
+    assert [fact.payload for fact in log] == [{"settings": {"model": "small"}}]
+    for again in (
+        restore(session.head, log, Limits()),
+        decode_state(encode_state(session), session.head, session.rules, None),
+    ):
+        assert again.settings.chosen == {"model": "small"}
+
+
+def test_what_the_user_thinks_of_turns_is_kept_of_the_newest_that_were_rated() -> None:
+    """A rating that is taken back is gone."""
+    session = begun()
+    session.in_turn("session.updated", "t1", {"feedback": {"rating": "good"}})
+    assert session.settings.feedback == {"t1": {"rating": "good"}}
+    session.in_turn("session.updated", "t1", {"feedback": {"rating": "none"}})
+    assert session.settings.feedback == {}
+    for number in range(MAX_FEEDBACK + 1):
+        session.follow(
+            "session.updated", f"r{number}", {"feedback": {"rating": "bad"}}, {}, number + 1
+        )
+    assert len(session.settings.feedback) == MAX_FEEDBACK
+    assert "r0" not in session.settings.feedback

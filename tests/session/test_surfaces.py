@@ -31,14 +31,17 @@ from arp.protocol.messages import (
     RendererCapabilities,
     SurfaceInfo,
 )
+from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove, Update
 from arp.session.effects import ResolveQuestion, SurfaceClosed
 from arp.session.inputs import receive
 from arp.session.session import Head, Session
+from arp.session.state import decode_state, encode_state
 from arp.session.surfaces import (
     acquire_surface,
     close_surface,
     describe_surface,
+    note_leaving,
     open_surface,
     transfer_surface,
 )
@@ -260,6 +263,87 @@ def test_a_surface_with_what_does_not_fit_is_not_taken_over(
     full = started(limits=Limits(max_surfaces=1))
     with pytest.raises(TransferDenied, match="no more surfaces"):
         acquire_surface(full, None, [])
+
+
+def test_a_surface_is_taken_over_once_however_often_it_is_handed_over() -> None:
+    """Also after a restart, and when it was closed since; one without an id always is. O28."""
+    session = started()
+    given = [text("x")]
+    assert acquire_surface(session, "Report", given, "T1") == "acquired"
+    assert acquire_surface(session, "Report", given, "T1") is None
+    assert acquire_surface(session, "Report", given, "T2") == "acquired-2"
+    assert acquire_surface(session, "Report", given) == "acquired-3"
+    close_surface(session, "acquired", "user")
+    again = restore(session.head, facts(session), Limits())
+    for one in (session, again):
+        assert acquire_surface(one, "Report", given, "T1") is None
+        assert set(one.screen.surfaces) == {"main", "acquired-2", "acquired-3"}
+    with pytest.raises(TransferDenied, match="more than 128 characters"):
+        acquire_surface(session, None, [], "x" * 129)
+
+
+def test_a_surface_that_was_refused_may_be_handed_over_again() -> None:
+    """Nothing remembers the transfer that failed. O28."""
+    session = started()
+    with pytest.raises(InvalidComponent):
+        acquire_surface(session, None, [Component("a", "confirm", {})], "T1")
+    assert acquire_surface(session, None, [text("a")], "T1") == "acquired"
+
+
+def test_a_surface_that_is_leaving_is_known_until_it_has_gone_or_stays() -> None:
+    """A restart, from the log or from a state, forgets nothing. O29."""
+    session = started()
+    request = SurfaceTransferRequest("other", True, "T1")
+    for name in ("one", "two", "three"):
+        open_surface(session, "t1", name, SurfaceInfo())
+        note_leaving(session, name, request)
+    note_leaving(session, "two", None)
+    close_surface(session, "three", "transferred")
+    assert session.leaving == {"one": request}
+    state = decode_state(encode_state(session), session.head, session.rules, None)
+    assert state.leaving == session.leaving
+    again = restore(session.head, facts(session), Limits())
+    assert again.leaving == session.leaving
+    assert again.screen.canonical() == session.screen.canonical()
+
+
+def test_a_user_who_closes_a_surface_declines_what_may_be_declined() -> None:
+    """A question of a turn that is over has nobody who waits for it."""
+    session = started()
+    open_surface(session, "t1", "side", SurfaceInfo())
+    declinable = Component("q", "confirm", {"title": "Sure?", "can_decline": True})
+    question = session.ask("t1", declinable, "side")
+    resolved, _ = close_surface(session, "side", "user")
+    assert resolved == ResolveQuestion(question.action_id, None, is_declined=True)
+    open_surface(session, "t1", "side", SurfaceInfo())
+    session.ask("t1", declinable, "side")
+    session.end_turn("t1", "failed", reason="interrupted")
+    assert close_surface(session, "side", "user") == [SurfaceClosed("side", "user")]
+    assert session.questions == {}
+
+
+def test_an_input_on_a_popup_that_a_renderer_shows_in_line_belongs_to_the_popup() -> None:
+    """Such a renderer names the popup before the component. Spec: docs/protocol.md 2.1."""
+    session = started()
+    open_surface(session, "t1", "t1-popup-1", POPUP)
+    table = Component("t", "table", {"headers": ["n"], "rows": [[1]], "selectable": "one"})
+    for component, named in ((confirm("q"), None), (table, "t1-popup-1/t")):
+        question = session.ask("t1", component, "t1-popup-1")
+        facts(session)
+        data: dict[str, Any] = {"action": "confirm"}
+        if named is not None:
+            data = {"selected": [0], "source": named}
+        said = Input(
+            input_type="action" if named is None else "selection",
+            data=data,
+            source_component="t1-popup-1/q" if named is None else None,
+        )
+        (resolved,) = receive(session, said, lambda *_: None)
+        assert isinstance(resolved, ResolveQuestion)
+        assert resolved.action_id == question.action_id
+        told = next(fact for fact in facts(session) if fact.type == "action.resolved")
+        assert told.payload["input"]["surface"] == "t1-popup-1"
+        assert told.payload["input"]["source_component"] == component.id
 
 
 def test_a_surface_that_cannot_go_stays() -> None:

@@ -300,3 +300,16 @@ def test_marks_of_a_turn_leave_with_it() -> None:
         session.in_turn("tool.args", running, {"tool": "q", "args": "{}"}, **ids)
         session.end_turn(running, "completed")
     assert set(session.screen.main.marks._by_root) == {"t2/1", "t3/1"}
+
+
+def test_turns_that_left_are_collected_for_who_stores_them() -> None:
+    """Each is given once, behind those that could not be stored before."""
+    session = with_turns("a", None)
+    session.screen.collect_departed()
+    turn(session)
+    (first,) = session.screen.take_departed()
+    assert (first.turn.id, [one.id for one in first.output]) == ("t1", ["t1/1", "a"])
+    turn(session)
+    session.screen.collect_departed([first])
+    assert [past.turn.id for past in session.screen.take_departed()] == ["t1", "t2"]
+    assert session.screen.take_departed() == []

@@ -160,3 +160,34 @@ def test_pydantic_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "pydantic")
     assert read(Point, x="1") == Point(1.0)
     assert "pydantic" not in sys.modules
+
+
+class Shared(msgspec.Struct):
+    """Something that is divided among people."""
+
+    people: int
+    share: int = 0
+
+    def __post_init__(self) -> None:
+        """Fail by itself where nobody is there."""
+        self.share = 12 // self.people
+
+
+def test_class_of_which_no_value_can_be_made_is_refused_with_what_can_be_asked() -> None:
+    class Handle:
+        pass
+
+    with pytest.raises(NoForm, match="Handle: no form can ask for it; ask for a dataclass"):
+        AnswerType(Handle)
+
+
+def test_answer_is_checked_as_it_is_read_but_for_a_validator_that_fails_by_itself() -> None:
+    """Nobody can be told how to answer better then; whoever reads the answer gets the failure."""
+    wanted = AnswerType(Trip)
+    wanted.check({"to": "Rome", "start": "2026-05-01"})
+    with pytest.raises(InvalidAnswer, match="a plane has two seats"):
+        wanted.check({"to": "Rome", "start": "2026-05-01", "by": "plane", "seats": 3})
+    broken = AnswerType(Shared)
+    broken.check({"people": 0})
+    with pytest.raises(ZeroDivisionError):
+        broken.read({"people": 0})

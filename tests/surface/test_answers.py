@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidAnswer
-from arp.surface.answers import answer_value, check_answer, public_answer, understand
+from arp.surface.answers import (
+    MAX_EDITED_BYTES,
+    answer_value,
+    check_answer,
+    public_answer,
+    understand,
+)
 
 FORM = Component(
     "f",
@@ -185,6 +191,12 @@ def test_an_answer_that_fits_is_given_in_one_form(
             "action",
             {"action": "deny", "payload": {"updated_input": {}}},
             "payload.updated_input: only with confirm",
+        ),
+        (
+            CONFIRM,
+            "action",
+            {"action": "confirm", "payload": {"updated_input": {"a": "x" * MAX_EDITED_BYTES}}},
+            "payload.updated_input: 262152 bytes as JSON; at most 262144",
         ),
         (ONE, "selection", {}, "selected: expected array, got null"),
         (ONE, "selection", {"selected": "a"}, "selected: expected array, got string"),

@@ -118,3 +118,11 @@ def test_as_much_of_a_text_as_fits_is_kept() -> None:
         "abcabcabc\n… 51 more characters not shown"
     )
     assert longest("abcde", lambda _: False) == "\n… 5 more characters not shown"
+
+
+def test_table_of_which_no_row_fits_is_a_text_of_it_that_is_cut() -> None:
+    component = ui.table(["n"], [["word " * 100], ["x"]], id="t")
+    shown = shrunk(component, 220, None)
+    assert (shown.id, shown.type) == ("t", "text")
+    assert shown.props["content"].endswith("more characters not shown")
+    assert size(shown) <= 220

@@ -89,6 +89,10 @@ def test_a_renderer_without_groups_has_the_components_one_by_one() -> None:
         ("t1-popup-1/a", "text"),
         ("t1-popup-1/q", "text"),
     ]
+    session.commit("t1", "t1-popup-1", [RenderChange([text("b")])])
+    deliver(session, watchers)
+    shown = [(one.id, one.type) for one in minimal.connection.screen.output("t1")]
+    assert shown[1:-1][-1] == ("t1-popup-1/b", "text")
     close_surface(session, "t1-popup-1", "timeout")
     deliver(session, watchers)
     assert not any("popup" in one.id for one in minimal.connection.screen.output("t1"))

@@ -44,6 +44,7 @@ from arp.protocol.object_messages import (
     SessionStateUpdateRequest,
     SurfaceCommitRequest,
     SurfaceSetTitleRequest,
+    SurfaceSurfaceAcquiredEvent,
     SurfaceTransferRequest,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
@@ -421,10 +422,12 @@ class Owner:
         self.taken: list[tuple[str | None, list[str]]] = []
         self.snapshots = 0
 
-    def acquired(self, title: str | None, components: list[Component]) -> str:
-        if title == "no":
+    def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
+        if given.title == "no":
             raise TransferDenied("full")
-        self.taken.append((title, [one.id for one in components]))
+        if given.transfer_id == "again":
+            return None
+        self.taken.append((given.title, [one.id for one in given.components or []]))
         return f"acquired-{len(self.taken)}"
 
     def transferred(self, name: str) -> None:
@@ -432,6 +435,9 @@ class Owner:
 
     def denied(self, name: str, error: TransferDenied) -> None:
         self.refused.append((name, error.message))
+
+    def unanswered(self, name: str) -> None:
+        self.refused.append((name, "?"))
 
     def desynchronised(self) -> None:
         self.snapshots += 1
@@ -454,14 +460,14 @@ def test_renderer_is_asked_behind_everything_that_the_surface_shows(has_conversa
     talk.displays = False
     for number in range(5):
         talk.show(render(text("b", str(number)), surface="side"), commit(4, surface="side"))
-    talk.dialect.hand_over("side", "other", True)
+    talk.dialect.hand_over("side", SurfaceTransferRequest("other", True))
     assert not any(isinstance(one, SurfaceTransferRequest) for one in talk.exchange())
     talk.displays = True
     talk.renderer.displayed(talk.names["side"])
     talk.exchange()
     assert talk.got[-1] == SurfaceTransferRequest("other", True)
     with pytest.raises(TransferDenied, match="is being handed over"):
-        talk.dialect.hand_over("side", "other", True)
+        talk.dialect.hand_over("side", SurfaceTransferRequest("other", True))
     talk.renderer.hand_over(talk.names["side"])
     talk.exchange()
     assert owner.gone == ["side"]
@@ -472,7 +478,7 @@ def test_nothing_more_of_a_surface_that_is_gone_is_sent(has_conversation: bool) 
     """Until the session says that it is closed; then its name may be used again."""
     talk, owner = owned(has_conversation=has_conversation)
     talk.show(render(text("pending"), surface="side"))
-    talk.dialect.hand_over("side", "other", False)
+    talk.dialect.hand_over("side", SurfaceTransferRequest("other", False))
     talk.exchange()
     talk.renderer.hand_over(talk.names.pop("side"))
     talk.exchange()
@@ -499,9 +505,9 @@ def test_surface_that_is_not_handed_over_is_told_with_its_name() -> None:
     talk, owner = owned()
     for name in ("main", "nothing"):
         with pytest.raises(TransferDenied, match="does not show"):
-            talk.dialect.hand_over(name, "other", True)
+            talk.dialect.hand_over(name, SurfaceTransferRequest("other", True))
     other = DisplayErrorEvent(0, 11, "of something else", 1)
-    talk.dialect.hand_over("side", "other", True)
+    talk.dialect.hand_over("side", SurfaceTransferRequest("other", True))
     talk.exchange()
     talk.renderer.send(DISPLAY, other)
     talk.exchange()
@@ -511,9 +517,9 @@ def test_surface_that_is_not_handed_over_is_told_with_its_name() -> None:
     talk.renderer.send(DISPLAY, refusal)
     talk.exchange()
     assert owner.refused == [("side", "not handed over")]
-    talk.dialect.hand_over("side", "proposed", True)
+    talk.dialect.hand_over("side", SurfaceTransferRequest("proposed", True))
     assert owner.refused[1:] == [("side", "to_session: it is on that session")]
-    talk.dialect.hand_over("side", "other", True)
+    talk.dialect.hand_over("side", SurfaceTransferRequest("other", True))
     talk.show(SurfaceMessage(session_id="s", surface="side", seq=6, closed="user"))
     assert owner.refused[2:] == [("side", "surface 'side' is closed")]
     assert owner.gone == []
@@ -524,7 +530,7 @@ def test_surface_that_is_closed_before_the_renderer_was_asked_is_told_so() -> No
     talk.displays = False
     for number in range(5):
         talk.show(render(text("b", str(number)), surface="side"), commit(4, surface="side"))
-    talk.dialect.hand_over("side", "other", True)
+    talk.dialect.hand_over("side", SurfaceTransferRequest("other", True))
     talk.show(SurfaceMessage(session_id="s", surface="side", seq=6, closed="user"))
     talk.displays = True
     talk.renderer.displayed(talk.names["side"])
@@ -536,22 +542,73 @@ def test_surface_that_is_closed_before_the_renderer_was_asked_is_told_so() -> No
 def test_acquired_surface_gets_a_role_and_the_content_of_the_session(
     has_conversation: bool,
 ) -> None:
-    """Spec: O26."""
+    """The role comes with what is durable, not before. Spec: O26, O28."""
     talk, owner = owned(has_conversation=has_conversation, keeps_content=True)
     made = talk.renderer.acquire([text("t9/1")], "Given")
     talk.exchange()
     assert owner.taken == [("Given", ["t9/1"])]
-    assert talk.renderer.objects.surface(made).role == "toplevel"
+    talk.show(render(text("other")), commit(4))
+    assert talk.renderer.objects.surface(made).role == "none"
     talk.names["acquired-1"] = made
     said = SurfaceMessage(
         session_id="s", surface="acquired-1", payload=SurfaceInfo(title="Given"), seq=5
     )
     shown = render(text("t9-1"), surface="acquired-1")
     talk.show(said, shown, commit(6, surface="acquired-1"))
+    assert talk.renderer.objects.surface(made).role == "toplevel"
     assert talk.content("acquired-1") == ["t9-1"]
+    talk.dialect.accept(made)
+    assert talk.exchange() == []
     talk.use("acquired-1")
     said_there = [one for one in talk.events if isinstance(one, Input) and one.data.get("text")]
     assert [one.surface for one in said_there] == ["acquired-1"]
+
+
+def test_acquired_surface_is_accepted_when_its_owner_says_that_it_is_durable() -> None:
+    """Also where the session shows nothing of it; one that is closed by then is not. Spec: O28."""
+    talk, _ = owned(has_conversation=False)
+    made, closed = talk.renderer.acquire(None), talk.renderer.acquire(None)
+    talk.exchange()
+    talk.dialect.accept(made)
+    talk.exchange()
+    assert talk.renderer.objects.surface(made).role == "toplevel"
+    talk.renderer.close(closed)
+    talk.exchange()
+    talk.dialect.accept(closed)
+    assert talk.exchange() == []
+    assert [one.data for one in talk.events if isinstance(one, Input)][-1] == {
+        "action": "arp.close"
+    }
+
+
+def test_surface_that_was_taken_before_is_accepted_and_shows_no_second_time() -> None:
+    """Spec: O28."""
+    talk, owner = owned()
+    made = talk.renderer.acquire([text("a")], "Given", "again")
+    talk.exchange()
+    talk.dialect.accept(made)
+    requests = talk.exchange()
+    assert [type(one).__name__ for one in requests] == [
+        "ShellGetToplevelRequest",
+        "SurfaceDestroyRequest",
+    ]
+    assert made not in talk.renderer.objects.surfaces
+    assert owner.taken == []
+
+
+def test_renderer_that_cannot_say_where_a_surface_is_has_not_denied_it() -> None:
+    """Spec: O27."""
+    talk, owner = owned()
+    talk.dialect.hand_over("side", SurfaceTransferRequest("other", True))
+    talk.exchange()
+    number = talk.renderer.objects.surface(talk.names["side"]).transfer
+    talk.renderer.send(DISPLAY, DisplayErrorEvent(talk.names["side"], 17, "no answer", number))
+    talk.exchange()
+    assert owner.refused == [("side", "?")]
+    again = SurfaceTransferRequest("other", True)
+    talk.dialect.hand_over("side", again)
+    talk.exchange()
+    assert talk.got[-1] == again
 
 
 def test_acquired_surface_that_is_not_taken_is_refused_and_destroyed() -> None:
@@ -877,3 +934,13 @@ def test_refused_patch_of_the_session_changes_nothing_here() -> None:
     talk.show(render(text("a")), commit(3))
     talk.show(patch(Remove("nothing")), commit(4))
     assert talk.content() == ["a"]
+
+
+def test_surface_that_is_described_again_with_the_title_that_it_has_is_sent_none() -> None:
+    talk, _ = owned()
+    same = SurfaceInfo(title="Beside", fullscreen=True)
+    talk.show(SurfaceMessage(session_id="s", surface="side", payload=same, seq=4))
+    assert not any(isinstance(one, SurfaceSetTitleRequest) for one in talk.exchange())
+    other = SurfaceInfo(title="Other")
+    talk.show(SurfaceMessage(session_id="s", surface="side", payload=other, seq=5))
+    assert talk.renderer.objects.surface(talk.names["side"]).title == "Other"

@@ -26,11 +26,14 @@ from arp.protocol.messages import (
     ErrorMessage,
     InputEcho,
     Patch,
+    Permission,
     Render,
     RendererCapabilities,
     SessionReady,
     ToolEnd,
     ToolEndPayload,
+    ToolProgress,
+    ToolProgressPayload,
     ToolStart,
     ToolStartPayload,
     TurnMessage,
@@ -519,3 +522,24 @@ def test_very_long_text_part_goes_whole_to_who_knows_only_the_draft() -> None:
     assert isinstance(render, Render)
     assert len(render.components[0].props["content"]) == LONG_PART + 1
     assert end == END
+
+
+def test_input_that_was_edited_since_needs_a_snapshot() -> None:
+    """A renderer may show what stood there before; one that came later does not."""
+    edited = msgspec.structs.replace(echo("new"), edited=True, seq=5)
+    made = screen(echo("old"), (5, edited), (6, status("queued")))
+    assert catch_up(made, NAME, FULL, Cursor(4)) is None
+    assert catch_up(made, NAME, FULL, Cursor(5)) is not None
+    assert catch_up(made, NAME, DRAFT, Cursor(4)) is not None
+
+
+def test_snapshot_says_how_far_a_tool_is_and_what_it_asks_permission_for() -> None:
+    progress = ToolProgressPayload("c", "half", 1, 2)
+    permission = Permission("q", "shell", "c", "main", ["once"])
+    waiting = TurnMessage(session_id="s", turn_id="t1", status="waiting", permission=permission)
+    made = screen(tool("c"), ToolProgress(session_id="s", turn_id="t1", payload=progress), waiting)
+    told = snapshot(made, NAME, FULL)
+    assert [one.payload for one in told if isinstance(one, ToolProgress)] == [progress]
+    asked, now = (one for one in told if isinstance(one, TurnMessage))
+    assert (asked.status, asked.permission) == ("waiting", permission)
+    assert (now.status, now.permission) == ("waiting", None)

@@ -26,6 +26,7 @@ from arp.view.frames import FrameGroup
 from arp.view.profile import DRAFT, profile_of
 from arp.view.shown_roots import ShownRoot, ShownRoots
 from arp.view.view import View
+from tests.session.branched import Talk
 from tests.session.conversation import AT, FULL, TEXT, begun, new, text, user, watched
 
 SMALL = profile_of(
@@ -294,3 +295,19 @@ def test_catch_up_that_cannot_tell_all_is_a_snapshot() -> None:
     cursor = session.cursor
     session.commit("t1", "main", [PatchChange([Reorder("b", None)])])
     assert view.catch_up(session, EVERYBODY, cursor) is None
+
+
+def test_renderer_that_was_on_another_branch_needs_a_snapshot() -> None:
+    """One of the draft cannot take one, and gets what it can take."""
+    talk = Talk()
+    talk.say("a", "b")
+    view, draft = watched(talk.session, FULL), watched(talk.session, DRAFT)
+    behind = talk.session.cursor
+    talk.edit("t2", "B")
+    talk.answer()
+    assert view.catch_up(talk.session, FrameGroup(FULL, "json"), behind) is None
+    told = decoded(draft.catch_up(talk.session, FrameGroup(DRAFT, "json"), behind))
+    (shown,) = [one for one in told if isinstance(one, Render)]
+    assert (shown.turn_id, shown.components[0].props["content"]) == ("t3", "answer t3")
+    now = decoded(view.catch_up(talk.session, FrameGroup(FULL, "json"), talk.session.cursor))
+    assert [one for one in now if isinstance(one, Render | Delta)] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from arp.ledger.models import entities
 from tests.ledger.models.story import IN_TURN, Story
@@ -103,6 +104,32 @@ def test_the_mean_reward_is_of_what_was_rewarded() -> None:
     story = Story()
     story.tell("benchmark.reward.recorded", trial(), reward=0)
     assert summary(story)["meanReward"] == 0.0
+
+
+def test_a_trial_that_nobody_could_score_keeps_the_reason() -> None:
+    """It has no reward, which is not the reward 0."""
+    story = Story()
+    story.tell("benchmark.reward.recorded", trial(), reward="none", detail={"why": "timed out"})
+    (found,) = summary(story)["trials"]
+    assert "reward" not in found
+    assert found["rewardDetail"] == {"why": "timed out"}
+
+
+def test_a_comparison_of_another_program_without_references_tells_none() -> None:
+    """The profile wants them; a fact that was written without them is read all the same."""
+    story = Story()
+    ids = {"benchmark": SET, "comparison": {"decision": "hold"}, "refs": {"a": "b"}}
+    fact = story.tell("session.updated", title="x")
+    bare = replace(
+        fact,
+        sequence=3,
+        type="benchmark.comparison.completed",
+        payload={},
+        **(ids | {"refs": None}),
+    )
+    story.model.fold(bare)
+    (found,) = summary(story)["comparisons"]
+    assert found == {"decision": "hold", "firstSequence": 3, "lastSequence": 3}
 
 
 @pytest.mark.parametrize("decision", ["promote", "revert", "hold"])

@@ -268,3 +268,15 @@ def test_only_the_last_trace_ids_are_kept(facts: list[Fact]) -> None:
         fact = msgspec.structs.replace(facts[0], sequence=number, trace_id=f"trace{number // 2}")
         model.fold(fact)
     assert model.state.trace_ids == [f"trace{number}" for number in range(7)]
+
+
+def test_model_of_a_part_begins_behind_the_fact_before_it() -> None:
+    """It takes the next fact and no other; behind nothing it is as new."""
+    history = long_history(40)
+    facts = history[3:5]
+    model = ReadModel.behind(facts[0].session_id, 3)
+    model.fold_all(facts)
+    assert model.sequence == 5
+    with pytest.raises(FactOutOfOrder):
+        ReadModel.behind(facts[0].session_id, 3).fold(facts[1])
+    assert ReadModel.behind("s", 0).sequence == 0

@@ -259,3 +259,20 @@ def test_a_line_belongs_to_the_threads_of_its_turns_and_what_is_none_changes_not
         for one in story.snapshot["threads"]
     }
     assert lines == {"main": ["t3", "t1"], "side": ["t2", "t9"]}
+
+
+def test_a_late_answer_ends_the_turn_that_had_asked_and_not_the_one_after_it() -> None:
+    """A turn that was cut off while it waited reads as completed; the last outcome is another's."""
+    story = Story()
+    story.start("t1")
+    asked = {"action_id": "a"}
+    story.in_turn("action.required", asked, component={"id": "q"}, surface="main")
+    ids = IN_TURN | {"status": "waiting", "status_reason": "interrupted"}
+    story.tell("turn.failed", ids, status="waiting")
+    story.start("t2")
+    story.end("t2", reason="failed")
+    story.in_turn("action.resolved", asked, decision="answered", ends="completed")
+    statuses = {turn["turnId"]: turn["status"] for turn in story.thread["turns"]}
+    assert statuses == {"t1": "completed", "t2": "failed"}
+    assert story.thread["lastOutcome"]["turnId"] == "t2"
+    assert story.thread["lastOutcome"]["status"] == "failed"

@@ -160,6 +160,8 @@ export interface SurfaceTransferRequest {
   to_session: string;
   /** The new owner gets what is committed. */
   retain_content: boolean;
+  /** The same when this transfer is asked for again, since its outcome is not known. */
+  transfer_id?: string;
 }
 
 /** Remove the surface with its role. */
@@ -196,6 +198,8 @@ export interface SurfaceSurfaceAcquiredEvent {
   components?: Component[];
   /** Its title. */
   title?: string;
+  /** That of the `transfer`. */
+  transfer_id?: string;
 }
 
 /** Make the surface a window or a page of its own. */
