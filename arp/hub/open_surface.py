@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from msgspec import UNSET, UnsetType, convert
@@ -257,12 +257,18 @@ class OpenPopup(OpenSurface):
         return self._closed
 
 
-def named_for(host: TurnHost, shown: Iterable[Shown], where: str) -> list[Component]:
+def named_for(host: TurnHost, shown: Sequence[Shown], where: str) -> list[Component]:
     """Return the components of what is shown, each with an id.
 
     Raises:
-        InvalidComponent: One is wrong, or two have one id; `where` says in which call.
+        InvalidComponent: None is given, one is wrong, or two have one id; `where` says in which
+            call.
     """
+    if not shown:
+        raise InvalidComponent(
+            f"{where}: nothing to show; give a component, a text or data, or a list, which may be "
+            "empty"
+        )
     named = [host.named(one, where) for given in shown for one in components_of(given, where)]
     _refuse_same_ids(named, where)
     return named

@@ -26,6 +26,7 @@ from msgspec import Struct
 
 from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
+from arp.hub.open_surface import named_for
 from arp.hub.question_outcome import expiry, rfc3339
 from arp.hub.turn_host import Asking, TurnHost, plain_object
 from arp.hub.turn_thread import call_in_thread, is_plain
@@ -37,7 +38,6 @@ from arp.record.wording import PREVIEW_CHARACTERS, check_kind, encoded, well_for
 from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
 from arp.surface.change import RenderChange
-from arp.values.shown import components_of
 
 if TYPE_CHECKING:
     from arp.record.work import RecordedPermission
@@ -365,11 +365,7 @@ class ToolCall:
     def show(self, *components: Any) -> None:
         """Show components, texts, data or figures that the tool has made; as `Turn.show`."""
         self._check_open()
-        named = [
-            self._host.named(one, "tool.show")
-            for given in components
-            for one in components_of(given, "tool.show")
-        ]
+        named = named_for(self._host, components, "tool.show")
         self._host.gather("main", RenderChange(named, self.name))
 
     async def show_image(self, content: bytes, mime: str, *, alt: str) -> None:
