@@ -192,11 +192,8 @@ class App:
             _text("description", description),
             _texts("suggestions", suggestions),
         )
-        if name is not None and not _AGENT_NAME.fullmatch(name := _text("name", name)):
-            raise ValueError(
-                f"agent {name!r:.60}: a name is a part of an address; take letters, digits, "
-                "-, _ and . and write the rest as title=…"
-            )
+        if name is not None:
+            _check_agent_name(name := _text("name", name))
         return partial(self._add, name, described)
 
     def _add(self, name: str | None, described: Workflow, handler: Any) -> Any:
@@ -245,9 +242,16 @@ class App:
             ValueError: There is an agent of that name already.
         """
         from arp.runtime.agent import RuntimeAgent
+        from arp.runtime.agent_sessions import RuntimeLimits
         from arp.runtime.named import runtime_for
-        from arp.runtime.types import CloseRequest
+        from arp.runtime.session_commands import RuntimeOffers
+        from arp.runtime.types import CloseRequest, CreateSessionRequest
 
+        if name is not None:
+            _check_agent_name(name := _text("name", name))
+        _check_type("session", session, CreateSessionRequest)
+        _check_type("offers", offers, RuntimeOffers)
+        _check_type("limits", limits, RuntimeLimits)
         runtime = runtime_for(runtime)
         agent = RuntimeAgent(runtime, session=session, offers=offers, limits=limits, app=self)
         known = name or str(getattr(runtime, "name", "")) or "runtime"
@@ -300,6 +304,11 @@ class App:
         """
         from arp.runtime.named import model_named
 
+        _check_functions(tools)
+        _check_servers(mcp)
+        if not isinstance(instructions, str) and not callable(instructions):
+            what = type(instructions).__name__
+            raise TypeError(f"instructions: expected a text or a function, got {what}")
         made = model_named(
             model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp
         )
@@ -513,16 +522,8 @@ class App:
     ) -> ToolProvider:
         """Return a provider of an app's own tools and those of MCP servers."""
         from arp.runtime.named import mcp_tools
-        from arp.runtime.types import McpServer
 
-        if isinstance(servers, str) or not isinstance(servers, Iterable):
-            raise TypeError(f"mcp: expected a list of MCP servers, got {servers!r:.60}")
-        for number, server in enumerate(servers):
-            if not isinstance(server, str | McpServer):
-                what = type(server).__name__
-                raise TypeError(
-                    f"mcp[{number}]: expected an address, a command or an McpServer, got {what}"
-                )
+        _check_servers(servers)
         provider = mcp_tools(servers)
         self._openers.append(provider.open)
         self._closers.append(provider.aclose)
@@ -660,7 +661,53 @@ def _check_type(name: str, value: object, kind: type) -> None:
         raise TypeError(f"{name}: expected {what}, got {type(value).__name__}")
 
 
+def _check_functions(tools: object) -> None:
+    """Refuse what is neither a list of functions nor a catalog of tools.
+
+    Raises:
+        TypeError: It says which one is wrong.
+    """
+    if hasattr(tools, "tools") and not isinstance(tools, type):
+        return
+    if isinstance(tools, str) or not isinstance(tools, Sequence):
+        got = getattr(tools, "__name__", f"{tools!r:.60}")
+        raise TypeError(f"tools: expected a list of functions, got {got}; write tools=[…]")
+    for number, one in enumerate(tools):
+        if not callable(one):
+            what = type(one).__name__
+            raise TypeError(f"tools[{number}]: expected a function, got {what}")
+
+
+def _check_agent_name(name: str) -> None:
+    if not _AGENT_NAME.fullmatch(name):
+        raise ValueError(
+            f"agent {name!r:.60}: a name is a part of an address; take letters, digits, "
+            "-, _ and . and write the rest as title=…"
+        )
+
+
+def _check_servers(servers: object) -> None:
+    """Refuse what is no list of MCP servers.
+
+    Raises:
+        TypeError, ValueError: It says which one is wrong.
+    """
+    from arp.runtime.types import McpServer
+
+    if isinstance(servers, str) or not isinstance(servers, Iterable):
+        raise TypeError(f"mcp: expected a list of MCP servers, got {servers!r:.60}")
+    expected = "expected an address, a command or an McpServer"
+    for number, server in enumerate(servers):
+        if not isinstance(server, str | McpServer):
+            raise TypeError(f"mcp[{number}]: {expected}, got {type(server).__name__}")
+        if isinstance(server, str) and not server.strip():
+            raise ValueError(f"mcp[{number}]: {expected}, got an empty text")
+
+
 def _check_tools(tools: object) -> None:
+    if isinstance(tools, type):
+        name = tools.__name__
+        raise TypeError(f"tools: {name} is a class; give an object of it: tools={name}(…)")
     if tools is not None and not (hasattr(tools, "tools") and hasattr(tools, "call")):
         raise TypeError(f"tools: expected a ToolProvider, got {type(tools).__name__}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,9 @@ import pytest
 from arp import Access, App, ArpClient, Command, Component, HubSettings, SyncTurn, Turn, serve, ui
 from arp.hub.author_call import AuthorBlock
 from arp.hub.sync_turn import in_thread
+from arp.runtime.function import FunctionRuntime
 from arp.testing import FakeRuntime
+from arp.tool_agent.agent import ToolAgent
 from tests.hub.author_calls import Call, calls, holding
 from tests.hub.rig import Renderer, played, running
 
@@ -41,6 +44,13 @@ class Worker:
 
 class Thing:
     pass
+
+
+@dataclass
+class Fields:
+    """What a form asks for."""
+
+    size: str = "S"
 
 
 async def login(connection: Any) -> str:
@@ -291,6 +301,47 @@ APP = {
         lambda _: wrong().runtime(FakeRuntime),
         "FakeRuntime is a class; give an object of it: app.runtime(FakeRuntime(…))",
     ),
+    "limits of a runtime as a dict": Mistake(
+        lambda _: wrong().runtime(FakeRuntime({}), limits={"idle_s": 3}),
+        "limits: expected RuntimeLimits(…), got dict",
+    ),
+    "runtime with its title as the name": Mistake(
+        lambda _: wrong().runtime(FakeRuntime({}), name="My agent"),
+        "agent 'My agent': a name is a part of an address; take letters, digits, -, _ and . and "
+        "write the rest as title=…",
+    ),
+    "one function as the tools of a model": Mistake(
+        lambda _: wrong().model_agent("ollama:x", tools=takes_a_text),
+        "tools: expected a list of functions, got takes_a_text; write tools=[…]",
+    ),
+    "tool of a model that is no function": Mistake(
+        lambda _: wrong().model_agent("ollama:x", tools=["weather"]),
+        "tools[0]: expected a function, got str",
+    ),
+    "one MCP server of a model as a text": Mistake(
+        lambda _: wrong().model_agent("ollama:x", mcp="npx some-server"),
+        "mcp: expected a list of MCP servers, got 'npx some-server'",
+    ),
+    "instructions as a number": Mistake(
+        lambda _: wrong().model_agent("ollama:x", instructions=3),
+        "instructions: expected a text or a function, got int",
+    ),
+    "MCP server without a word": Mistake(
+        lambda _: wrong(mcp=[" "]),
+        "mcp[0]: expected an address, a command or an McpServer, got an empty text",
+    ),
+    "class of the tools": Mistake(
+        lambda _: wrong(tools=ToolAgent),
+        "tools: ToolAgent is a class; give an object of it: tools=ToolAgent(…)",
+    ),
+    "coder that is none": Mistake(
+        lambda _: ToolAgent(3),  # type: ignore[arg-type] # the mistake
+        "coder: expected a runtime, its name or a Coder, got 3",
+    ),
+    "runtime of no function": Mistake(
+        lambda _: FunctionRuntime("x"),  # type: ignore[arg-type] # the mistake
+        "FunctionRuntime: expected a function of a turn, got str",
+    ),
     "runtime by its name": Mistake(
         lambda _: wrong().runtime("claude-code"),
         "'claude-code' is a text; give a runtime, such as ClaudeCodeRuntime(); names are for the "
@@ -528,6 +579,26 @@ TURN = {
     ),
     "confirm of a number": Mistake(
         lambda turn: turn.confirm(3), "turn.ask: title: expected string, got number"
+    ),
+    "text as whether a question can be declined": Mistake(
+        lambda turn: turn.ask(ui.confirm("x"), can_decline="no"),
+        "can_decline: expected bool, got str",
+    ),
+    "values of a form that are a number": Mistake(
+        lambda turn: turn.ask(Fields, values=3), "values: expected a dict, got int"
+    ),
+    "permission without its question": Mistake(
+        lambda turn: turn.start_tool("x").approve("", rule="r"),
+        "title: empty; write what a person allows",
+    ),
+    "name instead of a function that listens": Mistake(
+        lambda turn: turn.surface("x").on_close("closed"),
+        "surface.on_close: expected an async function, got str; write async def close(reason)",
+    ),
+    "function that listens to something else": Mistake(
+        lambda turn: turn.surface("x").on_configure(login),
+        "surface.on_configure: expected an async function, got one that takes (connection: 'Any') "
+        "-> 'str'; write async def configure(size, states)",
     ),
     "confirm of nothing": Mistake(
         lambda turn: turn.confirm(""), "turn.confirm: title: empty; write the question"

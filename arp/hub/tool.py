@@ -28,7 +28,7 @@ from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
 from arp.hub.open_surface import named_for
 from arp.hub.question_outcome import expiry, rfc3339
-from arp.hub.turn_host import Asking, TurnHost, plain_object
+from arp.hub.turn_host import Asking, TurnHost, plain_object, text_of
 from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
@@ -340,7 +340,7 @@ class ToolCall:
             ValueError: One of them is below 0 or above `MAX_COUNT`, or `done` is more than `total`.
         """
         self._check_open()
-        payload: JsonObject = {"text": well_formed(text)}
+        payload: JsonObject = {"text": text_of(text, "text")}
         if done is not None:
             payload["done"] = _count(done, "done")
         if total is not None:
@@ -440,8 +440,10 @@ class ToolCall:
         Cancel: Safe; what nobody answered is no approval.
         """
         self._check_open()
+        if not text_of(title, "title").strip():
+            raise ValueError("title: empty; write what a person allows")
         shown = self._as_shown(self._input if input is None else _as_json(input))
-        about, expires_at = self._about(well_formed(rule), shown, options)
+        about, expires_at = self._about(text_of(rule, "rule"), shown, options)
         permission = self.record.permission(self.name)
         self.denial, self.approval = "", None
         granted = about.session_rule and Grant(self.name, about.session_rule)

@@ -809,10 +809,12 @@ class Turn:
     def _question(self, asked: Any, can_decline: bool, options: TypeOptions) -> OpenQuestion[Any]:
         host, read, check = self._host, _as_it_is, None
         known = TypeOptions.__optional_keys__ if isinstance(asked, type) else ASK_OPTIONS
+        check_kind(can_decline, bool, "can_decline")
         if unknown := options.keys() - known:
             raise TypeError(f"turn.ask: {', '.join(sorted(unknown))}: not for what is asked here")
         if isinstance(asked, type):
-            wanted: AnswerType[Any] = AnswerType(asked, options.get("values"))
+            values = options.get("values")
+            wanted: AnswerType[Any] = AnswerType(asked, values and dict_of(values, "values"))
             asked, read, check = _form_of(wanted, options), wanted.read, wanted.check
         if can_decline and isinstance(asked, Component):
             asked = msgspec.structs.replace(asked, props={**asked.props, "can_decline": True})
