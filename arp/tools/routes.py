@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Annotated, Any, Final, TypeVar
@@ -22,8 +23,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from arp.protocol.errors import InvalidMessage, ResourceLimit
-from arp.protocol.json_value import Json, JsonObject, check_count, check_plain_json
+from arp.protocol.errors import ResourceLimit
+from arp.protocol.json_value import MAX_DEPTH, Json, JsonObject, check_count
 from arp.tools.backend import ToolBackend
 from arp.tools.errors import InvalidToolMeta, ToolAgentError, UnknownTool
 from arp.tools.openapi import openapi_document
@@ -252,14 +253,31 @@ async def _body(request: Request, kind: type[Body]) -> Body:
     try:
         plain = msgspec.json.decode(bytes(data))
         check_count(plain, "body", "body", "give the tool a file")
-        check_plain_json(plain, "body")
+        _check_nesting(plain)
         return msgspec.convert(plain, kind)
     except ResourceLimit as error:
         raise HttpRefusal(413, error.message) from None
-    except InvalidMessage as error:
-        raise InvalidToolMeta(error.message[:500]) from None
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise InvalidToolMeta(f"body: {error}"[:500]) from None
+
+
+def _check_nesting(value: Json) -> None:
+    """Refuse what is nested too deeply, or has a number that JSON does not have.
+
+    Integers may be of any size: tools are no renderers.
+
+    Raises:
+        InvalidToolMeta: So it is.
+    """
+    stack: list[tuple[Json, int]] = [(value, 0)]
+    while stack:
+        one, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise InvalidToolMeta(f"body: nested more than {MAX_DEPTH} levels")
+        if isinstance(one, float) and not math.isfinite(one):
+            raise InvalidToolMeta("body: a number is too large")
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        stack += [(part, depth + 1) for part in inner]
 
 
 async def _while_connected(request: Request, call: Awaitable[Any]) -> Any:
