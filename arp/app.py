@@ -96,8 +96,7 @@ class App:
         lifespan: Callable[[App], AbstractAsyncContextManager[Any]] | None = None,
         session_settings: type[Any] | None = None,
     ) -> None:
-        if tools is not None and not (hasattr(tools, "tools") and hasattr(tools, "call")):
-            raise TypeError(f"tools: expected a ToolProvider, got {type(tools).__name__}")
+        _check_tools(tools)
         _check_type("access", access, Access)
         _check_type("settings", settings, HubSettings)
         self.title = _text("title", title)
@@ -132,6 +131,18 @@ class App:
         """Agents that come behind those of the author."""
         if (attach := getattr(tools, "attach", None)) is not None:
             attach(self)
+
+    if not TYPE_CHECKING:  # type checkers know the attributes, and would allow all others
+
+        def __setattr__(self, name: str, value: object) -> None:
+            """Set an attribute; refuse one that nothing reads, and a value of another type.
+
+            Raises:
+                AttributeError: There is no such attribute; the message names the nearest.
+            """
+            if type(self) is App and not name.startswith("_") and not hasattr(App, name):
+                _check_attribute(name, value)
+            super().__setattr__(name, value)
 
     @overload
     def agent(self, handler: AgentFunction, /) -> AgentFunction: ...
@@ -181,11 +192,8 @@ class App:
             _text("description", description),
             _texts("suggestions", suggestions),
         )
-        if name is not None and not _AGENT_NAME.fullmatch(name := _text("name", name)):
-            raise ValueError(
-                f"agent {name!r:.60}: a name is a part of an address; take letters, digits, "
-                "-, _ and . and write the rest as title=…"
-            )
+        if name is not None:
+            _check_agent_name(name := _text("name", name))
         return partial(self._add, name, described)
 
     def _add(self, name: str | None, described: Workflow, handler: Any) -> Any:
@@ -234,9 +242,16 @@ class App:
             ValueError: There is an agent of that name already.
         """
         from arp.runtime.agent import RuntimeAgent
+        from arp.runtime.agent_sessions import RuntimeLimits
         from arp.runtime.named import runtime_for
-        from arp.runtime.types import CloseRequest
+        from arp.runtime.session_commands import RuntimeOffers
+        from arp.runtime.types import CloseRequest, CreateSessionRequest
 
+        if name is not None:
+            _check_agent_name(name := _text("name", name))
+        _check_type("session", session, CreateSessionRequest)
+        _check_type("offers", offers, RuntimeOffers)
+        _check_type("limits", limits, RuntimeLimits)
         runtime = runtime_for(runtime)
         agent = RuntimeAgent(runtime, session=session, offers=offers, limits=limits, app=self)
         known = name or str(getattr(runtime, "name", "")) or "runtime"
@@ -289,6 +304,11 @@ class App:
         """
         from arp.runtime.named import model_named
 
+        _check_functions(tools)
+        _check_servers(mcp)
+        if not isinstance(instructions, str) and not callable(instructions):
+            what = type(instructions).__name__
+            raise TypeError(f"instructions: expected a text or a function, got {what}")
         made = model_named(
             model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp
         )
@@ -312,7 +332,8 @@ class App:
             ValueError: A name that nobody could type, or there is one of that name already.
         """
         _refuse_function("command", name)
-        name, description, hint = map(well_formed, (name, description, hint))
+        name = _text("command", name)
+        description, hint = _text("description", description), _text("hint", hint)
         if not _NAME.fullmatch(name):
             raise ValueError(f"command {name!r}: take lower-case letters, digits, - and _")
         if name in self._commands:
@@ -352,7 +373,7 @@ class App:
         from arp.surface.answer_type import AnswerType
 
         _refuse_function("on_answer", name)
-        name = well_formed(name)
+        name = _text("on_answer", name)
         if not name or name in self._answer_handlers:
             told = "take a name" if not name else "give this one another name"
             raise ValueError(f"on_answer {name!r:.60}: {told}")
@@ -501,16 +522,8 @@ class App:
     ) -> ToolProvider:
         """Return a provider of an app's own tools and those of MCP servers."""
         from arp.runtime.named import mcp_tools
-        from arp.runtime.types import McpServer
 
-        if isinstance(servers, str) or not isinstance(servers, Iterable):
-            raise TypeError(f"mcp: expected a list of MCP servers, got {servers!r:.60}")
-        for number, server in enumerate(servers):
-            if not isinstance(server, str | McpServer):
-                what = type(server).__name__
-                raise TypeError(
-                    f"mcp[{number}]: expected an address, a command or an McpServer, got {what}"
-                )
+        _check_servers(servers)
         provider = mcp_tools(servers)
         self._openers.append(provider.open)
         self._closers.append(provider.aclose)
@@ -648,6 +661,94 @@ def _check_type(name: str, value: object, kind: type) -> None:
         raise TypeError(f"{name}: expected {what}, got {type(value).__name__}")
 
 
+def _check_functions(tools: object) -> None:
+    """Refuse what is neither a list of functions nor a catalog of tools.
+
+    Raises:
+        TypeError: It says which one is wrong.
+    """
+    if hasattr(tools, "tools") and not isinstance(tools, type):
+        return
+    if isinstance(tools, str) or not isinstance(tools, Sequence):
+        got = getattr(tools, "__name__", f"{tools!r:.60}")
+        raise TypeError(f"tools: expected a list of functions, got {got}; write tools=[…]")
+    for number, one in enumerate(tools):
+        if not callable(one):
+            what = type(one).__name__
+            raise TypeError(f"tools[{number}]: expected a function, got {what}")
+
+
+def _check_agent_name(name: str) -> None:
+    if not _AGENT_NAME.fullmatch(name):
+        raise ValueError(
+            f"agent {name!r:.60}: a name is a part of an address; take letters, digits, "
+            "-, _ and . and write the rest as title=…"
+        )
+
+
+def _check_servers(servers: object) -> None:
+    """Refuse what is no list of MCP servers.
+
+    Raises:
+        TypeError, ValueError: It says which one is wrong.
+    """
+    from arp.runtime.types import McpServer
+
+    if isinstance(servers, str) or not isinstance(servers, Iterable):
+        raise TypeError(f"mcp: expected a list of MCP servers, got {servers!r:.60}")
+    expected = "expected an address, a command or an McpServer"
+    for number, server in enumerate(servers):
+        if not isinstance(server, str | McpServer):
+            raise TypeError(f"mcp[{number}]: {expected}, got {type(server).__name__}")
+        if isinstance(server, str) and not server.strip():
+            raise ValueError(f"mcp[{number}]: {expected}, got an empty text")
+
+
+def _check_tools(tools: object) -> None:
+    if isinstance(tools, type):
+        name = tools.__name__
+        raise TypeError(f"tools: {name} is a class; give an object of it: tools={name}(…)")
+    if tools is not None and not (hasattr(tools, "tools") and hasattr(tools, "call")):
+        raise TypeError(f"tools: expected a ToolProvider, got {type(tools).__name__}")
+
+
+def _check_attribute(name: str, value: object) -> None:
+    """Refuse an attribute that nothing reads, and a value of another type.
+
+    Raises:
+        AttributeError: There is no such attribute, or it is set when the app is made.
+        StoreUnavailable, TypeError: The value does not fit, as in `App(…)`.
+    """
+    match name:
+        case "title" | "description":
+            _text(name, value)
+        case "suggestions":
+            _texts(name, value)
+        case "ledger":
+            _check_ledger(_text(name, value))
+        case "access":
+            _check_type(name, value, Access)
+        case "settings":
+            _check_type(name, value, HubSettings)
+        case "tools":
+            _check_tools(value)
+        case "handlers":
+            pass
+        case _:
+            raise AttributeError(_unknown_attribute(name))
+
+
+def _unknown_attribute(name: str) -> str:
+    from difflib import get_close_matches
+
+    arguments = list(inspect.signature(App.__init__).parameters)[1:]
+    if name in arguments:
+        return f"App.{name} is given when the app is made: App({name}=…)"
+    near = get_close_matches(name, arguments, 1)
+    own = "keep what is yours in a variable, or yield it from App(lifespan=…)"
+    return f"App has no attribute {name!r:.60}; " + (f"did you mean {near[0]!r}?" if near else own)
+
+
 def _text(name: str, value: object) -> str:
     """Return a text; the message names what has another type."""
     if not isinstance(value, str):
@@ -715,7 +816,7 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         raise TypeError(f"port: expected a number, got {port!r:.60}")
     if not 0 <= port <= 65535:
         raise ValueError(f"port: expected 0 to 65535, got {port}")
-    if "/" in host:
+    if not isinstance(host, str) or not host or "/" in host:
         raise ValueError(f"host: expected an address such as 127.0.0.1, got {host!r:.60}")
     from arp.server.application import Application
     from arp.server.serve import bind, is_private

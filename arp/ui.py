@@ -225,6 +225,10 @@ def key_value(
 ) -> Component:
     """Return values with their names: a mapping, pairs, or `ui.item`s."""
     pairs = items.items() if isinstance(items, Mapping) else items
+    if not isinstance(pairs, Iterable):
+        raise InvalidComponent(
+            f"ui.key_value: items: expected a mapping or pairs, got {kind_of(items)}"
+        )
     listed = [
         dict(pair) if isinstance(pair, Mapping) else _pair(pair, number)
         for number, pair in enumerate(pairs)
@@ -413,6 +417,7 @@ def form(
     made = _built("form", props, id, fallback)
     if not made.props["fields"]:
         raise InvalidComponent("ui.form: fields: none; ui.field(…) makes one")
+    _refuse_empty("ui.form", made.props, "submit_label")
     return cast("Asks[JsonObject]", made)
 
 
@@ -451,10 +456,12 @@ def field(
         "validation": validation,
     }
     made = _part(of.Field, "field", values)
-    known = [_value_of(one) for one in made.get("options", ())]
+    _refuse_empty("ui.field", made, "label")
+    known = _check_options("ui.field", made.get("options", ()))
     if known and made.get("value") not in (None, "", *known):
         raise InvalidComponent(f"ui.field: value: {made['value']!r:.60} is none of the options")
     _check_value(made.get("field_type", "text"), made.get("value"))
+    _check_rules(made.get("value"), made.get("validation") or {})
     return made
 
 
@@ -478,7 +485,9 @@ def confirm(
         "destructive": destructive,
         "can_decline": can_decline,
     }
-    return cast("Asks[bool]", _built("confirm", props, id, fallback))
+    made = _built("confirm", props, id, fallback)
+    _refuse_empty("ui.confirm", made.props, "title", "confirm_label", "deny_label")
+    return cast("Asks[bool]", made)
 
 
 @overload
@@ -539,11 +548,14 @@ def choices(
         "can_decline": can_decline,
     }
     made = _built("choices", props, id, fallback)
-    values = [_value_of(one) for one in made.props["options"]]
-    if not values:
+    options = made.props["options"]
+    if not options:
         raise InvalidComponent("ui.choices: options: none; give strings, or ui.option(…)")
-    if (twice := next((one for one in values if values.count(one) > 1), None)) is not None:
-        raise InvalidComponent(f"ui.choices: options: two have the value {twice!r:.60}")
+    _check_options("ui.choices", options)
+    if all(isinstance(one, Mapping) and one.get("disabled") for one in options):
+        raise InvalidComponent(
+            "ui.choices: options: all are disabled, so nobody could answer; leave the question out"
+        )
     return made
 
 
@@ -563,7 +575,9 @@ def option(
         "icon": icon,
         "disabled": disabled,
     }
-    return _part(of.Option, "option", values)
+    made = _part(of.Option, "option", values)
+    _refuse_empty("ui.option", made, "label")
+    return made
 
 
 def text_input(
@@ -586,7 +600,11 @@ def text_input(
         "submit_label": submit_label,
         "can_decline": can_decline,
     }
-    return cast("Asks[str]", _built("text-input", props, id, fallback))
+    made = _built("text-input", props, id, fallback)
+    _refuse_empty("ui.text_input", made.props, "label", "submit_label")
+    if made.props.get("max_length") == 0:
+        raise InvalidComponent("ui.text_input: max_length: 0, so nobody could answer")
+    return cast("Asks[str]", made)
 
 
 # -- layout ----------------------------------------------------------------------------------------
@@ -622,7 +640,9 @@ def tabs(
 
 def tab(label: str, component: Component, *, icon: str | None = None) -> JsonObject:
     """Return one tab with its component."""
-    return _part(Tab, "tab", {"label": label, "icon": icon, "component": component})
+    made = _part(Tab, "tab", {"label": label, "icon": icon, "component": component})
+    _refuse_empty("ui.tab", made, "label")
+    return made
 
 
 def split(
@@ -836,7 +856,7 @@ def _check_highlight(where: str, props: JsonObject) -> None:
         raise InvalidComponent(f"{where}: highlight: row {beyond}, but there are {count}, from 0")
 
 
-def _check_value(field_type: str, value: Any) -> None:
+def _check_value(field_type: str, value: Any, name: str = "value") -> None:
     """Refuse an initial value with which nobody could send the form as it is."""
     if value in (None, ""):
         return
@@ -855,7 +875,48 @@ def _check_value(field_type: str, value: Any) -> None:
             expected = "a date such as 2026-05-31"
     if expected:
         problem = f"of a {field_type} field, expected {expected}, got {value!r:.60}"
-        raise InvalidComponent(f"ui.field: value: {problem}")
+        raise InvalidComponent(f"ui.field: {name}: {problem}")
+
+
+def _check_rules(value: Any, rules: JsonObject) -> None:
+    """Refuse rules that no answer could follow, or that the initial value breaks."""
+    for name in ("min", "max"):
+        if isinstance(rules.get(name), str):
+            _check_value("date", rules[name], f"validation.{name}")
+    for low, high in (("min", "max"), ("min_length", "max_length")):
+        least, most = rules.get(low), rules.get(high)
+        if least is not None and most is not None and least > most:
+            problem = f"{low} {least} is above {high} {most}, so nobody could answer"
+            raise InvalidComponent(f"ui.field: validation: {problem}")
+        if value in (None, "") or (least is None and most is None):
+            continue
+        if high == "max_length":
+            size: Any = len(str(value))
+        else:
+            size = value if isinstance(least or most, str) else float(value)
+        if (least is not None and size < least) or (most is not None and size > most):
+            rule = f"{low} {least}" if least is not None and size < least else f"{high} {most}"
+            raise InvalidComponent(f"ui.field: value: {value!r:.60} breaks the rule {rule}")
+
+
+def _check_options(where: str, options: Iterable[Any]) -> list[Any]:
+    """Return the values of options; refuse one without a label, and two of one value."""
+    for one in options:
+        _refuse_empty(
+            f"{where}: options", one if isinstance(one, Mapping) else {"label": one}, "label"
+        )
+    values = [_value_of(one) for one in options]
+    if (twice := next((one for one in values if values.count(one) > 1), None)) is not None:
+        raise InvalidComponent(f"{where}: options: two have the value {twice!r:.60}")
+    return values
+
+
+def _refuse_empty(where: str, props: Mapping[str, Any], *names: str) -> None:
+    """Refuse an empty text where users read a question, a choice or a button."""
+    for name in names:
+        text = props.get(name)
+        if isinstance(text, str) and not text.strip():
+            raise InvalidComponent(f"{where}: {name}: empty; write what the user reads")
 
 
 def _value_of(option: Any) -> Any:

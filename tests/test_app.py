@@ -224,3 +224,23 @@ def test_name_of_a_question_has_one_function() -> None:
 def test_type_of_an_answer_has_a_form() -> None:
     with pytest.raises(NoForm):
         App().on_answer("odd", dict)
+
+
+def test_attributes_of_an_app_may_be_set_before_it_is_served() -> None:
+    app = App()
+    app.title, app.suggestions, app.ledger = "Cars", ("Compare",), "sqlite:cars.db"
+    app.agent(works)
+    served = app.served()
+    assert (served.title, served.ledger) == ("Cars", "sqlite:cars.db")
+    assert served.workflows()[0].suggestions == ("Compare",)
+
+
+def test_class_of_an_author_may_have_attributes_of_its_own() -> None:
+    """Nothing of it is passed over in silence: its own code reads them."""
+
+    class Garage(App):
+        def __init__(self) -> None:
+            super().__init__("Garage")
+            self.cars = ["red"]
+
+    assert Garage().cars == ["red"]

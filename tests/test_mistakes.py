@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ import pytest
 from arp import Access, App, ArpClient, Command, Component, HubSettings, SyncTurn, Turn, serve, ui
 from arp.hub.author_call import AuthorBlock
 from arp.hub.sync_turn import in_thread
+from arp.runtime.function import FunctionRuntime
+from arp.testing import FakeRuntime
+from arp.tool_agent.agent import ToolAgent
 from tests.hub.author_calls import Call, calls, holding
 from tests.hub.rig import Renderer, played, running
 
@@ -40,6 +44,13 @@ class Worker:
 
 class Thing:
     pass
+
+
+@dataclass
+class Fields:
+    """What a form asks for."""
+
+    size: str = "S"
 
 
 async def login(connection: Any) -> str:
@@ -74,6 +85,11 @@ def registered_twice() -> None:
     app = App()
     app.agent("cars")(agent)
     app.agent("cars")(agent)
+
+
+def with_set(name: str, value: object) -> None:
+    """Set an attribute of an app, as `app.titel = "x"` does."""
+    setattr(App(), name, value)
 
 
 class Mistake(NamedTuple):
@@ -259,6 +275,82 @@ APP = {
     "tools as a list": Mistake(
         lambda _: wrong(tools=[agent]), "tools: expected a ToolProvider, got list"
     ),
+    "attribute of an app with a typing error": Mistake(
+        lambda _: with_set("titel", "x"), "App has no attribute 'titel'; did you mean 'title'?"
+    ),
+    "attribute of an app that is the author's own": Mistake(
+        lambda _: with_set("db", object()),
+        "App has no attribute 'db'; keep what is yours in a variable, or yield it from "
+        "App(lifespan=…)",
+    ),
+    "lifespan that is set too late": Mistake(
+        lambda _: with_set("lifespan", opened),
+        "App.lifespan is given when the app is made: App(lifespan=…)",
+    ),
+    "title that is set to a number": Mistake(
+        lambda _: with_set("title", 3), "title: expected str, got int"
+    ),
+    "settings that are set to a dict": Mistake(
+        lambda _: with_set("settings", {"policy": "queue"}),
+        "settings: expected HubSettings(…), got dict",
+    ),
+    "description of a command that is no text": Mistake(
+        lambda _: wrong().command("x", description=3), "description: expected str, got int"
+    ),
+    "class of a runtime": Mistake(
+        lambda _: wrong().runtime(FakeRuntime),
+        "FakeRuntime is a class; give an object of it: app.runtime(FakeRuntime(…))",
+    ),
+    "limits of a runtime as a dict": Mistake(
+        lambda _: wrong().runtime(FakeRuntime({}), limits={"idle_s": 3}),
+        "limits: expected RuntimeLimits(…), got dict",
+    ),
+    "runtime with its title as the name": Mistake(
+        lambda _: wrong().runtime(FakeRuntime({}), name="My agent"),
+        "agent 'My agent': a name is a part of an address; take letters, digits, -, _ and . and "
+        "write the rest as title=…",
+    ),
+    "one function as the tools of a model": Mistake(
+        lambda _: wrong().model_agent("ollama:x", tools=takes_a_text),
+        "tools: expected a list of functions, got takes_a_text; write tools=[…]",
+    ),
+    "tool of a model that is no function": Mistake(
+        lambda _: wrong().model_agent("ollama:x", tools=["weather"]),
+        "tools[0]: expected a function, got str",
+    ),
+    "one MCP server of a model as a text": Mistake(
+        lambda _: wrong().model_agent("ollama:x", mcp="npx some-server"),
+        "mcp: expected a list of MCP servers, got 'npx some-server'",
+    ),
+    "instructions as a number": Mistake(
+        lambda _: wrong().model_agent("ollama:x", instructions=3),
+        "instructions: expected a text or a function, got int",
+    ),
+    "MCP server without a word": Mistake(
+        lambda _: wrong(mcp=[" "]),
+        "mcp[0]: expected an address, a command or an McpServer, got an empty text",
+    ),
+    "class of the tools": Mistake(
+        lambda _: wrong(tools=ToolAgent),
+        "tools: ToolAgent is a class; give an object of it: tools=ToolAgent(…)",
+    ),
+    "coder that is none": Mistake(
+        lambda _: ToolAgent(3),  # type: ignore[arg-type] # the mistake
+        "coder: expected a runtime, its name or a Coder, got 3",
+    ),
+    "runtime of no function": Mistake(
+        lambda _: FunctionRuntime("x"),  # type: ignore[arg-type] # the mistake
+        "FunctionRuntime: expected a function of a turn, got str",
+    ),
+    "runtime by its name": Mistake(
+        lambda _: wrong().runtime("claude-code"),
+        "'claude-code' is a text; give a runtime, such as ClaudeCodeRuntime(); names are for the "
+        "command line: arp serve --runtime NAME",
+    ),
+    "host as a number": Mistake(
+        lambda _: serve(registered(), host=127),  # type: ignore[arg-type] # the mistake
+        "host: expected an address such as 127.0.0.1, got 127",
+    ),
     "agent as the title": Mistake(lambda _: wrong(agent), "title: expected str, got function"),
     "app without an agent": Mistake(
         lambda _: serve(App(), port=0),
@@ -348,6 +440,65 @@ COMPONENTS = {
         lambda _: ui.field("day", field_type="date", value="tomorrow"),
         "ui.field: value: of a date field, expected a date such as 2026-05-31, got 'tomorrow'",
     ),
+    "field with an empty label": Mistake(
+        lambda _: ui.field("size", label=" "), "ui.field: label: empty; write what the user reads"
+    ),
+    "field with one option twice": Mistake(
+        lambda _: ui.field("size", options=["S", "S"]),
+        "ui.field: options: two have the value 'S'",
+    ),
+    "rules that exclude each other": Mistake(
+        lambda _: ui.field("n", field_type="number", validation={"min": 5, "max": 1}),
+        "ui.field: validation: min 5 is above max 1, so nobody could answer",
+    ),
+    "value that breaks a rule": Mistake(
+        lambda _: ui.field("n", field_type="number", value=9, validation={"max": 5}),
+        "ui.field: value: 9 breaks the rule max 5",
+    ),
+    "text that is too short for its rule": Mistake(
+        lambda _: ui.field("pin", value="12", validation={"min_length": 4}),
+        "ui.field: value: '12' breaks the rule min_length 4",
+    ),
+    "rule with a day that there is not": Mistake(
+        lambda _: ui.field("day", field_type="date", validation={"min": "2026-02-30"}),
+        "ui.field: validation.min: of a date field, expected a date such as 2026-05-31, got "
+        "'2026-02-30'",
+    ),
+    "form whose button says nothing": Mistake(
+        lambda _: ui.form([ui.field("a")], submit_label=""),
+        "ui.form: submit_label: empty; write what the user reads",
+    ),
+    "confirm without its question": Mistake(
+        lambda _: ui.confirm(""), "ui.confirm: title: empty; write what the user reads"
+    ),
+    "confirm whose button says nothing": Mistake(
+        lambda _: ui.confirm("Sure?", deny_label=""),
+        "ui.confirm: deny_label: empty; write what the user reads",
+    ),
+    "choices with an empty option": Mistake(
+        lambda _: ui.choices(["a", ""]),
+        "ui.choices: options: label: empty; write what the user reads",
+    ),
+    "option without words": Mistake(
+        lambda _: ui.option(" ", value="a"), "ui.option: label: empty; write what the user reads"
+    ),
+    "choices of which none can be taken": Mistake(
+        lambda _: ui.choices([ui.option("a", disabled=True), ui.option("b", disabled=True)]),
+        "ui.choices: options: all are disabled, so nobody could answer; leave the question out",
+    ),
+    "text input with an empty label": Mistake(
+        lambda _: ui.text_input(""), "ui.text_input: label: empty; write what the user reads"
+    ),
+    "text input that takes no text": Mistake(
+        lambda _: ui.text_input("Name", max_length=0),
+        "ui.text_input: max_length: 0, so nobody could answer",
+    ),
+    "tab without its name": Mistake(
+        lambda _: ui.tab("", ui.text("a")), "ui.tab: label: empty; write what the user reads"
+    ),
+    "key-value of a number": Mistake(
+        lambda _: u.key_value(3), "ui.key_value: items: expected a mapping or pairs, got number"
+    ),
     "choices as one text": Mistake(
         lambda _: u.choices("abc"), "ui.choices: options: expected array, got string"
     ),
@@ -429,6 +580,32 @@ TURN = {
     "confirm of a number": Mistake(
         lambda turn: turn.confirm(3), "turn.ask: title: expected string, got number"
     ),
+    "text as whether a question can be declined": Mistake(
+        lambda turn: turn.ask(ui.confirm("x"), can_decline="no"),
+        "can_decline: expected bool, got str",
+    ),
+    "values of a form that are a number": Mistake(
+        lambda turn: turn.ask(Fields, values=3), "values: expected a dict, got int"
+    ),
+    "permission without its question": Mistake(
+        lambda turn: turn.start_tool("x").approve("", rule="r"),
+        "title: empty; write what a person allows",
+    ),
+    "name instead of a function that listens": Mistake(
+        lambda turn: turn.surface("x").on_close("closed"),
+        "surface.on_close: expected an async function, got str; write async def close(reason)",
+    ),
+    "function that listens to something else": Mistake(
+        lambda turn: turn.surface("x").on_configure(login),
+        "surface.on_configure: expected an async function, got one that takes (connection: 'Any') "
+        "-> 'str'; write async def configure(size, states)",
+    ),
+    "confirm of nothing": Mistake(
+        lambda turn: turn.confirm(""), "turn.confirm: title: empty; write the question"
+    ),
+    "name of a question that is no text": Mistake(
+        lambda turn: turn.confirm("x", name=3), "name: expected str, got int"
+    ),
     "if turn.confirm without await": Mistake(
         lambda turn: bool(turn.confirm("Delete?")),
         "turn.confirm(…) was not awaited, so there is no answer yet; write: await turn.confirm(…)",
@@ -450,6 +627,19 @@ TURN = {
     "show of nothing": Mistake(
         lambda turn: turn.show(None),
         "turn.show: expected a component, got NoneType; ui.text(…) is one",
+    ),
+    "show without anything": Mistake(
+        lambda turn: turn.show(),
+        "turn.show: nothing to show; give a component, a text or data, or a list, which may be "
+        "empty",
+    ),
+    "popup without anything": Mistake(
+        lambda turn: turn.popup(),
+        "turn.popup: nothing to show; give a component, a text or data, or a list, which may be "
+        "empty",
+    ),
+    "surface that is no text": Mistake(
+        lambda turn: turn.show(ui.text("x"), surface=3), "surface: expected str, got int"
     ),
     "show of a component that there is not": Mistake(
         lambda turn: turn.show(Component("", "rating", {})),
@@ -496,6 +686,27 @@ TURN = {
     ),
     "usage that is no JSON": Mistake(
         lambda turn: turn.usage(by=Thing()), "Thing is not a JSON value"
+    ),
+    "usage below nothing": Mistake(
+        lambda turn: turn.usage(input_tokens=-5),
+        "usage: input_tokens: expected what was used, a number from 0, got -5",
+    ),
+    "history of fewer than none": Mistake(
+        lambda turn: turn.history(-1), "limit: expected a number from 0, got -1"
+    ),
+    "messages of fewer than none": Mistake(
+        lambda turn: turn.messages(-1), "limit: expected a number from 0, got -1"
+    ),
+    "state that is a number": Mistake(
+        lambda turn: setattr(turn, "state", 3), "turn.state: expected a dict, got int"
+    ),
+    "shared state that is a number": Mistake(
+        lambda turn: setattr(turn, "shared_state", 3),
+        "turn.shared_state: expected a dict, got int",
+    ),
+    "one command without a list": Mistake(
+        lambda turn: turn.set_commands(Command("help")),
+        "commands: expected a list of Command, got Command",
     ),
     "fact of an unknown type": Mistake(
         lambda turn: turn.record("tool.startd", {}),

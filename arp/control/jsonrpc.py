@@ -13,7 +13,14 @@ from msgspec import UNSET, Struct, UnsetType
 
 from arp.ledger.fact_types import ProfileViolation
 from arp.protocol.errors import ArpError, ErrorCode, RemoteError, error_payload
-from arp.protocol.json_value import Json, JsonObject, check_plain_json
+from arp.protocol.json_value import (
+    MAX_VALUES,
+    Json,
+    JsonObject,
+    check_count,
+    check_plain_json,
+    count_values,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +80,13 @@ def parse(frame: bytes | str) -> Frame:
         return Frame([InvalidRequest(_invalid("an empty batch asks nothing"))])
     if len(value) > MAX_BATCH:
         return Frame([InvalidRequest(_invalid(f"a batch has at most {MAX_BATCH} requests"))])
-    return Frame([_entry(one) for one in value], is_batch=True)
+    entries, count = [], 0
+    for one in value:
+        entries.append(entry := _entry(one, count))
+        # They are carried out at once, so they may have together what one of them may have.
+        if isinstance(entry, RpcRequest) and len(frame) > MAX_VALUES:  # a value has a byte at least
+            count += count_values(entry.params)
+    return Frame(entries, is_batch=True)
 
 
 def too_large(most: int) -> Frame:
@@ -81,7 +94,8 @@ def too_large(most: int) -> Frame:
     return Frame([InvalidRequest(_invalid(f"a frame has at most {most} bytes"))])
 
 
-def _entry(value: Json) -> RpcRequest | InvalidRequest:
+def _entry(value: Json, others: int = 0) -> RpcRequest | InvalidRequest:
+    """Return a request; `others` values are in the parameters of those before it."""
     if not isinstance(value, dict):
         return InvalidRequest(_invalid("a request is an object"))
     request_id = value.get("id")
@@ -96,9 +110,10 @@ def _entry(value: Json) -> RpcRequest | InvalidRequest:
         wrong = RpcError(INVALID_PARAMS, "params: expected an object; parameters go by name")
         return InvalidRequest(wrong, request_id)
     try:
+        check_count(params, "params", "params", "send less in one frame", others)
         check_plain_json(params, "params")
     except ArpError as error:
-        return InvalidRequest(RpcError(INVALID_PARAMS, error.message), request_id)
+        return InvalidRequest(rpc_error(error), request_id)
     return RpcRequest(method, params, request_id if "id" in value else UNSET)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from msgspec import UNSET, UnsetType, convert
 
 from arp.hub.author_call import must_await
-from arp.hub.turn_host import TurnHost
+from arp.hub.turn_host import TurnHost, text_of
 from arp.hub.turn_surfaces import over
 from arp.protocol.catalog import take_children
 from arp.protocol.components import Component
@@ -16,7 +16,7 @@ from arp.protocol.errors import InvalidComponent, SurfaceDestroyed
 from arp.protocol.json_value import Json
 from arp.protocol.messages import CloseReason, SurfaceInfo, Viewport
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.record.wording import check_kind, well_formed
+from arp.record.wording import check_kind
 from arp.surface.change import RenderChange
 from arp.values.shown import as_component, components_of
 
@@ -107,7 +107,7 @@ class OpenSurface:
         """
         named = named_for(self._host, components, "surface.show")
         self._check_open()
-        self._host.gather(self.name, RenderChange(named, tool and well_formed(tool)))
+        self._host.gather(self.name, RenderChange(named, tool and text_of(tool, "tool")))
         return named[-1].id if named else ""
 
     def patch(self, target: str, path: str, value: Json) -> None:
@@ -169,7 +169,7 @@ class OpenSurface:
         Raises:
             SurfaceDestroyed: It is closed, or the turn is over.
         """
-        self._describe(title=well_formed(title))
+        self._describe(title=text_of(title, "title"))
 
     def set_fullscreen(self, is_on: bool = True) -> None:
         """Fill the whole display with it, or not any more.
@@ -222,7 +222,7 @@ class OpenSurface:
         self._check_open()
         self._host.settle()
         await self._host.services.transfer(
-            self._host.live, self.name, well_formed(to_session), retain_content
+            self._host.live, self.name, text_of(to_session, "to_session"), retain_content
         )
 
     # -- events ----------------------------------------------------------------------------------
@@ -259,12 +259,18 @@ class OpenPopup(OpenSurface):
         return self._closed
 
 
-def named_for(host: TurnHost, shown: Iterable[Shown], where: str) -> list[Component]:
+def named_for(host: TurnHost, shown: Sequence[Shown], where: str) -> list[Component]:
     """Return the components of what is shown, each with an id.
 
     Raises:
-        InvalidComponent: One is wrong, or two have one id; `where` says in which call.
+        InvalidComponent: None is given, one is wrong, or two have one id; `where` says in which
+            call.
     """
+    if not shown:
+        raise InvalidComponent(
+            f"{where}: nothing to show; give a component, a text or data, or a list, which may be "
+            "empty"
+        )
     named = [host.named(one, where) for given in shown for one in components_of(given, where)]
     _refuse_same_ids(named, where)
     return named

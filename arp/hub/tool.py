@@ -26,8 +26,9 @@ from msgspec import Struct
 
 from arp.hub.author_call import must_await
 from arp.hub.open_question import OpenQuestion
+from arp.hub.open_surface import named_for
 from arp.hub.question_outcome import expiry, rfc3339
-from arp.hub.turn_host import Asking, TurnHost, plain_object
+from arp.hub.turn_host import Asking, TurnHost, plain_object, text_of
 from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
@@ -37,7 +38,6 @@ from arp.record.wording import PREVIEW_CHARACTERS, check_kind, encoded, well_for
 from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
 from arp.surface.change import RenderChange
-from arp.values.shown import components_of
 
 if TYPE_CHECKING:
     from arp.record.work import RecordedPermission
@@ -340,7 +340,7 @@ class ToolCall:
             ValueError: One of them is below 0 or above `MAX_COUNT`, or `done` is more than `total`.
         """
         self._check_open()
-        payload: JsonObject = {"text": well_formed(text)}
+        payload: JsonObject = {"text": text_of(text, "text")}
         if done is not None:
             payload["done"] = _count(done, "done")
         if total is not None:
@@ -365,11 +365,7 @@ class ToolCall:
     def show(self, *components: Any) -> None:
         """Show components, texts, data or figures that the tool has made; as `Turn.show`."""
         self._check_open()
-        named = [
-            self._host.named(one, "tool.show")
-            for given in components
-            for one in components_of(given, "tool.show")
-        ]
+        named = named_for(self._host, components, "tool.show")
         self._host.gather("main", RenderChange(named, self.name))
 
     async def show_image(self, content: bytes, mime: str, *, alt: str) -> None:
@@ -444,8 +440,10 @@ class ToolCall:
         Cancel: Safe; what nobody answered is no approval.
         """
         self._check_open()
+        if not text_of(title, "title").strip():
+            raise ValueError("title: empty; write what a person allows")
         shown = self._as_shown(self._input if input is None else _as_json(input))
-        about, expires_at = self._about(well_formed(rule), shown, options)
+        about, expires_at = self._about(text_of(rule, "rule"), shown, options)
         permission = self.record.permission(self.name)
         self.denial, self.approval = "", None
         granted = about.session_rule and Grant(self.name, about.session_rule)

@@ -36,7 +36,15 @@ from arp.hub.open_surface import OpenPopup, OpenSurface, Shown, named_for
 from arp.hub.past_messages import PastMessages, past_of
 from arp.hub.question_outcome import Declined, expiry
 from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
-from arp.hub.turn_host import MAX_UNWRITTEN, Asking, TurnHost, name_of, plain_object
+from arp.hub.turn_host import (
+    MAX_UNWRITTEN,
+    Asking,
+    TurnHost,
+    dict_of,
+    name_of,
+    plain_object,
+    text_of,
+)
 from arp.hub.turn_surfaces import checked_timeout, whole_number
 from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.hub.user_settings import UserSettings
@@ -256,7 +264,7 @@ class Turn:
         Args:
             limit: At most this many messages, the newest.
         """
-        check_kind(limit, int, "limit")
+        _check_limit(limit)
         screen = self._session.screen
         past = [
             message
@@ -264,7 +272,7 @@ class Turn:
             if turn_id in screen.turns and not self._was_taken_back(screen.turns[turn_id])
             for message in past_of(screen, screen.turns[turn_id])
         ]
-        return PastMessages(past[-limit:] if limit > 0 else ())
+        return PastMessages(past[-limit:] if limit else ())
 
     def _earlier(self) -> list[str]:
         """Return the turns before this one, on its branch and in its thread."""
@@ -288,7 +296,7 @@ class Turn:
         Args:
             limit: At most this many entries, the newest.
         """
-        check_kind(limit, int, "limit")
+        _check_limit(limit)
         entries: list[tuple[str, str]] = []
         screen = self._session.screen
         for turn_id in self._earlier():
@@ -302,7 +310,7 @@ class Turn:
             answered = screen.text(turn.id)
             if answered:
                 entries.append(("assistant", answered))
-        return entries[-limit:]
+        return entries[-limit:] if limit else []
 
     # -- output ------------------------------------------------------------------------------------
 
@@ -378,12 +386,12 @@ class Turn:
 
         Raises:
             InvalidComponent, TypeError, ValueError: Something of it is no component, or cannot be
-                written as JSON.
+                written as JSON; or nothing is given. A list may be empty.
         """
         self._session.check_running(self.id)
         host = self._host
         named = named_for(host, components, "turn.show")
-        tool = self._tool if tool is None else well_formed(tool) or self._tool
+        tool = self._tool if tool is None else text_of(tool, "tool") or self._tool
         host.gather(surface, RenderChange(named, tool))
         return named[-1].id if named else ""
 
@@ -496,7 +504,7 @@ class Turn:
         host.check_running()
         host.settle()
         if named != "main":
-            shown = well_formed(title) if title is not None else None
+            shown = text_of(title, "title") if title is not None else None
             if self._session.tree(named) is None:
                 host.surfaces.open(named, SurfaceInfo(title=shown or ""))
             elif self._session.screen.info(named).is_transient:
@@ -537,9 +545,9 @@ class Turn:
             raise ValueError("row: expected the number of a row, from 0, of the table `over`")
         info = SurfaceInfo(
             role="popup",
-            title=well_formed(title),
+            title=text_of(title, "title"),
             parent=name_of(surface, "surface"),
-            component=None if over is None else well_formed(over),
+            component=None if over is None else text_of(over, "over"),
             row=number,
         )
         return self._transient(components, info, "turn.popup")
@@ -566,19 +574,19 @@ class Turn:
             InvalidSerial, InvalidComponent, ResourceLimit, SurfaceDestroyed: As `popup`.
             TypeError, ValueError: No such anchor, or no such time.
         """
-        place = well_formed(anchor)
+        place = text_of(anchor, "anchor")
         if place not in get_args(Anchor):
             raise ValueError(f"anchor: expected one of {', '.join(get_args(Anchor))}")
         info = SurfaceInfo(
             role="overlay",
-            title=well_formed(title),
+            title=text_of(title, "title"),
             parent=name_of(surface, "surface"),
             anchor=cast("Anchor", place),
             timeout_ms=checked_timeout(timeout_ms),
         )
         return self._transient(components, info, "turn.overlay")
 
-    def _transient(self, shown: Iterable[Shown], info: SurfaceInfo, where: str) -> OpenPopup:
+    def _transient(self, shown: Sequence[Shown], info: SurfaceInfo, where: str) -> OpenPopup:
         """Open a popup or an overlay."""
         host = self._host
         host.check_running()
@@ -678,7 +686,8 @@ class Turn:
 
         Raises:
             ResourceLimit: More than `MAX_USAGE_BYTES`; nothing is recorded.
-            TypeError: It cannot be written as JSON; nothing is recorded.
+            TypeError, ValueError: It cannot be written as JSON, or a number is below 0; nothing is
+                recorded.
         """
         self._host.check_running()
         self._host.add_usage(used)
@@ -800,16 +809,18 @@ class Turn:
     def _question(self, asked: Any, can_decline: bool, options: TypeOptions) -> OpenQuestion[Any]:
         host, read, check = self._host, _as_it_is, None
         known = TypeOptions.__optional_keys__ if isinstance(asked, type) else ASK_OPTIONS
+        check_kind(can_decline, bool, "can_decline")
         if unknown := options.keys() - known:
             raise TypeError(f"turn.ask: {', '.join(sorted(unknown))}: not for what is asked here")
         if isinstance(asked, type):
-            wanted: AnswerType[Any] = AnswerType(asked, options.get("values"))
+            values = options.get("values")
+            wanted: AnswerType[Any] = AnswerType(asked, values and dict_of(values, "values"))
             asked, read, check = _form_of(wanted, options), wanted.read, wanted.check
         if can_decline and isinstance(asked, Component):
             asked = msgspec.structs.replace(asked, props={**asked.props, "can_decline": True})
         asking = Asking(
             options.get("surface", "main"),
-            well_formed(options.get("name", "")),
+            text_of(options.get("name", ""), "name"),
             expiry(options.get("timeout_s")),
             check=check,
         )
@@ -834,6 +845,8 @@ class Turn:
             "name": more.pop("name", ""),
             "timeout_s": more.pop("timeout_s", None),
         }
+        if type(title) is str and not title.strip():
+            raise InvalidComponent("turn.confirm: title: empty; write the question")
         props = {"title": title, "message": message, **more}
         given = {name: value for name, value in props.items() if value is not None}
         return bool(await self.ask(Component(id, "confirm", given), **options))
@@ -869,7 +882,7 @@ class Turn:
             OSError: The file cannot be read; nothing is kept.
         """
         self._session.check_running(self.id)
-        name, mime = well_formed(name), well_formed(mime)
+        name, mime = text_of(name, "name"), text_of(mime, "mime")
         ref = await self._host.files.save(name, content, mime)
         self._session.check_running(self.id)
         told = {
@@ -907,7 +920,7 @@ class Turn:
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
-        kept = dict(state)
+        kept = dict_of(state, "turn.state")
         self._host.state.clear()
         self._host.state.update(kept)
 
@@ -994,6 +1007,12 @@ def _asked_wrong(asked: Any, message: str) -> str:
         )
     told = message.removeprefix("components[0].props").removeprefix("components[0]").lstrip(".: ")
     return told if told.startswith("turn.ask") else f"turn.ask: {told}"
+
+
+def _check_limit(limit: int) -> None:
+    check_kind(limit, int, "limit")
+    if limit < 0:
+        raise ValueError(f"limit: expected a number from 0, got {limit}")
 
 
 def _form_of(wanted: AnswerType[Any], options: TypeOptions) -> Component:

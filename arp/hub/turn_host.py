@@ -15,7 +15,7 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -299,7 +299,7 @@ class TurnHost:
 
     @shared_state.setter
     def shared_state(self, state: JsonObject) -> None:
-        self._shared_state = copy.deepcopy(plain(state))
+        self._shared_state = copy.deepcopy(plain(dict_of(state, "turn.shared_state")))
         self.live.before_write(self.flush)
 
     def _save_shared_state(self, state: JsonObject) -> None:
@@ -321,9 +321,15 @@ class TurnHost:
 
         Raises:
             ResourceLimit: All of it would be more than `MAX_USAGE_BYTES`; nothing changed.
-            TypeError, ValueError: It cannot be written as JSON; nothing changed.
+            TypeError, ValueError: It cannot be written as JSON, or a number is below 0; nothing
+                changed.
         """
         used = plain(used)
+        below = next((name for name, one in used.items() if _is_number(one) and one < 0), None)
+        if below is not None:
+            raise ValueError(
+                f"usage: {below}: expected what was used, a number from 0, got {used[below]}"
+            )
         summed = {name: _sum(self.usage.get(name), one) for name, one in used.items()}
         usage = plain(self.usage | summed)
         size = len(msgspec.json.encode(usage))
@@ -518,6 +524,8 @@ def checked_commands(commands: Iterable[Command]) -> tuple[Command, ...]:
         TypeError, ValueError: As `Turn.set_commands`.
     """
     checked: list[Command] = []
+    if not isinstance(commands, Iterable):
+        raise TypeError(f"commands: expected a list of Command, got {type(commands).__name__}")
     for command in commands:
         check_kind(command, Command, "commands")
         one = copied_json(command)
@@ -548,13 +556,37 @@ def _is_typable(text: str, most: int) -> bool:
     return 0 < len(text) <= most and text.isprintable()
 
 
+def dict_of(value: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Return a mapping as a dict of its own.
+
+    Raises:
+        TypeError: It is none; the message names what has another type.
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{what}: expected a dict, got {type(value).__name__}")
+    return dict(value)
+
+
+def text_of(text: str, what: str) -> str:
+    """Return a text without what no encoding carries.
+
+    Raises:
+        TypeError: It is no text; the message names what has another type.
+    """
+    try:
+        return well_formed(text)
+    except TypeError as error:
+        raise TypeError(f"{what}: {error}") from None
+
+
 def name_of(text: str, what: str) -> str:
     """Return a name as a plain text.
 
     Raises:
+        TypeError: It is no text.
         ValueError: It is empty, which names nothing.
     """
-    formed = well_formed(text)
+    formed = text_of(text, what)
     if not formed:
         raise ValueError(f"{what}: expected a name, got an empty text")
     return formed

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from arp.access.settings import unfit_signature
 from arp.hub.live import LiveSession
 from arp.hub.question_outcome import rfc3339
 from arp.hub.tasks import CURRENT_TURN, ServerTask
@@ -135,7 +136,12 @@ class TurnSurfaces:
         return closing
 
     def listen(self, name: str, event: SurfaceEvent, callback: Callback) -> None:
-        """Call a function when something happens to a surface."""
+        """Call a function when something happens to a surface.
+
+        Raises:
+            TypeError: It is no function of what it would get.
+        """
+        _check_callback(event, callback)
         self._context = copy_context()
         self._callbacks.setdefault((name, event), []).append(callback)
 
@@ -232,6 +238,26 @@ def whole_number(value: object, name: str) -> int:
     if type(whole) is not int:
         raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
     return whole
+
+
+_CALLED_WITH: dict[SurfaceEvent, tuple[str, ...]] = {
+    "close": ("reason",),
+    "focus": ("is_focused",),
+    "configure": ("size", "states"),
+}
+"""What functions that listen are called with."""
+
+
+def _check_callback(event: SurfaceEvent, callback: object) -> None:
+    takes = _CALLED_WITH[event]
+    got = ""
+    if not callable(callback):
+        got = type(callback).__name__
+    elif (signature := unfit_signature(callback, len(takes))) is not None:
+        got = f"one that takes {signature}"
+    if got:
+        write = f"write async def {event}({', '.join(takes)})"
+        raise TypeError(f"surface.on_{event}: expected an async function, got {got}; {write}")
 
 
 async def _one_by_one(

@@ -17,7 +17,7 @@ from msgspec import Struct
 from arp.protocol.capabilities import NO_APP, AppInfo, hello_frame
 from arp.protocol.codec import ENCODINGS, Encoding, Refused, encode, renderer_decoder
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
-from arp.protocol.json_value import check_plain_json, count_values
+from arp.protocol.json_value import MAX_VALUES, check_count, check_plain_json
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     VERSION,
@@ -30,12 +30,6 @@ from arp.protocol.messages import (
     RendererHello,
     RendererMessage,
 )
-
-MAX_VALUES = 20_000
-"""Values in the data of one input, over all levels: as many as the largest table has rows.
-
-A text of 1 MiB is one. Each value costs the ledger, every screen and every renderer something.
-"""
 
 MAX_REJECTED = 1000
 """Bad messages after which a peer is not worth listening to."""
@@ -125,10 +119,8 @@ class AgentConnection:
             if isinstance(message, Input):
                 if self.encoding == "json":  # the others are checked
                     check_plain_json(message.data, "message.data")
-                if size > MAX_VALUES and count_values(message.data) > MAX_VALUES:
-                    raise ResourceLimit(
-                        f"message.data: more than {MAX_VALUES} values; send a file", detail="data"
-                    )
+                if size > MAX_VALUES:  # a value has one byte at least
+                    check_count(message.data, "message.data", "data")
         except (RemoteError, ResourceLimit) as error:
             return self._reject(error, input_id)
         return [message]

@@ -6,7 +6,7 @@ import math
 from itertools import chain
 from typing import Any, TypeAlias
 
-from arp.protocol.errors import InvalidMessage
+from arp.protocol.errors import InvalidMessage, ResourceLimit
 
 Json: TypeAlias = Any
 """`None`, `bool`, `int`, `float`, `str`, `list[Json]` or `dict[str, Json]`; nothing else."""
@@ -19,6 +19,12 @@ MAX_DEPTH = 50
 
 MAX_INTEGER = 2**63 - 1
 """Largest magnitude of an integer: what SQLite, MessagePack and int64 clients can all hold."""
+
+MAX_VALUES = 20_000
+"""Values in what a peer sends at once, over all levels: as many as the largest table has rows.
+
+A text of 1 MiB is one. Each value costs the ledger, every screen and every renderer something.
+"""
 
 
 _ALWAYS_PLAIN = frozenset((str, bool, type(None)))
@@ -104,6 +110,25 @@ def count_values(value: Json) -> int:
         objects = (one.values() for one in level if type(one) is dict)
         level = [*arrays, *chain.from_iterable(objects)]
     return count
+
+
+def check_count(
+    value: Json, where: str, detail: str, instead: str = "send a file", others: int = 0
+) -> None:
+    """Check that plain JSON has at most `MAX_VALUES` values, itself included.
+
+    Args:
+        value: What a codec decoded.
+        where: How the error names the value.
+        detail: The field that the error is about.
+        instead: What the sender can do.
+        others: Values that came with it, which count too.
+
+    Raises:
+        ResourceLimit: It has more.
+    """
+    if count_values(value) + others > MAX_VALUES:
+        raise ResourceLimit(f"{where}: more than {MAX_VALUES} values; {instead}", detail=detail)
 
 
 def _refuse(value: Json, where: str, depth: int) -> None:

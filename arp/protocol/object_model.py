@@ -31,7 +31,7 @@ from arp.protocol.errors import (
     UnknownObject,
     VersionMismatch,
 )
-from arp.protocol.json_value import Json, JsonObject, count_values
+from arp.protocol.json_value import Json, JsonObject, check_count
 from arp.protocol.limits import Limits
 from arp.protocol.object_messages import (
     INTERFACES,
@@ -99,9 +99,6 @@ MAX_GLOBALS = 2000
 
 MAX_WAITING_INPUTS = 1000
 """Inputs that the agent side may not have answered yet."""
-
-MAX_INPUT_VALUES = 20_000
-"""Values in the data of one input, as in the session dialect."""
 
 SERIAL_AGE_S = 5.0
 """How old the input may be that a popup, an overlay or fullscreen is the answer to."""
@@ -635,9 +632,7 @@ class Objects:
         if len(self.waiting_inputs) >= MAX_WAITING_INPUTS:
             wrong = f"more than {MAX_WAITING_INPUTS} inputs wait for an answer"
             raise ResourceLimit(wrong, detail="serial")
-        if count_values(payload.data) > MAX_INPUT_VALUES:
-            wrong = f"data: more than {MAX_INPUT_VALUES} values; send a file"
-            raise ResourceLimit(wrong, detail="data")
+        check_count(payload.data, "data", "data")
         self._last_serial = payload.serial
         serial = InputSerial(payload.surface_id, self._now_s, serial_no)
         self.waiting_inputs[payload.serial] = self._recent[payload.serial] = serial

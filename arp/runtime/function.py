@@ -135,6 +135,9 @@ class FunctionRuntime(TaskRuntime):
         cwd: str | Path = ".",
         directory: str | Path | None = None,
     ) -> None:
+        if not callable(function):
+            what = type(function).__name__
+            raise TypeError(f"FunctionRuntime: expected a function of a turn, got {what}")
         super().__init__(cwd=cwd, directory=directory)
         self.function = function
         if name:

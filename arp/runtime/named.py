@@ -108,6 +108,9 @@ def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
         InvalidArgument: It is neither.
         Unavailable: What the framework's runtime needs is not installed.
     """
+    if isinstance(agent, type):
+        name = agent.__name__
+        raise InvalidArgument(f"{name} is a class; give an object of it: app.runtime({name}(…))")
     if hasattr(agent, "send_message"):
         runtime: RuntimeService = agent  # type: ignore[assignment]  # as far as can be seen
         return runtime
@@ -120,6 +123,11 @@ def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
         if framework is not None:
             made: RuntimeService = _loaded(FRAMEWORKS[framework])(agent, cwd=cwd)
             return made
+    if isinstance(agent, str):
+        raise InvalidArgument(
+            f"{agent!r:.60} is a text; give a runtime, such as ClaudeCodeRuntime(); names are for "
+            "the command line: arp serve --runtime NAME"
+        )
     known = ", ".join(FRAMEWORKS)
     raise InvalidArgument(
         f"{type(agent).__name__} is no runtime, and no agent of a framework ({known})"

@@ -262,9 +262,9 @@ class RuntimeTurn:
         self._limits[limit] = self._turn.show(Component(known, "status-card", props))
 
     async def _finish(self, event: ari.Event) -> None:
-        used = event.usage
-        if used is not None:
-            given = msgspec.to_builtins(used)
+        if event.usage is not None:
+            event = msgspec.structs.replace(event, usage=_counted(event.usage))
+            given = msgspec.to_builtins(event.usage)
             self._turn.usage(**{name: value for name, value in given.items() if value})
         self._facts.ended(event)
         if event.type is ari.EventType.ERROR:
@@ -276,3 +276,10 @@ class RuntimeTurn:
                 return
             self.questions.show_whether_sent("was not told")
             raise ToolFailed(f"{self._runtime.name}: {error.message}")
+
+
+def _counted(used: ari.Usage) -> ari.Usage:
+    """Return what a runtime says of a turn, with 0 in the place of numbers that nothing can be."""
+    given = msgspec.structs.asdict(used)
+    below = {name: 0 for name, one in given.items() if isinstance(one, int | float) and one < 0}
+    return msgspec.structs.replace(used, **below)

@@ -30,7 +30,7 @@ from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
 from arp.protocol.codec import agent_decoder
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, SessionNotFound
-from arp.protocol.json_value import Json, JsonObject, check_plain_json
+from arp.protocol.json_value import Json, JsonObject, check_count, check_plain_json
 from arp.protocol.messages import (
     FINAL_STATUSES,
     AgentMessage,
@@ -159,6 +159,7 @@ def _request_of_fields(fields: JsonObject, files: Sequence[UploadedFile]) -> _Tu
         data["params"] = fields
     if files:
         data["files"] = [msgspec.to_builtins(file.ref) for file in files]
+    check_count(data, "body", "body")
     check_plain_json(data, "body")
     return _TurnRequest(session_id, data)
 

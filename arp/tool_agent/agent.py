@@ -290,6 +290,9 @@ def _coder(
         return None
     if isinstance(given, str):
         return AriCoder(_without_own_tools(given, most_usd), session)
+    if isinstance(given, type) or not (hasattr(given, "send_message") or hasattr(given, "work")):
+        got = getattr(given, "__name__", repr(given))
+        raise TypeError(f"coder: expected a runtime, its name or a Coder, got {got:.60}")
     if hasattr(given, "send_message"):
         return AriCoder(cast("RuntimeService", given), session)
     return given

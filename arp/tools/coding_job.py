@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -77,6 +76,7 @@ class CodingJob:
         self.money: TaskMoney | None = None
         """What it may cost; `None`: nobody counts."""
         self._book = book
+        toolbox.note = self._note_made
         self._waiting = 0
         """Questions that are open."""
         self._unlogged: list[str] = []
@@ -116,11 +116,6 @@ class CodingJob:
                 self._note_made()
             shown.result(_preview(result))
         return result
-
-    def has_project(self, project_dir: Path) -> None:
-        """Give the task a project."""
-        self.toolbox.projects.append(project_dir)
-        self._note_made()
 
     def _note_made(self) -> None:
         """Write down what the task has made: a restart finds it by that."""

@@ -13,7 +13,7 @@ from msgspec import field
 
 from arp.process.sandbox import check_environment
 from arp.tools.errors import InvalidToolMeta, ToolRefused
-from arp.tools.projects import PROJECTS
+from arp.tools.project_table import PROJECTS
 from arp.tools.settings import LiveSettings
 
 MAX_PORTS: Final = 20

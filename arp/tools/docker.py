@@ -199,14 +199,16 @@ class DockerEngine:
     ) -> ContainerInfo:
         """Give a container other ports: make a new one of it, and destroy it.
 
-        What was started in the background is started again. If anything fails the old container is
-        as it was.
+        What was started in the background is started again. If that cannot be done the new
+        container is destroyed, and the old one is as it was.
 
         Returns:
             The new container.
 
         Raises:
-            ToolAgentError: As `create_env`.
+            ToolAgentError: As `create_env`; or what was started could not be started again.
+
+        Cancel: Safe, as a failure.
         """
         old = self._containers.get(container_id)
         image = f"arp-tool-agent/{self._owner}:{secrets.token_hex(6)}"
@@ -227,10 +229,21 @@ class DockerEngine:
             with suppress(ToolAgentError):
                 await self._do(lambda client: client.images.remove(image, force=True))
             raise
-        for one in self._started_in(container_id):
-            await self.run(new.container_id, one.command, is_background=True)
+        try:
+            for one in self._started_in(container_id):
+                await self.run(new.container_id, one.command, is_background=True)
+        except BaseException:
+            await asyncio.shield(self._discard(new.container_id))
+            raise
         await self.destroy(container_id)
         return new
+
+    async def _discard(self, container_id: str) -> None:
+        """Destroy a container that nobody has heard of; if that fails, the clean-up does it."""
+        try:
+            await self.destroy(container_id)
+        except ToolAgentError as error:
+            logger.warning("container %.12s is left for the clean-up: %s", container_id, error)
 
     async def destroy(self, container_id: str) -> ContainerInfo:
         """Remove a container and what is in it; return its line in the table. May be repeated.

@@ -7,8 +7,9 @@ no lock, sees the old one or the new one. The new one is on the disk before it g
 of one process apart.
 
 A document that cannot be read is renamed to `<name>.damaged-<time>` and the error names that file;
-the next change begins with an empty document. Fields that we do not know are written back as they
-were.
+the next change begins with an empty document. A reader takes the lock for that, and looks again
+first: another one may have renamed it, and a change have made a new one. Fields that we do not know
+are written back as they were.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ MAX_BYTES: Final = 64 * 2**20
 """A registry of ten thousand tools has a third of this."""
 
 
+class _Unreadable(Exception):
+    """The bytes of a document are none; the message says why."""
+
+
 class JsonFile(Generic[Document]):
     """One JSON document on disk.
 
@@ -66,7 +71,10 @@ class JsonFile(Generic[Document]):
         seen, key = self._seen, self._key()
         if seen is not None and seen[0] == key:
             return seen[1]
-        document = self._decoded(self._bytes())
+        try:
+            document = self._decoded(self._bytes())
+        except _Unreadable:
+            return self._read_again()
         # The file may have been replaced between our two looks: then the next read reads again.
         self._seen = None if key is None else (key, document)
         return document
@@ -90,12 +98,26 @@ class JsonFile(Generic[Document]):
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
-            before = self._bytes()
-            document = self._decoded(before)
+            try:
+                before = self._bytes()
+                document = self._decoded(before)
+            except _Unreadable as error:
+                raise self._put_aside(str(error)) from error
             after, result = make(document)
             if after is not document:
                 self._replace(self._encoded(after, before), durable)
             return result
+
+    def _read_again(self) -> Document:
+        """Return the document if it has been mended since, else put it aside."""
+        try:
+            with self._locked():
+                try:
+                    return self._decoded(self._bytes())
+                except _Unreadable as error:
+                    raise self._put_aside(str(error)) from error
+        except OSError as error:  # we may not write in this directory
+            raise DataFileDamaged(f"{self.path} cannot be read, nor renamed: {error}") from error
 
     def _key(self) -> tuple[int, int, int] | None:
         try:
@@ -104,27 +126,28 @@ class JsonFile(Generic[Document]):
             return None
         return (found.st_ino, found.st_mtime_ns, found.st_size)
 
-    def _bytes(self) -> bytes:
+    def _bytes(self) -> bytes | None:
+        """Return what is in the file; `None` if there is none."""
         try:
             with self.path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except FileNotFoundError:
-            return b""
+            return None
         if len(data) > MAX_BYTES:
-            raise self._damaged(f"it has more than {MAX_BYTES} bytes")
+            raise _Unreadable(f"it has more than {MAX_BYTES} bytes")
         return data
 
-    def _decoded(self, data: bytes) -> Document:
-        if not data.strip():
-            if data or (self.path.exists() and not self.path.stat().st_size):
-                raise self._damaged("it is empty")
+    def _decoded(self, data: bytes | None) -> Document:
+        if data is None:
             return self._kind()
+        if not data.strip():
+            raise _Unreadable("it is empty")
         try:
             return msgspec.json.decode(data, type=self._kind)
         except (msgspec.MsgspecError, ToolAgentError, RecursionError, ValueError) as error:
-            raise self._damaged(str(error)) from error
+            raise _Unreadable(str(error)) from error
 
-    def _encoded(self, document: Document, before: bytes) -> bytes:
+    def _encoded(self, document: Document, before: bytes | None) -> bytes:
         text = self._encoder.encode(document)
         if before:
             known = msgspec.json.decode(self._encoder.encode(self._decoded(before)))
@@ -133,8 +156,8 @@ class JsonFile(Generic[Document]):
                 text = msgspec.json.encode(_with(msgspec.json.decode(text), unknown))
         return msgspec.json.format(text, indent=2) + b"\n"
 
-    def _damaged(self, why: str) -> DataFileDamaged:
-        """Rename the file, and return the error that says so."""
+    def _put_aside(self, why: str) -> DataFileDamaged:
+        """Rename the file, and return the error that says so. The caller holds the lock."""
         at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         aside = self.path.with_name(f"{self.path.name}.damaged-{at}")
         try:

@@ -36,7 +36,8 @@ from arp.tools.program import (
     ServingProgram,
     run_program,
 )
-from arp.tools.projects import LocalProjects, Project
+from arp.tools.project_table import Project
+from arp.tools.projects import LocalProjects
 from arp.tools.runtime import OnChunk
 from arp.tools.settings import LiveSettings, ToolSettings
 

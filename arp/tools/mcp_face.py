@@ -18,7 +18,8 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
-from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.errors import ResourceLimit
+from arp.protocol.json_value import Json, JsonObject, check_count
 from arp.tools.errors import ToolAgentError, UnknownTool
 from arp.tools.models import ToolMeta, ToolStatus
 from arp.tools.pictures import pictures_in, without_pictures
@@ -48,8 +49,10 @@ def mcp_server(service: ToolService, name: str = "tool-agent") -> Server[Any]:
             tool = service.registry.get(params.name)
             if tool.status is not ToolStatus.ACTIVE:
                 raise UnknownTool(f"tool {tool.tool_id} is {tool.status}")
-            outcome = await service.call(tool.tool_id, params.arguments or {}, progressed)
-        except ToolAgentError as failed:
+            given = params.arguments or {}
+            check_count(given, "arguments", "arguments", "give the tool a file")
+            outcome = await service.call(tool.tool_id, given, progressed)
+        except (ToolAgentError, ResourceLimit) as failed:
             text = mcp.TextContent(type="text", text=failed.message)
             return mcp.CallToolResult(content=[text], is_error=True)
         return _result(outcome.result)

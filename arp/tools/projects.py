@@ -1,9 +1,11 @@
 """`LocalProjects`: the uv or venv projects of local tools, and commands that run in them.
 
 Theory of operation. A project is a directory below `projects` of the data directory, with a
-`pyproject.toml` and a `.venv`, and a line in `projects.json`: that file says which user it belongs
-to and which Python it has, since the project's own files can be changed by its programs. Where we
-are root each project has a user of its own, so that limits of one do not count for another.
+`pyproject.toml` and a `.venv`, and a line in `projects.json` (`project_table`): that file says
+which user it belongs to and which Python it has, since the project's own files can be changed by
+its programs. Where we are root each project has a user of its own, so that limits of one do not
+count for another. A project that could not be finished is removed; if we were killed, at the next
+start (`clean_up`).
 
 A command is split into words as a shell does, but no shell runs it: `;`, `$()` and `>` are
 arguments. It runs with the project's `.venv/bin` first in its `PATH`.
@@ -20,39 +22,34 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import field
 
 from arp.process.sandbox import (
     Confinement,
     ProcessLimits,
     check_environment,
-    free_uid,
     sandbox_works,
 )
 from arp.tools.errors import (
-    CapacityExceeded,
     InvalidToolMeta,
     RuntimeMissing,
     ToolAgentError,
     ToolCallFailed,
-    ToolConflict,
     ToolRefused,
     UnknownTool,
 )
-from arp.tools.json_file import JsonFile
 from arp.tools.models import check_tool_id
 from arp.tools.program import BoundedOutput, CommandResult, ProgramStart, run_program
 from arp.tools.project_files import ProjectFiles
+from arp.tools.project_table import PROJECTS, Project, ProjectTable
 from arp.tools.settings import LiveSettings, package_environment
 
 logger = logging.getLogger(__name__)
 
-PROJECTS: Final = "projects"
 LOG_FILE: Final = "last_run.log"
 MAX_LOG: Final = 2**20
 """Bytes of each output in the log."""
@@ -66,25 +63,9 @@ INSTALL_S: Final = 900.0
 BUILD_LIMITS: Final = ProcessLimits(memory_mb=4096, file_mb=8192, open_files=4096)
 """For commands of a build; a tool that runs has its own."""
 
+Result = TypeVar("Result")
+
 _PYTHON_VERSION: Final = re.compile(r"3\.\d{1,2}(\.\d{1,2})?")
-
-
-class Project(msgspec.Struct, frozen=True):
-    """A line of `projects.json`."""
-
-    name: str
-    uid: int | None = None
-    """The user that it belongs to, where we are root."""
-    python: str = ""
-    """The interpreter of its `.venv`."""
-    prefix: str = ""
-    """The installation of that interpreter, which its sandbox shows."""
-
-
-class ProjectsDocument(msgspec.Struct, frozen=True):
-    """`projects.json`."""
-
-    projects: list[Project] = field(default_factory=list)
 
 
 class LocalProjects:
@@ -105,7 +86,7 @@ class LocalProjects:
     ) -> None:
         self._settings = settings
         self.root = Path(os.path.abspath(settings.data_dir)) / PROJECTS
-        self._file = JsonFile(settings.data_dir / "projects.json", ProjectsDocument)
+        self._table = ProjectTable(settings.data_dir)
         self._packages = package_environment() if packages is None else dict(packages)
         self._readable = (*readable, *_paths_in(self._packages))
 
@@ -119,12 +100,23 @@ class LocalProjects:
         if find_uv() is None and importlib.util.find_spec("ensurepip") is None:
             raise RuntimeMissing("uv is not installed, nor is venv; run: pip install uv")
 
-    async def create(self, name: str, python_version: str = "") -> Path:
+    def clean_up(self) -> list[str]:
+        """Remove what processes were making that have ended; return the names."""
+        unfinished = self._table.unfinished()
+        for one in unfinished:
+            self._undo(one.name, one.mark)
+        return [one.name for one in unfinished]
+
+    async def create(
+        self, name: str, python_version: str = "", note: Callable[[Path], None] = lambda _: None
+    ) -> Path:
         """Make a project with a `.venv`; return its directory.
 
         Args:
             name: Letters, digits, `_`, `-` and `.`.
             python_version: Such as `3.12`; empty: our own.
+            note: Is called with the directory before the project counts as finished, and writes
+                down whose it is: a kill leaves no project that nobody knows.
 
         Raises:
             InvalidToolMeta: The name or the version is none.
@@ -135,15 +127,16 @@ class LocalProjects:
         """
         check_tool_id(name)
         python = await asyncio.to_thread(_interpreter, python_version)
-        project = await asyncio.to_thread(self._claim, name, python)
         directory = self.root / name
-        try:
-            await asyncio.to_thread(self._make, project)
-            await self._make_venv(project)
-        except BaseException:
-            self._forget(name)
-            shutil.rmtree(directory, ignore_errors=True)
-            raise
+        with self._table.making() as mark:
+            try:
+                project = await _to_its_end(self._begin, name, python, mark)
+                await self._make_venv(project)
+                note(directory)
+                self._table.finish(name)
+            except BaseException:
+                await _to_its_end(self._undo, name, mark)
+                raise
         return directory
 
     async def run(
@@ -264,7 +257,7 @@ class LocalProjects:
 
     def projects(self) -> list[Project]:
         """Return all projects, in the order in which they were made."""
-        return self._file.read().projects
+        return self._table.projects()
 
     def project_of(self, project_dir: str | Path) -> Project:
         """Return a project by its directory or its name.
@@ -291,7 +284,7 @@ class LocalProjects:
         """
         project = self.project_of(project_dir)
         shutil.rmtree(self.root / project.name, ignore_errors=True)
-        self._forget(project.name)
+        self._table.forget(project.name)
 
     def program(
         self,
@@ -376,34 +369,28 @@ class LocalProjects:
             )
         return works
 
-    def _claim(self, name: str, python: tuple[str, str]) -> Project:
-        """Take a name and a user for a new project."""
+    def _begin(self, name: str, python: tuple[str, str], mark: str) -> Project:
+        """Write the line of a project, and make its directory with all but its `.venv`."""
+        project = self._table.claim(name, python, mark)
+        self._make(project)
+        return project
 
-        def make(document: ProjectsDocument) -> tuple[ProjectsDocument, Project]:
-            if any(one.name == name for one in document.projects):
-                raise ToolConflict(f"there is a project {name!r} already; choose another name")
-            taken = {one.uid for one in document.projects if one.uid is not None}
-            uid = free_uid(taken)
-            if uid is None and os.geteuid() == 0:
-                raise CapacityExceeded("no user id is free for a project; remove some projects")
-            project = Project(name, uid, *python)
-            return ProjectsDocument([*document.projects, project]), project
-
-        return self._file.change(make)
-
-    def _forget(self, name: str) -> None:
-        def make(document: ProjectsDocument) -> tuple[ProjectsDocument, None]:
-            return ProjectsDocument([one for one in document.projects if one.name != name]), None
-
-        self._file.change(make)
+    def _undo(self, name: str, mark: str) -> None:
+        """Remove a project that could not be finished, if it was begun."""
+        found = self._table.find(name)
+        if found is None or found.mark != mark:
+            return  # it was refused: the project of this name is another one
+        directory = self.root / name
+        shutil.rmtree(directory, ignore_errors=True)
+        if os.path.lexists(directory):
+            logger.warning("%s cannot be removed; the next start tries again", directory)
+        else:
+            self._table.forget(name)
 
     def _make(self, project: Project) -> None:
         directory = self.root / project.name
         self.root.mkdir(parents=True, exist_ok=True)
-        try:
-            directory.mkdir(mode=0o700)
-        except FileExistsError:
-            raise ToolConflict(f"{directory} is there, and no project of ours") from None
+        directory.mkdir(mode=0o700)
         if project.uid is not None:
             os.chown(directory, project.uid, project.uid)
         files = self.files(project)
@@ -428,6 +415,17 @@ class LocalProjects:
         except ToolAgentError:
             text = ""
         files.write("requirements.txt", f"{text}{package}\n")
+
+
+async def _to_its_end(function: Callable[..., Result], *args: Any) -> Result:
+    """Run a function in a thread; if we are cancelled, wait until it has ended, and raise then."""
+    running = asyncio.ensure_future(asyncio.to_thread(function, *args))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        running.exception()  # so that nobody warns of it
+        raise
 
 
 def run_log(command: str, result: CommandResult) -> str:

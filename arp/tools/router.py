@@ -6,8 +6,9 @@ comes back (`tool_ready`, `tool_error`) ends the task and is delivered to its `c
 message about a task that is not open, or that names a tool that is not registered, changes nothing.
 
 A `health_alert` is passed on, with a repair task behind it. While a tool is being repaired no
-further one is made for it; after `MAX_REPAIRS` in a row that failed the tool is left alone until it
-is healthy once, or somebody asks for a repair.
+further one is made for it. A tool that could not be repaired is checked on, so that its alert comes
+again; after `MAX_REPAIRS` in a row that failed or were cancelled it is left alone until it is
+healthy once, or somebody asks for a repair. A restart counts the repairs in the task book.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -31,7 +33,7 @@ from arp.tools.bus import (
     payload_of,
 )
 from arp.tools.callbacks import CallbackSender
-from arp.tools.errors import InvalidToolMeta, ToolAgentError, ToolRefused
+from arp.tools.errors import InvalidToolMeta, ToolAgentError, ToolRefused, UnknownTool
 from arp.tools.models import RuntimeType, ToolStatus
 from arp.tools.planning import existing_tool, spec_for
 from arp.tools.registry import url_of
@@ -90,6 +92,8 @@ class Router:
         self.service, self.bus, self.book = service, bus, book
         self.callbacks = callbacks or CallbackSender(service.settings)
         self._failed_repairs: Counter[str] = Counter()
+        self._last_healthy: dict[str, str | None] = {}
+        """When each tool was last healthy, as its last alert says."""
         self._deliveries: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -97,13 +101,17 @@ class Router:
         """Begin to take messages; send tasks and callbacks that were not over at the last end."""
         self._task = asyncio.get_running_loop().create_task(self._listen())
         for task in self.book.tasks():
+            self._count_repair(task)
+        for task in self.book.tasks():
             if task.is_over and not task.callback:
                 self._send(task)
         for task in self.book.reopen():
             if task.attempts < MAX_ATTEMPTS:
                 await self.dispatch(task.task_id)
             else:
-                self._finish(ToolError(task.tool_id, CUT_OFF, task.task_id), TaskStatus.FAILED)
+                cut_off = ToolError(task.tool_id, CUT_OFF, task.task_id)
+                await self._watch(cut_off)
+                self._count_repair(self._finish(cut_off, TaskStatus.FAILED))
 
     async def aclose(self) -> None:
         """Stop; a callback that is under way is sent again after the next start."""
@@ -181,6 +189,9 @@ class Router:
         tool_id = alert.tool_id
         if any(self._repairs(task, tool_id) for task in self.book.tasks() if not task.is_over):
             return
+        if alert.last_healthy != self._last_healthy.get(tool_id):  # it was healthy in between
+            self._failed_repairs.pop(tool_id, None)
+        self._last_healthy[tool_id] = alert.last_healthy
         if self._failed_repairs[tool_id] >= MAX_REPAIRS:
             logger.warning("tool %s: %d repairs failed; nobody tries again", tool_id, MAX_REPAIRS)
             return
@@ -190,6 +201,22 @@ class Router:
             await self.request(TaskRequest(f"Repair {tool_id}: {alert.error}"[:500], spec=spec))
         except ToolAgentError as refused:
             logger.warning("no repair task for tool %s: %s", tool_id, refused.message)
+
+    def _count_repair(self, task: TaskRecord) -> None:
+        """Count what a task that is over says of its tool: a repair has failed, or it is ready."""
+        if task.status is TaskStatus.COMPLETED and task.result != ALREADY_THERE:
+            self._failed_repairs.pop(task.tool_id, None)
+        elif task.is_over and self._repairs(task, task.tool_id):
+            self._failed_repairs[task.tool_id] += 1
+
+    async def _watch(self, payload: Payload) -> None:
+        """Have a tool checked on whose repair has failed, so that its alert comes again."""
+        if not isinstance(payload, ToolError):
+            return
+        task = self.book.get(payload.task_id)
+        if not task.is_over and self._repairs(task, task.tool_id):
+            with suppress(UnknownTool):  # it was removed
+                await self.service.scheduler.watch(task.tool_id)
 
     def _repairs(self, task: TaskRecord, tool_id: str) -> bool:
         if task.tool_id != tool_id or not task.task_spec:
@@ -205,7 +232,9 @@ class Router:
         while True:
             message = await self.bus.receive("router")
             try:
-                self.receive(payload_of(message))
+                payload = payload_of(message)
+                await self._watch(payload)
+                self.receive(payload)
             except (BadMessage, ToolAgentError) as refused:
                 logger.warning("a message to the router is passed over: %s", refused)
             except Exception:
@@ -222,13 +251,10 @@ class Router:
                 tool = self.service.registry.get(tool_id)
                 if tool.status is not ToolStatus.ACTIVE:
                     raise ToolRefused(f"tool {tool_id} is {tool.status}, so it is not ready")
-                self._finish(payload, TaskStatus.COMPLETED)
-                self._failed_repairs.pop(tool_id, None)
-            case ToolError(tool_id=tool_id, error=error):
+                self._count_repair(self._finish(payload, TaskStatus.COMPLETED))
+            case ToolError(error=error):
                 status = TaskStatus.CANCELLED if error == CANCELLED else TaskStatus.FAILED
-                task = self._finish(payload, status)
-                if self._repairs(task, tool_id):
-                    self._failed_repairs[tool_id] += 1
+                self._count_repair(self._finish(payload, status))
             case _:
                 raise ToolRefused(f"the router takes no {type(payload).__name__}")
 

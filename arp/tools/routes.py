@@ -23,7 +23,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from arp.protocol.json_value import MAX_DEPTH, Json, JsonObject
+from arp.protocol.errors import ResourceLimit
+from arp.protocol.json_value import MAX_DEPTH, Json, JsonObject, check_count
 from arp.tools.backend import ToolBackend
 from arp.tools.errors import InvalidToolMeta, ToolAgentError, UnknownTool
 from arp.tools.openapi import openapi_document
@@ -238,8 +239,8 @@ async def _body(request: Request, kind: type[Body]) -> Body:
     """Return the body of a request.
 
     Raises:
-        ToolAgentError: It is no JSON, too large, nested too deeply, or does not fit; the message
-            names the path.
+        ToolAgentError: It is no JSON, too large, has too many values, is nested too deeply, or does
+            not fit; the message names the path.
     """
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != "application/json":
@@ -251,14 +252,19 @@ async def _body(request: Request, kind: type[Body]) -> Body:
             raise HttpRefusal(413, f"body: more than {MAX_BODY} bytes")
     try:
         plain = msgspec.json.decode(bytes(data))
+        check_count(plain, "body", "body", "give the tool a file")
         _check_nesting(plain)
         return msgspec.convert(plain, kind)
+    except ResourceLimit as error:
+        raise HttpRefusal(413, error.message) from None
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise InvalidToolMeta(f"body: {error}"[:500]) from None
 
 
 def _check_nesting(value: Json) -> None:
     """Refuse what is nested too deeply, or has a number that JSON does not have.
+
+    Integers may be of any size: tools are no renderers.
 
     Raises:
         InvalidToolMeta: So it is.

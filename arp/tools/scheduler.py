@@ -10,7 +10,8 @@ of another tool is taken only of a tool that no call uses, so nobody waits in a 
 
 `tick` does what time brings (idle tools sleep, surplus hot ones too) and `check_all` asks the tools
 that run whether they are healthy; a task calls both. A tool that was healthy and is not any more is
-`degraded` and raises an alert, once; it is checked on, and a call starts it again.
+`degraded` and raises an alert; it is checked on, and a call starts it again. As long as it is not
+healthy the alert comes again after `ALERT_AGAIN_S`, and then after waits that double.
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ OnAlert: TypeAlias = Callable[[HealthAlert], Awaitable[None]]
 
 TICK_S: Final = 1.0
 """So often idle tools are looked for."""
+ALERT_AGAIN_S: Final = 300.0
+"""So long after its first alert a tool that is still not healthy raises another one."""
+MAX_ALERT_WAIT_S: Final = 86_400.0
+"""The longest wait between two alerts: a day."""
 PLACE_S: Final = 60.0
 """So long a call waits until a hot tool can be put away."""
 FALLBACK_ON: Final = (ToolCallFailed, ToolTimeout, RuntimeMissing, CapacityExceeded)
@@ -66,7 +71,17 @@ FALLBACK_ON: Final = (ToolCallFailed, ToolTimeout, RuntimeMissing, CapacityExcee
 class _Live:
     """What the scheduler knows of one tool while it runs."""
 
-    __slots__ = ("alert", "calls", "last_healthy", "last_used", "lock", "running", "slots")
+    __slots__ = (
+        "alert",
+        "alert_at",
+        "alerts",
+        "calls",
+        "last_healthy",
+        "last_used",
+        "lock",
+        "running",
+        "slots",
+    )
 
     def __init__(self, now: float, calls_at_once: int) -> None:
         self.lock = asyncio.Lock()
@@ -79,6 +94,19 @@ class _Live:
         self.last_healthy: datetime | None = None
         self.alert: HealthAlert | None = None
         """To be raised as soon as the lock is free."""
+        self.alerts = 0
+        """Since it was last healthy."""
+        self.alert_at = now
+        """When the next one may come."""
+
+    def is_well(self, at: datetime) -> None:
+        """Note that it is healthy: if it is not any more, that is news."""
+        self.last_healthy, self.alerts = at, 0
+
+    def put_off(self, now: float) -> None:
+        """Let no alert come until the next wait is over."""
+        wait_s = ALERT_AGAIN_S * 2 ** min(max(self.alerts - 1, 0), 16)
+        self.alert_at = now + min(wait_s, MAX_ALERT_WAIT_S)
 
 
 class Scheduler:
@@ -201,7 +229,7 @@ class Scheduler:
             except ToolAgentError as error:
                 problem = error.message
             else:
-                live.last_healthy = self._clock.now()
+                live.is_well(self._clock.now())
                 if tool.scheduling.state is not ToolState.RUNNING:
                     live.running = True
                     await self._record(tool_id, "start", tool.runtime)
@@ -209,6 +237,23 @@ class Scheduler:
             await self._degrade(tool, live, problem)
         await self._raise(live)
         return problem
+
+    async def watch(self, tool_id: str) -> None:
+        """Check on an active tool that could not be repaired, also if it does not run any more.
+
+        Its next alert comes after a wait.
+
+        Raises:
+            UnknownTool: There is none of this id.
+        """
+        live = self._of(tool_id)
+        async with live.lock:
+            tool = self._registry.get(tool_id)
+            is_stopped = tool.scheduling.state is ToolState.STOPPED
+            if is_stopped and tool.scheduling.mode is not _STATELESS:
+                await self._record(tool_id, "fail", tool.runtime)
+            live.alerts = max(live.alerts, 1)
+            live.put_off(self._clock.monotonic())
 
     async def check_all(self) -> None:
         """Check all tools that run or are degraded, at the same time."""
@@ -279,7 +324,7 @@ class Scheduler:
         except TimeoutError as error:
             raise ToolTimeout(f"tool {tool.tool_id} took longer than {timeout_s:g} s") from error
         check_result(tool, result)
-        live.last_healthy = self._clock.now()
+        live.is_well(self._clock.now())
         return result
 
     @asynccontextmanager
@@ -410,11 +455,15 @@ class Scheduler:
                 await self._put_away(tool_id, live, "stop")
 
     async def _degrade(self, tool: ToolMeta, live: _Live, problem: str) -> None:
-        """Note that a tool is not healthy, and the alert if that is news."""
-        if tool.scheduling.state is ToolState.DEGRADED:
+        """Note that a tool is not healthy, and the alert if that is news, or was long ago."""
+        if tool.scheduling.state is not ToolState.DEGRADED:
+            await self._record(tool.tool_id, "fail", tool.runtime)
+            logger.warning("tool %s is not healthy: %.200s", tool.tool_id, problem)
+        now = self._clock.monotonic()
+        if live.alerts and now < live.alert_at:
             return
-        await self._record(tool.tool_id, "fail", tool.runtime)
-        logger.warning("tool %s is not healthy: %.200s", tool.tool_id, problem)
+        live.alerts += 1
+        live.put_off(now)
         at = live.last_healthy
         live.alert = HealthAlert(
             tool.tool_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from types import TracebackType
@@ -88,6 +89,8 @@ class ToolService:
                 left.at.isoformat(timespec="seconds"),
                 left.id,
             )
+        for name in await asyncio.to_thread(self.projects.clean_up):
+            logger.warning("project %s was not finished when its maker ended; it is removed", name)
         for tool in self.registry.tools(ToolStatus.BUILDING):
             self.set_life(tool.tool_id, "fail")  # whoever built it ended with the service before
         await self.scheduler.start()

@@ -184,6 +184,8 @@ class Toolbox:
         self.containers: set[str] = set()
         self.registered: ToolMeta | None = None
         """The tool that came of the task, once it is registered and answers."""
+        self.note: Callable[[], None] = lambda: None
+        """Writes down what the task has, before what is made counts as finished."""
         if isinstance(spec, RepairTool):
             self._take_over(spec)
 
@@ -279,9 +281,14 @@ class Toolbox:
     # -- projects --------------------------------------------------------------------------------
 
     async def _create_uv_project(self, args: CreateUvProject, shown: WorkCall) -> JsonObject:
-        made = await self._service.projects.create(args.name, args.python_version or "")
-        self.projects.append(made)
+        create = self._service.projects.create
+        made = await create(args.name, args.python_version or "", self.take_project)
         return {"project_dir": str(made)}
+
+    def take_project(self, project_dir: Path) -> None:
+        """Give the task a project that was made for it."""
+        self.projects.append(project_dir)
+        self.note()
 
     async def _run_in_uv(self, args: RunInUv, shown: WorkCall) -> JsonObject:
         project = self._own_project(args.project_dir)

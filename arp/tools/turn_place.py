@@ -66,7 +66,7 @@ class TurnPlace:
         try:
             async with self._turn.tool(name, args) as shown:
                 if name == "write_file":
-                    shown.show(*_written(args))
+                    shown.show(_written(args))
                 try:
                     yield TurnCall(shown)
                 except ToolAgentError as failed:

@@ -317,7 +317,7 @@ async def test_subscribing_to_what_is_somebody_elses_is_refused() -> None:
 
 
 HOSTILE: dict[str, dict[str, Any]] = {
-    "wide": {"text": "x", **{f"k{n}": n for n in range(70_000)}},
+    "wide": {"text": "x", **{f"k{n}": n for n in range(19_900)}},
     "begins of keys": {"text": "sk-" * 300_000},
     "begins of keys in fields": {"text": "x", **{f"k{n}": "sk-" * 14 for n in range(18_000)}},
     "JSON in a text": {"text": json.dumps([{"a": "sk-"}] * 50_000)},

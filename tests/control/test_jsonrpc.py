@@ -95,6 +95,31 @@ def test_batch_beyond_100_is_refused_as_a_whole() -> None:
     assert code_of(json.dumps([one] * 101)) == -32600
 
 
+def test_parameters_have_a_bounded_number_of_values() -> None:
+    """The object, the array and its items: 20,000 in all may come."""
+    asked = {"jsonrpc": "2.0", "method": "m", "id": "q"}
+    assert isinstance(entry(json.dumps(asked | {"params": {"a": [0] * 19_998}})), RpcRequest)
+    refused = entry(json.dumps(asked | {"params": {"a": [0] * 19_999}}))
+    data = {"code": 4, "name": "RESOURCE_LIMIT", "detail": "params"}
+    message = "params: more than 20000 values; send less in one frame"
+    assert refused == InvalidRequest(RpcError(-32004, message, data), "q")
+
+
+def test_requests_of_a_batch_have_as_many_values_together_as_one() -> None:
+    one = {"jsonrpc": "2.0", "method": "m", "params": {"a": [0] * 9_998}}
+    first, second, third = parse(json.dumps([one | {"id": number} for number in range(3)])).entries
+    assert isinstance(first, RpcRequest)
+    assert isinstance(second, RpcRequest)
+    assert isinstance(third, InvalidRequest)
+    assert (third.id, third.error.code) == (2, -32004)
+
+
+def test_depth_and_numbers_of_parameters_are_refused_with_the_code_of_the_protocol() -> None:
+    refused = entry(f'{{"jsonrpc": "2.0", "method": "m", "params": {DEEP}, "id": 1}}')
+    assert isinstance(refused, InvalidRequest)
+    assert refused.error.data["name"] == "INVALID_MESSAGE"
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_end_in_requests_or_refusals(data: bytes) -> None:
     frame = parse(data)

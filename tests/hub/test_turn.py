@@ -253,6 +253,7 @@ async def test_history_gives_what_was_said_before_oldest_first() -> None:
         histories.append(turn.history())
         if turn.text == "three":
             histories.append(turn.history(limit=3))
+            histories.append(turn.history(limit=0))
         await turn.say(f"re {turn.text}")
 
     async with running(agent) as hub:
@@ -261,7 +262,7 @@ async def test_history_gives_what_was_said_before_oldest_first() -> None:
             await renderer.say(text)
             await renderer.ended(f"t{number}")
     whole = [("user", "one"), ("assistant", "re one"), ("user", "two"), ("assistant", "re two")]
-    assert histories == [[], whole[:2], whole, whole[1:]]
+    assert histories == [[], whole[:2], whole, whole[1:], []]
 
 
 async def test_shown_as_tells_how_each_renderer_shows_a_component() -> None:

@@ -36,6 +36,18 @@ async def test_usage_of_a_turn_that_fails_is_told_too() -> None:
     assert final["usage"] == {"input_tokens": 7}
 
 
+async def test_usage_below_nothing_changes_nothing() -> None:
+    """A mistake of the caller: its other numbers are not added either."""
+
+    async def agent(turn: Turn) -> None:
+        turn.usage(input_tokens=7)
+        with pytest.raises(ValueError, match="output_tokens: expected what was used"):
+            turn.usage(input_tokens=1, output_tokens=-1)
+
+    renderer = await played(agent)
+    assert renderer.screen.turns["t1"].usage == {"input_tokens": 7}
+
+
 async def test_turn_that_notes_nothing_has_no_usage() -> None:
     """The field is left out."""
 

@@ -17,6 +17,7 @@ from arp.protocol.errors import (
     SurfaceDestroyed,
     UnknownObject,
 )
+from arp.protocol.json_value import MAX_VALUES
 from arp.protocol.limits import Limits
 from arp.protocol.object_agent import SYNC_AFTER, ObjectAgentConnection
 from arp.protocol.object_connection import ObjectConnection, RefusedMessage
@@ -43,7 +44,6 @@ from arp.protocol.object_messages import (
 )
 from arp.protocol.object_model import (
     MAX_GLOBALS,
-    MAX_INPUT_VALUES,
     MAX_OBJECTS,
     MAX_WAITING_INPUTS,
     component_count,
@@ -596,7 +596,7 @@ def test_serial_of_an_input_rises_and_the_input_fits() -> None:
     input_object = pair.agent.bound["ArpInput"]
     said = {"surface_id": surface, "serial": 1, "type": "text", "data": {}}
     assert code(pair.raw(pair.agent, input_object, "input", said)) == 3
-    many = said | {"serial": 2, "data": {"text": [0] * MAX_INPUT_VALUES}}
+    many = said | {"serial": 2, "data": {"text": [0] * MAX_VALUES}}
     assert code(pair.raw(pair.agent, input_object, "input", many)) == 4
     assert code(pair.raw(pair.agent, input_object, "unfocus", {"surface_id": surface})) == 1
 

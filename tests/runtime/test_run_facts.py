@@ -339,6 +339,18 @@ async def test_price_that_comes_with_the_end_is_recorded_once(tmp_path: Path) ->
         assert (await session.snapshot())["history"]["tokens"] == 7
 
 
+async def test_usage_below_nothing_is_passed_over(tmp_path: Path) -> None:
+    """A runtime counts wrongly: the turn is completed, with the other numbers."""
+    async with told({}, tmp_path) as session:
+
+        async def play(turn: Any) -> None:
+            turn.used = ari.Usage(input_tokens=-5, output_tokens=2)
+
+        session.fake.function = play
+        (final,) = await session.facts("go", "turn.completed")
+        assert final["payload"]["usage"] == {"output_tokens": 2}
+
+
 # -- sessions and commands -----------------------------------------------------------------------
 
 

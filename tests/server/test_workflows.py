@@ -132,6 +132,7 @@ async def test_without_accept_the_answer_comes_when_the_turn_is_over(server: Ser
         ("/scripted", "application/json", b"[" * 100_000, 400),
         ("/scripted", "application/json", b'{"message": 1}', 400),
         ("/scripted", "application/json", b'{"session_id": 1}', 400),
+        ("/scripted", "application/json", b'{"n": [' + b"0," * 20_000 + b"0]}", 413),
     ],
 )
 async def test_bad_workflow_request_gets_a_clear_answer(

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from arp.tools.projects import LocalProjects, Project
+from arp.tools.project_table import Project
+from arp.tools.projects import LocalProjects
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,12 @@ import base64
 import io
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import ToolCallFailed
 from arp.tools.models import (
     RuntimeInfo,
@@ -63,10 +65,13 @@ def settings_in(data_dir: Path, **more: object) -> LiveSettings:
     return LiveSettings(ToolSettings.model_validate({"data_dir": data_dir, **more}))
 
 
-def house(data_dir: Path, **more: object) -> tuple[ToolService, FunctionTools]:
+def house(
+    data_dir: Path, clock: Clock = SYSTEM_CLOCK, **more: Any
+) -> tuple[ToolService, FunctionTools]:
     """A service with the tools `add` (checked), `count` (streams), `fail` and `picture`."""
     runtime = FunctionTools()
-    service = ToolService(settings_in(data_dir, **more), runtimes={RuntimeType.API: runtime})
+    settings = settings_in(data_dir, **more)
+    service = ToolService(settings, runtimes={RuntimeType.API: runtime}, clock=clock)
 
     async def add(params: JsonObject, on_chunk: OnChunk | None) -> Json:
         return {"sum": params["a"] + params["b"]}

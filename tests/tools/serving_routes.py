@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from arp import App, Turn
 from arp.access.settings import Access
@@ -23,7 +23,7 @@ class ToolHouse(NamedTuple):
 
 
 @contextmanager
-def tool_house(data_dir: Path, access: Access | None = None, **more: object) -> Iterator[ToolHouse]:
+def tool_house(data_dir: Path, access: Access | None = None, **more: Any) -> Iterator[ToolHouse]:
     """Serve an app with the tools of `house`, and an agent `user` that calls them."""
     service, functions = house(data_dir, **more)
     agent = ToolAgent(service=service)

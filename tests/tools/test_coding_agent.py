@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,12 +18,13 @@ from arp.tools.backend import ToolBackend
 from arp.tools.bus import CANCELLED, ToolError, ToolRequest
 from arp.tools.coding_job import TASK_OVER, CodingJob, CodingOutcome
 from arp.tools.errors import ToolAgentError, ToolRefused
-from arp.tools.models import ToolStatus
+from arp.tools.models import SchedulingMode, ToolScheduling, ToolStatus
 from arp.tools.router import TaskRequest
 from arp.tools.task_book import TaskRecord, TaskStatus
 from arp.tools.task_specs import RepairTool
 from arp.tools.workplace import Headless
-from tests.tools.house import house
+from tests.tools.fake_runtime import SetClock
+from tests.tools.house import house, tool_named
 
 Work = Callable[[CodingJob], Awaitable[CodingOutcome]]
 WAIT_S = 30
@@ -44,7 +46,7 @@ class FunctionCoder:
 
 @asynccontextmanager
 async def backend_in(
-    data_dir: Path, work: Work, **settings: object
+    data_dir: Path, work: Work, **settings: Any
 ) -> AsyncIterator[tuple[ToolBackend, FunctionCoder]]:
     """A backend whose tools are functions of this process; builds are not asked."""
     service, runtime = house(data_dir, approve_builds=False, **settings)
@@ -279,6 +281,41 @@ async def test_repair_that_was_cut_off_while_it_registered_ends_with_an_active_t
         assert done.result == "it was started again, and answers"
         assert backend.service.registry.get("add").status is ToolStatus.ACTIVE
         assert coder.jobs == []
+
+
+async def test_tool_that_could_not_be_repaired_is_tried_again_after_longer_waits(
+    tmp_path: Path,
+) -> None:
+    """Three times in a row; then only if it was healthy in between, or somebody asks for it."""
+    clock = SetClock()
+    service, runtime = house(tmp_path, clock.clock())
+    hot = ToolScheduling(SchedulingMode.HOT)
+    service.registry.add(replace(tool_named("add"), scheduling=hot), replace=True)
+    backend = ToolBackend(service)  # nobody builds, so a repair is to start the tool again
+    begun: list[int] = []
+
+    async def check_after(wait_s: float) -> None:
+        clock.advance(wait_s)
+        await service.scheduler.check_all()
+        for task in backend.book.tasks():
+            assert (await backend.book.over(task.task_id)).error.startswith("no coding agent")
+        begun.append(len(backend.book.tasks()))
+
+    async with asyncio.timeout(WAIT_S):
+        await backend.start()
+        try:
+            await service.restart("add")
+            runtime.sick["add"] = "HTTP 503"
+            for wait_s in (30, 270, 30, 570, 30, 10_000):
+                await check_after(wait_s)
+            assert begun == [1, 1, 2, 2, 3, 3]
+            runtime.sick.clear()
+            await check_after(30)
+            runtime.sick["add"] = "HTTP 503"
+            await check_after(30)
+            assert begun[6:] == [3, 4]
+        finally:
+            await backend.aclose()
 
 
 # -- calls that nobody waits for -------------------------------------------------------------------

@@ -218,6 +218,25 @@ async def test_a_rebuild_that_fails_leaves_the_old_container(
     assert [tag for image in raw.images.list() for tag in image.tags] == [image_of(service)]
 
 
+async def test_a_rebuild_whose_command_does_not_start_leaves_nothing_new(
+    service: ToolService, raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await service.docker.create_env(EnvRequest(ports=[8080]))
+    await service.docker.run(made.container_id, "sleep 60", is_background=True)
+
+    def refused(client: Any, command: Any) -> None:
+        raise ToolCallFailed("the container engine refused: no room")
+
+    monkeypatch.setattr("arp.tools.docker._start_in_background", refused)
+    with pytest.raises(ToolCallFailed, match="no room"):
+        await service.docker.rebuild_ports(made.container_id, [8080, 9090])
+    assert [one.id for one in raw.containers.list(all=True)] == [made.container_id]
+    assert service.ports.given == frozenset({9001})
+    assert [tag for image in raw.images.list() for tag in image.tags] == [image_of(service)]
+    running = service.containers.containers(ContainerStatus.RUNNING)
+    assert [one.container_id for one in running] == [made.container_id]
+
+
 def echo(container_id: str) -> ToolMeta:
     return ToolMeta(
         "echo",

@@ -97,6 +97,38 @@ def test_a_damaged_file_is_put_aside_and_named(tmp_path: Path, text: bytes) -> N
     assert add(file, "on") == 1
 
 
+def test_a_reader_does_not_put_aside_what_was_mended_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another reader has renamed the damaged file, and a change has made a new one."""
+    path = tmp_path / "x.json"
+    path.write_bytes(b"{")
+    file, other = (JsonFile(path, Counted) for _ in range(2))
+    look = file._bytes
+
+    def look_and_mend() -> bytes | None:
+        monkeypatch.undo()
+        damaged = look()
+        with pytest.raises(DataFileDamaged):
+            other.read()
+        add(other, "a")
+        return damaged
+
+    monkeypatch.setattr(file, "_bytes", look_and_mend)
+    assert file.read() == Counted(1, ["a"])
+    (aside,) = tmp_path.glob("x.json.damaged-*")
+    assert aside.read_bytes() == b"{"
+
+
+def test_a_damaged_file_that_cannot_be_renamed_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(b"{")
+    (tmp_path / ".x.json.lock").mkdir()
+    with pytest.raises(DataFileDamaged, match=r"x\.json cannot be read, nor renamed: "):
+        JsonFile(path, Counted).read()
+    assert path.read_bytes() == b"{"
+
+
 def test_a_file_that_is_too_large_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,9 @@ async def test_active_tools_are_listed_and_called(served: ToolHouse, mode: str) 
         bad = await client.call_tool("add", {"a": "two", "b": 3})
         assert bad.is_error
         assert "params.a: 'two' is not of type 'integer'" in str(bad.content)
+        bomb = await client.call_tool("add", {"a": [0] * 20_000, "b": 3})
+        assert bomb.is_error
+        assert "arguments: more than 20000 values" in str(bomb.content)
         failed = await client.call_tool("fail", {})
         assert failed.is_error
         assert "the disk is full" in str(failed.content)

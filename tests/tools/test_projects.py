@@ -6,6 +6,8 @@ import asyncio
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -292,7 +294,7 @@ async def test_a_network_that_cannot_be_taken_away_is_said_where_a_sandbox_is_re
     monkeypatch.setattr(projects_module, "sandbox_works", lambda network=True: network)
     for sandbox, error in (("auto", None), ("require", "cannot take the network away")):
         projects = LocalProjects(settings_in(tmp_path / sandbox, sandbox=sandbox))
-        await asyncio.to_thread(projects._claim, "demo", ("python3", "/usr"))
+        await asyncio.to_thread(projects._table.claim, "demo", ("python3", "/usr"))
         project = projects.project_of("demo")
         assert projects.program(project, "id", {}, ProcessLimits()).confinement.network
         if error is None:
@@ -340,6 +342,92 @@ async def test_a_sandbox_that_is_required_and_missing_is_an_error(
         projects.check()
     with pytest.raises(RuntimeMissing):
         await projects.create("demo")
+
+
+MAKES_UNTIL_KILLED = """
+import asyncio, sys
+from pathlib import Path
+from arp.tools.projects import LocalProjects
+from tests.tools.local_tools import settings_in
+
+async def make_venv(projects, project):
+    print("making", flush=True)
+    await asyncio.Event().wait()
+
+LocalProjects._make_venv = make_venv
+asyncio.run(LocalProjects(settings_in(Path(sys.argv[1]))).create("begun"))
+"""
+
+
+async def test_project_whose_maker_was_killed_is_removed_by_the_next_start(
+    projects: LocalProjects, tmp_path: Path
+) -> None:
+    """Not one that is finished, nor one that a process still makes."""
+    await projects.create("finished")
+    words = [sys.executable, "-c", MAKES_UNTIL_KILLED, str(tmp_path)]
+    maker = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE)
+    try:
+        assert maker.stdout is not None
+        assert await maker.stdout.readline() == b"making\n"
+        assert (projects.root / "begun" / "pyproject.toml").is_file()
+        assert projects.clean_up() == []
+    finally:
+        maker.kill()
+        await maker.communicate()
+    assert projects.clean_up() == ["begun"]
+    assert [one.name for one in projects.projects()] == ["finished"]
+    assert [one.name for one in projects.root.iterdir()] == ["finished"]
+    assert list(projects.root.parent.glob(".making-*")) == []
+    await projects.create("begun")
+
+
+async def test_project_is_noted_before_it_counts_as_finished(projects: LocalProjects) -> None:
+    """A kill behind that leaves one that its owner knows; a refusal leaves none."""
+    noted: list[tuple[Path, bool]] = []
+
+    def note(directory: Path) -> None:
+        noted.append((directory, bool(projects.project_of("demo").mark)))
+        if len(noted) == 1:
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        await projects.create("demo", note=note)
+    assert projects.projects() == []
+    assert not (projects.root / "demo").exists()
+    made = await projects.create("demo", note=note)
+    assert noted == [(made, True), (made, True)]
+    assert projects.project_of("demo").mark == ""
+
+
+async def test_create_that_is_cancelled_leaves_nothing(
+    projects: LocalProjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while a thread writes the line: that is waited for, and taken back."""
+    begun, going_on = asyncio.Event(), threading.Event()
+    loop, claim = asyncio.get_running_loop(), projects._table.claim
+
+    def slow_claim(*args: Any) -> Any:
+        loop.call_soon_threadsafe(begun.set)
+        assert going_on.wait(10)
+        return claim(*args)
+
+    monkeypatch.setattr(projects._table, "claim", slow_claim)
+    creating = asyncio.create_task(projects.create("demo"))
+    await begun.wait()
+    creating.cancel()
+    loop.call_soon(going_on.set)
+    with pytest.raises(asyncio.CancelledError):
+        await creating
+    assert projects.projects() == []
+    assert list(projects.root.glob("*")) == []
+
+
+async def test_directory_that_is_no_project_of_ours_is_left_alone(projects: LocalProjects) -> None:
+    (projects.root / "there").mkdir(parents=True)
+    (projects.root / "there" / "file").write_text("somebody's")
+    with pytest.raises(ToolConflict, match="no project of ours"):
+        await projects.create("there")
+    assert (projects.root / "there" / "file").read_text() == "somebody's"
 
 
 # -- files -------------------------------------------------------------------------------------
@@ -502,7 +590,7 @@ async def test_without_bubblewrap_a_program_has_no_rights_and_ends_whole(reachab
     if python is None:
         pytest.skip("needs a Python that everybody can run (/usr/bin/python3)")
     projects = LocalProjects(settings_in(reachable, sandbox="off"))
-    made: Any = projects._claim("demo", (python, "/usr"))
+    made: Any = projects._table.claim("demo", (python, "/usr"))
     projects._make(made)
     for parent in (projects.root.parent, projects.root):
         os.chmod(parent, 0o755)

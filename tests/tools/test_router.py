@@ -136,6 +136,21 @@ async def test_tool_that_cannot_be_repaired_is_left_alone(tmp_path: Path) -> Non
         assert len(router.book.tasks()) == MAX_REPAIRS + 2
 
 
+async def test_restart_counts_the_repairs_that_failed(tmp_path: Path) -> None:
+    alert = HealthAlert("add", "", "HTTP 503", None)
+    async with routing(tmp_path) as (router, _):
+        for error in ("no", CANCELLED):
+            await router.on_alert(alert)
+            (task,) = [one for one in router.book.tasks() if not one.is_over]
+            router.receive(ToolError("", error, task.task_id))
+    async with routing(tmp_path) as (router, _):
+        await router.on_alert(alert)
+        (task,) = [one for one in router.book.tasks() if not one.is_over]
+        router.receive(ToolError("", "no", task.task_id))
+        await router.on_alert(alert)
+        assert len(router.book.tasks()) == MAX_REPAIRS
+
+
 async def test_restart_sends_what_nobody_had_begun(tmp_path: Path) -> None:
     async with routing(tmp_path) as (router, _):
         task = await router.request(TaskRequest("a tool that folds paper"))

@@ -181,6 +181,7 @@ def test_what_is_not_there_is_not_found(served: ToolHouse, path: str, status: in
         ("/tools/add/invoke", b'{"params": ' + b"[" * 100_000, 400),
         ("/tools/add/invoke", b'{"params": {"a": ' + b'{"a":' * 60 + b"1" + b"}" * 62, 400),
         ("/tools/add/invoke", b'{"params": {"a": "\xff"}}', 400),
+        ("/tools/add/invoke", b'{"params": {"a": [' + b"0," * 19_997 + b"0]}}", 413),
         ("/tools/add/invoke", b'{"params": {"x": "' + b"y" * (5 << 20) + b'"}}', 413),
         ("/tools/request", b"{}", 400),
         ("/tools/request", b'{"description": ""}', 400),

@@ -165,6 +165,68 @@ async def test_a_tool_that_is_not_healthy_raises_one_alert_and_can_recover(tmp_p
     assert [alert.error for alert in it.alerts] == ["HTTP 503: Service Unavailable", "again"]
 
 
+async def test_alert_comes_again_after_waits_that_double_up_to_a_day(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", HOT)
+    await it.scheduler.call("a", {})
+    it.runtime.ill["a"] = "ill"
+    await it.scheduler.check_all()
+    for number, wait_s in enumerate((300, 600, 1200), 1):
+        it.clock.advance(wait_s - 1)
+        await it.scheduler.check_all()
+        assert len(it.alerts) == number
+        it.clock.advance(1)
+        await it.scheduler.check_all()
+        assert len(it.alerts) == number + 1
+    for _ in range(20):
+        it.clock.advance(86_400)
+        await it.scheduler.check_all()
+    assert len(it.alerts) == 24
+    it.runtime.ill.clear()
+    await it.scheduler.check_all()
+    it.runtime.ill["a"] = "news"
+    await it.scheduler.check_all()
+    assert it.alerts[24].error == "news"
+    it.clock.advance(300)
+    await it.scheduler.check_all()
+    assert len(it.alerts) == 26
+
+
+async def test_tool_that_could_not_be_repaired_is_checked_on_though_it_does_not_run(
+    tmp_path: Path,
+) -> None:
+    it = Scheduled(tmp_path)
+    for name, mode in (("a", HOT), ("asleep", COLD), ("once", STATELESS)):
+        it.add(name, mode)
+        await it.scheduler.start_tool(name)
+    await it.scheduler.sleep_tool("asleep")
+    for name in ("a", "once"):
+        await it.scheduler.stop_tool(name)
+    for name in ("a", "asleep", "once"):
+        await it.scheduler.watch(name)
+    assert [it.state(name) for name in ("a", "asleep", "once")] == [
+        *("degraded", "sleeping", "stopped")
+    ]
+    await it.scheduler.check_all()
+    assert it.alerts == []
+    it.clock.advance(300)
+    await it.scheduler.check_all()
+    assert [(alert.tool_id, alert.error) for alert in it.alerts] == [("a", "it does not run")]
+
+
+async def test_restart_raises_the_alert_of_a_tool_that_is_still_not_healthy(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a", HOT)
+    await it.scheduler.call("a", {})
+    it.runtime.ill["a"] = "ill"
+    await it.scheduler.check_all()
+    again = it.again()
+    again.on_alert(it._take)
+    for _ in range(2):
+        await again.check_all()
+    assert [alert.error for alert in it.alerts] == ["ill", "ill"]
+
+
 async def test_a_callback_that_fails_takes_the_alert_from_nobody(tmp_path: Path) -> None:
     it = Scheduled(tmp_path)
     it.add("a", HOT)
