@@ -140,7 +140,7 @@ def test_a_damaged_journal_row_stops_its_sessions_and_no_others(
         outcomes = crashed.commit([append("a", 4, 4), append("b", crashed.last_of("b") + 1, 4)])
         assert isinstance(outcomes[0], StoreDamaged)
         assert str(outcomes[0]) == (
-            "session a: the facts behind sequence 2 are damaged on the disk; "
+            "session a: the facts after sequence 2 are damaged on the disk; "
             "restore the ledger from a backup, or delete the session"
         )
         assert outcomes[1] is None

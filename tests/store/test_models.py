@@ -93,7 +93,7 @@ async def test_a_damaged_model_is_not_given_out(
         db.execute("UPDATE model SET data = X'61'")
     with caplog.at_level(logging.WARNING):
         assert await sqlite.load_model("s1", "thread") == (5, b"")
-    assert "session s1: its model thread is damaged" in caplog.text
+    assert "session s1: model thread is damaged" in caplog.text
     await sqlite.save_model("s1", "thread", 5, b"made again")
     assert await sqlite.load_model("s1", "thread") == (5, b"made again")
 
