@@ -73,7 +73,9 @@ async def test_an_answer_that_is_none_says_what_one_is() -> None:
         with pytest.raises(TypeError, match="expected True or False; got 'yes'"):
             await turn.answer("yes")
         turn = await turn.answer(False)
-        with pytest.raises(LookupError, match="this turn asks nothing; what shows:\n> delete"):
+        with pytest.raises(
+            LookupError, match="this turn has no open question; it shows:\n> delete"
+        ):
             await turn.answer(True)
 
 
