@@ -74,7 +74,7 @@ class JsonFile(Generic[Document]):
     def change(
         self, make: Callable[[Document], tuple[Document, Result]], durable: bool = True
     ) -> Result:
-        """Replace the document by what `make` returns, with nobody changing it meanwhile.
+        """Replace the document by what `make` returns, under the lock of the file.
 
         Args:
             make: Gets the document, returns the new one and a result; what it raises comes out of
@@ -134,7 +134,7 @@ class JsonFile(Generic[Document]):
         return msgspec.json.format(text, indent=2) + b"\n"
 
     def _damaged(self, why: str) -> DataFileDamaged:
-        """Rename the file, and return the error that says so."""
+        """Rename the damaged file, and return the error to raise."""
         at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         aside = self.path.with_name(f"{self.path.name}.damaged-{at}")
         try:

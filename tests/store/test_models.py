@@ -100,7 +100,7 @@ async def test_a_damaged_model_is_not_given_out(
 
 @pytest.mark.kill
 @pytest.mark.timeout(900)
-def test_kill_leaves_each_model_whole(tmp_path: Path, kill_rounds: int) -> None:
+def test_a_kill_leaves_each_model_consistent(tmp_path: Path, kill_rounds: int) -> None:
     """`kill -9` while models are saved: what is read says what its sequence says."""
     path = tmp_path / "ledger.db"
     newest = 0

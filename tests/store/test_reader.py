@@ -67,7 +67,7 @@ def test_questions_can_be_asked_of_any_connection(tmp_path: Path) -> None:
         (sqlite3.SQLITE_NOTADB, False),
     ],
 )
-async def test_who_asks_is_told_whether_to_ask_again(
+async def test_the_answer_says_whether_to_ask_again(
     tmp_path: Path, code: int, retryable: bool
 ) -> None:
     """A renderer that comes back just then must not take a lock of a moment for the end."""

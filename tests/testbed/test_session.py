@@ -19,7 +19,7 @@ class Order:
     count: int
 
 
-async def test_a_turn_has_what_was_said_the_tools_and_components_inside_of_others() -> None:
+async def test_a_turn_has_text_tools_and_nested_components() -> None:
     async with session(shop()) as user:
         turn = await user.say("sales")
     assert (turn.status, turn.text, turn.error) == ("completed", "Let me look.", "")
