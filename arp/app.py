@@ -375,8 +375,8 @@ class App:
         _refuse_function("on_answer", name)
         name = _text("on_answer", name)
         if not name or name in self._answer_handlers:
-            told = "take a name" if not name else "give this one another name"
-            raise ValueError(f"on_answer {name!r:.60}: {told}")
+            advice = "take a name" if not name else "give this one another name"
+            raise ValueError(f"on_answer {name!r:.60}: {advice}")
         wanted = None if kind is None else AnswerType(kind)
 
         def add(handler: AnswerFunction) -> AnswerFunction:
@@ -859,9 +859,9 @@ def _check_signature(name: str, handler: Any, given: Sequence[str], what: str) -
     try:
         bound = takes.bind(*given)
     except TypeError:
-        told = "the turn alone" if len(given) == 1 else f"({', '.join(given)})"
+        passed = "the turn alone" if len(given) == 1 else f"({', '.join(given)})"
         raise TypeError(
-            f"{what} {name!r} takes {takes}, but is given {told}; write: {write}"
+            f"{what} {name!r} takes {takes}, but is given {passed}; write: {write}"
         ) from None
     first = next(iter(bound.arguments), "")
     annotation: Any = takes.parameters[first].annotation if first else None
@@ -892,15 +892,15 @@ def _kind(name: str, handler: Any, given: Sequence[str], what: str) -> Literal["
     if any(map(inspect.iscoroutinefunction, (handler, call, wrapped))):
         return "loop"
     if inspect.isasyncgenfunction(call) or inspect.isgeneratorfunction(call):
-        told = "a generator; say what it yields: await turn.say(…)"
-        told = f"an async {told[2:]}" if inspect.isasyncgenfunction(call) else told
+        problem = "a generator; say what it yields: await turn.say(…)"
+        problem = f"an async {problem[2:]}" if inspect.isasyncgenfunction(call) else problem
     elif inspect.iscoroutine(handler):
         handler.close()
-        told = f"a call of an agent; give the function: @app.agent above async def {name}(turn)"
+        problem = f"a call of an agent; give the function: @app.agent above async def {name}(turn)"
     elif inspect.isclass(handler):
-        told = f"a class; give an object of it: app.agent({name}())"
+        problem = f"a class; give an object of it: app.agent({name}())"
     elif callable(handler):
         return "thread"
     else:
-        told = f"no function, but {type(handler).__name__}"
-    raise TypeError(f"{what} {name!r} is {told}")
+        problem = f"no function, but {type(handler).__name__}"
+    raise TypeError(f"{what} {name!r} is {problem}")

@@ -311,9 +311,9 @@ def chart(
         raise InvalidComponent("ui.chart: give data, or labels=… and datasets=[ui.dataset(…)]")
     else:
         _check_lengths(props["labels"], props["datasets"])
-    said = {"type": type, "title": title, "height": height, "unit": unit}
+    options = {"type": type, "title": title, "height": height, "unit": unit}
     titles = {"x_title": x_title, "y_title": y_title}
-    props |= said | {name: one for name, one in titles.items() if one is not None}
+    props |= options | {name: one for name, one in titles.items() if one is not None}
     return _built("chart", props, id, fallback)
 
 

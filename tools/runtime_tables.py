@@ -29,7 +29,8 @@ def matrix() -> str:
         seen = [split_outcome(outcomes[name].get(case.name, ""))[0] for name in outcomes]
         lines.append(row(f"`{case.name}`", case.title, *seen))
     counts = [
-        Counter(split_outcome(told)[0] for told in outcomes[name].values()) for name in outcomes
+        Counter(split_outcome(outcome)[0] for outcome in outcomes[name].values())
+        for name in outcomes
     ]
     sums = [
         row(outcome, "cases", *(str(count[outcome]) for count in counts))

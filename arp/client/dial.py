@@ -61,19 +61,19 @@ class Dialer:
         """
         if self._open_link is not None:
             return await self._open_link(hello)
-        told: LinkLost | None = None
+        lost_link: LinkLost | None = None
         for kind in list(self._kinds):
             try:
                 link = await self._open(kind, hello)
             except LinkLost as lost:
                 if not lost.unavailable:
                     raise
-                told = lost if told is None or told.error is not None else told
+                lost_link = lost if lost_link is None or lost_link.error is not None else lost_link
             else:
                 self._kinds.sort(key=lambda other: other != kind)
                 return link
-        assert told is not None
-        raise told
+        assert lost_link is not None
+        raise lost_link
 
     async def _open(self, kind: Kind, hello: bytes) -> Link:
         # Loaded by those alone who use it: httpx takes longer to import than to connect.
@@ -113,8 +113,8 @@ class Dialer:
         except ModuleNotFoundError as missing:
             if missing.name != "grpc":
                 raise
-            told = 'grpc: needs gRPC; install it: pip install "agent-rendering-protocol[grpc]"'
-            raise LinkLost(told, error=InvalidAddress(told)) from None
+            message = 'grpc: needs gRPC; install it: pip install "agent-rendering-protocol[grpc]"'
+            raise LinkLost(message, error=InvalidAddress(message)) from None
         self.grpc_link = await open_grpc(self.address, self.access, hello)
         return self.grpc_link
 

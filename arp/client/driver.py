@@ -184,8 +184,8 @@ class Driver:
                     if self.ready.is_set() and deadline.when() is not None:
                         deadline.reschedule(None)
         except TimeoutError:
-            told = f"no answer to our hello within {self._answer_timeout_s:g} s"
-            raise LinkLost(told) from None
+            reason = f"no answer to our hello within {self._answer_timeout_s:g} s"
+            raise LinkLost(reason) from None
 
     async def _write(self, link: Link) -> None:
         while True:

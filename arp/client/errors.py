@@ -107,47 +107,48 @@ def lost_by_close(code: int, reason: str) -> LinkLost:
 
     Source: protocol.md 5.
     """
-    told = f"closed with {code}{_why(reason)}"
+    cause = f"closed with {code}{_why(reason)}"
     if code == DELETED:
         error: ArpError = SessionDeleted(
-            f"the session is over: {told}; connect again to begin another one"
+            f"the session is over: {cause}; connect again to begin another one"
         )
-        return LinkLost(told, error=error)
+        return LinkLost(cause, error=error)
     if code not in FATAL_CLOSE_CODES:
-        return LinkLost(told)
+        return LinkLost(cause)
     if code == NOT_ALLOWED:
         error = PermissionDenied(
-            f"the server does not let us in: {told}; check the token, and that the session is yours"
+            f"the server does not let us in: {cause}; "
+            "check the token, and that the session is yours"
         )
     else:
-        error = ServerRefused(f"the server does not take what we send: {told}")
-    return LinkLost(told, error=error)
+        error = ServerRefused(f"the server does not take what we send: {cause}")
+    return LinkLost(cause, error=error)
 
 
 def lost_by_status(status: int, url: str, body: bytes = b"") -> LinkLost:
     """Say what an HTTP status in place of a connection means for us."""
-    told = f"HTTP {status} from {url}{_why(words(body))}"
+    cause = f"HTTP {status} from {url}{_why(words(body))}"
     if status in RETRY_STATUS or status >= 500:
-        return LinkLost(told, unavailable=True)
+        return LinkLost(cause, unavailable=True)
     if status == UNAUTHORIZED:
-        return LinkLost(told, error=Unauthenticated(f"no valid token: {told}; give token=…"))
+        return LinkLost(cause, error=Unauthenticated(f"no valid token: {cause}; give token=…"))
     with suppress(InvalidMessage):
         for payload in payloads(body):
             if payload.detail == "workflow":
-                return LinkLost(told, error=coded_error(payload))
+                return LinkLost(cause, error=coded_error(payload))
     error: ArpError = (
-        PermissionDenied(f"the server does not let us in: {told}")
+        PermissionDenied(f"the server does not let us in: {cause}")
         if status == FORBIDDEN
-        else ServerRefused(f"nothing there speaks ARP: {told}; check the address")
+        else ServerRefused(f"nothing there speaks ARP: {cause}; check the address")
     )
-    return LinkLost(told, error=error, unavailable=True)
+    return LinkLost(cause, error=error, unavailable=True)
 
 
 def lost_by_refusal(payload: ErrorPayload) -> LinkLost:
     """Say what an error in place of a `session` means for us."""
-    told = f"our hello was refused: {printable(payload.error)}"
+    cause = f"our hello was refused: {printable(payload.error)}"
     is_fatal = payload.code in FATAL_REFUSALS and not payload.retryable
-    return LinkLost(told, error=coded_error(payload) if is_fatal else None)
+    return LinkLost(cause, error=coded_error(payload) if is_fatal else None)
 
 
 def coded_error(payload: ErrorPayload) -> ArpError:

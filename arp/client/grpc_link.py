@@ -225,17 +225,17 @@ def lost_by_code(code: grpc.StatusCode, details: str, close_code: int, url: str)
     """
     if close_code:
         return lost_by_close(close_code, details)
-    told = f"{url}: {printable(details) or code.name}"
+    cause = f"{url}: {printable(details) or code.name}"
     status = grpc.StatusCode
     if code is status.UNAUTHENTICATED:
-        return LinkLost(told, error=Unauthenticated(f"no valid token: {told}; give token=…"))
+        return LinkLost(cause, error=Unauthenticated(f"no valid token: {cause}; give token=…"))
     if code is status.PERMISSION_DENIED:
-        return LinkLost(told, error=PermissionDenied(f"the server does not let us in: {told}"))
+        return LinkLost(cause, error=PermissionDenied(f"the server does not let us in: {cause}"))
     if code is status.UNIMPLEMENTED:
-        return LinkLost(told, error=ServerRefused(f"nothing there speaks ARP: {told}"))
+        return LinkLost(cause, error=ServerRefused(f"nothing there speaks ARP: {cause}"))
     if code in (status.INVALID_ARGUMENT, status.OUT_OF_RANGE):
-        return LinkLost(told, error=ServerRefused(f"the server does not take that: {told}"))
-    return LinkLost(told)  # UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, …: it is worth coming back
+        return LinkLost(cause, error=ServerRefused(f"the server does not take that: {cause}"))
+    return LinkLost(cause)  # UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, …: it is worth coming back
 
 
 def _close_code(metadata: Any) -> int:

@@ -100,10 +100,10 @@ def answer_frame(status: int, body: bytes, url: str, input_id: str | None) -> by
     if status in (502, 503, 504) or not messages:
         if status in RETRY_STATUS or status >= 500:
             raise lost_by_status(status, url)
-        told = printable(body.decode("utf-8", "replace"))
+        text = printable(body.decode("utf-8", "replace"))
         code = _CODES.get(status, ErrorCode.INVALID_MESSAGE)
-        told = f"HTTP {status} from {url}{': ' if told else ''}{told}"
-        messages = [ErrorMessage(payload=ErrorPayload(told, int(code)))]
+        text = f"HTTP {status} from {url}{': ' if text else ''}{text}"
+        messages = [ErrorMessage(payload=ErrorPayload(text, int(code)))]
     return encode_json([_answering(message, input_id) for message in messages])
 
 
@@ -119,8 +119,8 @@ def lost_by_network(error: httpx.HTTPError, url: str) -> LinkLost:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            told = f"{url}: {cause.verify_message}"
-            return LinkLost(told, error=ServerRefused(f"{told}; give tls=… if you trust it"))
+            problem = f"{url}: {cause.verify_message}"
+            return LinkLost(problem, error=ServerRefused(f"{problem}; give tls=… if you trust it"))
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, httpx.TimeoutException):
         return LinkLost(f"{url}: nothing came in time ({type(error).__name__})")

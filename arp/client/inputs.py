@@ -118,8 +118,8 @@ def check_input(message: Input, most_bytes: int) -> None:
 def most_bytes(agent: AgentHello | None, limit: str) -> int:
     """Return a limit of the agent side; the protocol's own where it sent none."""
     own: int = getattr(_LIMITS, limit)
-    told = agent.capabilities.limits.get(limit) if agent is not None else None
-    return told if isinstance(told, int) and told > 0 else own
+    most = agent.capabilities.limits.get(limit) if agent is not None else None
+    return most if isinstance(most, int) and most > 0 else own
 
 
 def _remember(table: dict[str, V], key: str, value: V) -> None:

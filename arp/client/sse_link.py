@@ -209,13 +209,13 @@ async def open_sse(address: Address, access: LinkSettings, hello: bytes) -> SseL
     Raises:
         LinkLost: It did not come about.
     """
-    said = msgspec.json.decode(hello, type=RendererHello)
+    parsed_hello = msgspec.json.decode(hello, type=RendererHello)
     client = new_http_client(address, access)
     try:
         request = client.build_request(
             "GET",
-            stream_url(address.events_url, said),
-            headers=stream_headers(said),
+            stream_url(address.events_url, parsed_hello),
+            headers=stream_headers(parsed_hello),
             timeout=_TIMEOUT,
         )
         response = await client.send(request, stream=True)
@@ -268,5 +268,5 @@ async def _check(response: httpx.Response, url: str) -> None:
     body = await read_whole(response, MOST_ERROR_BYTES)
     if response.status_code != httpx.codes.OK:
         raise lost_by_status(response.status_code, url, body)
-    told = f"{url} is no event stream but {kind or 'of no type'}"
-    raise LinkLost(told, error=ServerRefused(f"{told}; check the address"), unavailable=True)
+    problem = f"{url} is no event stream but {kind or 'of no type'}"
+    raise LinkLost(problem, error=ServerRefused(f"{problem}; check the address"), unavailable=True)

@@ -40,8 +40,8 @@ class StdioLink:
             try:
                 line = await self._stdout.readline()
             except ValueError:
-                told = f"{self._name} wrote a line of more than {MAX_FRAME_BYTES} bytes"
-                raise LinkLost(told, error=ServerRefused(told)) from None
+                problem = f"{self._name} wrote a line of more than {MAX_FRAME_BYTES} bytes"
+                raise LinkLost(problem, error=ServerRefused(problem)) from None
             if not line.endswith(b"\n"):
                 raise await self._ended()
         return line
@@ -99,8 +99,8 @@ async def open_stdio(address: Address, hello: bytes, grace_s: float = GRACE_S) -
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        told = f"{name} cannot be started: {error}"
-        raise LinkLost(told, error=ServerRefused(told)) from None
+        problem = f"{name} cannot be started: {error}"
+        raise LinkLost(problem, error=ServerRefused(problem)) from None
     link = StdioLink(process, name, grace_s)
     try:
         await link.send(hello)

@@ -81,10 +81,10 @@ class UnixLink:
     def _lost(self) -> LinkLost:
         ended = self._framed.ended
         assert ended is not None
-        told = f"{self._name}: {printable(ended.reason)}"
+        cause = f"{self._name}: {printable(ended.reason)}"
         if ended.code == TOO_BIG and not self._framed.is_closed_by_peer:
-            return LinkLost(told, error=ServerRefused(told))
-        return LinkLost(told) if ended.code == GONE else lost_by_close(ended.code, ended.reason)
+            return LinkLost(cause, error=ServerRefused(cause))
+        return LinkLost(cause) if ended.code == GONE else lost_by_close(ended.code, ended.reason)
 
 
 async def open_unix(address: Address, hello: bytes) -> UnixLink:
@@ -98,10 +98,10 @@ async def open_unix(address: Address, hello: bytes) -> UnixLink:
     except SocketRefused as error:
         raise LinkLost(error.message, error=ServerRefused(error.message)) from None
     except OSError as error:
-        told = f"unix:{address.socket_path}: {error.strerror}"
+        problem = f"unix:{address.socket_path}: {error.strerror}"
         if error.errno == errno.EACCES:
-            raise LinkLost(told, error=PermissionDenied(told)) from None
-        raise LinkLost(told) from None
+            raise LinkLost(problem, error=PermissionDenied(problem)) from None
+        raise LinkLost(problem) from None
     return await _begin(own, f"unix:{address.socket_path}", hello)
 
 
@@ -114,8 +114,8 @@ async def _begin(own: socket.socket, name: str, hello: bytes) -> UnixLink:
         raise LinkLost(f"{name}: who is there is not known: {error.strerror}") from None
     if uid != os.geteuid():
         own.close()
-        told = f"{name}: the other process runs as user {uid}, not as ours"
-        raise LinkLost(told, error=PermissionDenied(told))
+        problem = f"{name}: the other process runs as user {uid}, not as ours"
+        raise LinkLost(problem, error=PermissionDenied(problem))
     link = UnixLink(FramedSocket(own, MAX_FRAME_BYTES), name)
     try:
         await link.send(hello)

@@ -92,9 +92,9 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
     try:
         is_default = access.encoding == "json" and access.dialect == "session"
         if socket.subprotocol is None and not is_default:
-            told = f"{address.websocket_url} does not speak {subprotocol}"
+            problem = f"{address.websocket_url} does not speak {subprotocol}"
             other = 'encoding="json"' if access.dialect == "session" else 'dialect="session"'
-            raise LinkLost(told, error=ServerRefused(f"{told}; use {other}"))
+            raise LinkLost(problem, error=ServerRefused(f"{problem}; use {other}"))
         await link.send(hello)
     except BaseException:
         await link.aclose()
@@ -106,8 +106,8 @@ def _lost(closed: ConnectionClosed) -> LinkLost:
     if closed.rcvd is not None:
         return lost_by_close(closed.rcvd.code, closed.rcvd.reason)
     if closed.sent is not None and closed.sent.code == TOO_BIG:
-        told = f"the server sent a message of more than {MAX_FRAME_BYTES} bytes"
-        return LinkLost(told, error=ServerRefused(told))
+        problem = f"the server sent a message of more than {MAX_FRAME_BYTES} bytes"
+        return LinkLost(problem, error=ServerRefused(problem))
     if closed.sent is not None:
         return LinkLost(printable(closed.sent.reason) or "closed by this side")
     return LinkLost("the connection broke off")
@@ -117,13 +117,15 @@ def _not_opened(error: OSError | WebSocketException, url: str) -> LinkLost:
     if isinstance(error, InvalidStatus):
         return lost_by_status(error.response.status_code, url, bytes(error.response.body or b""))
     if isinstance(error, ssl.SSLCertVerificationError):
-        told = f"{url}: {error.verify_message}"
-        return LinkLost(told, error=ServerRefused(f"{told}; give tls=… if you trust it"))
+        problem = f"{url}: {error.verify_message}"
+        return LinkLost(problem, error=ServerRefused(f"{problem}; give tls=… if you trust it"))
     if isinstance(error, TimeoutError):
         return LinkLost(f"{url}: no answer within {OPEN_TIMEOUT_S:g} s", unavailable=True)
-    told = f"{url}: {printable(str(error)) or type(error).__name__}"
+    problem = f"{url}: {printable(str(error)) or type(error).__name__}"
     if isinstance(error, InvalidMessage) and isinstance(error.__cause__, EOFError):
-        return LinkLost(told, unavailable=True)
+        return LinkLost(problem, unavailable=True)
     if isinstance(error, InvalidHandshake):
-        return LinkLost(told, error=ServerRefused(f"no WebSocket there: {told}"), unavailable=True)
-    return LinkLost(told)
+        return LinkLost(
+            problem, error=ServerRefused(f"no WebSocket there: {problem}"), unavailable=True
+        )
+    return LinkLost(problem)

@@ -114,9 +114,9 @@ def serve_runtime(settings: AriSettings) -> None:
     tls = _tls(settings)
     runtime = runtime_of(settings.runtime, settings.cwd, settings.passed)
     # It has every method that the runtime has.
-    whole = cast(RuntimeService, SessionDefaults(runtime, settings.mode, settings.model))
+    service = cast(RuntimeService, SessionDefaults(runtime, settings.mode, settings.model))
     redact_logs(Redaction())
-    serving = _Serving(whole, access, tls, grpc, _listener(http))
+    serving = _Serving(service, access, tls, grpc, _listener(http))
     try:
         run_to_end(serving.run())
     except AriError as error:

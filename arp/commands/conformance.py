@@ -72,7 +72,7 @@ async def _print_outcomes(
     async for name, result in run_suite(factory, cases):
         runtime = name
         counts[result.outcome] += 1
-        outcomes[result.case.name] = result.told
+        outcomes[result.case.name] = result.summary
         note = f"  {printable(result.note)}" if result.note else ""
         click.echo(f"{result.case.name:{wide}}  {result.outcome:13}{note}")
     click.echo(

@@ -173,14 +173,14 @@ def _check_debug(found: dict[str, Any]) -> None:
 
 def _from_file(config: Path) -> dict[str, Any]:
     try:
-        whole = tomllib.loads(config.read_text(encoding="utf-8"))
+        document = tomllib.loads(config.read_text(encoding="utf-8"))
     except OSError as error:
         fail(f"{config}: {error.strerror}")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         fail(f"{config}: {error}")
-    if whole and "serve" not in whole:
+    if document and "serve" not in document:
         fail(f"{config}: there is no [serve] table in it; write [serve] and the settings below it")
-    table = whole.get("serve", {})
+    table = document.get("serve", {})
     if not isinstance(table, dict):
         fail(f"{config}: serve: expected a table; write [serve] and the settings below it")
     names = {one.encode_name: name for name, one in SETTINGS.items()}

@@ -123,14 +123,14 @@ def _oidc(serving: ServeSettings, of_app: Oidc | None) -> Oidc | None:
         "admin": serving.oidc_admin,
         "public_url": serving.public_url,
     }
-    said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if of_app is not None:
-        return replace(of_app, **said)
-    if not said.keys() - {"public_url"}:
+        return replace(of_app, **options)
+    if not options.keys() - {"public_url"}:
         return None
     if serving.oidc_issuer is None or serving.oidc_client_id is None:
         fail("a login at a provider needs both --oidc-issuer and --oidc-client-id")
-    return Oidc(**said)
+    return Oidc(**options)
 
 
 def _telemetry(serving: ServeSettings) -> bool:

@@ -119,13 +119,13 @@ def request(
     if callback_url:
         body["callback_url"] = callback_url
     task = _asked(server, token, "POST", "/tools/request", body)
-    task_id, seen = task["task_id"], ""
+    task_id, last_line = task["task_id"], ""
     while not no_wait and task["status"] not in OVER:
         task = _asked(server, token, "GET", f"/tasks/{task_id}/status")
-        said = progress_line(server, task)
-        if said != seen:
-            click.echo(printable(said), err=True)
-            seen = said
+        line = progress_line(server, task)
+        if line != last_line:
+            click.echo(printable(line), err=True)
+            last_line = line
         time.sleep(POLL_S)
     _print(task)
     if task["status"] in ("failed", "cancelled"):

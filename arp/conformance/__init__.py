@@ -1,1 +1,1 @@
-"""The contract of agent runtimes as cases that anyone can run against a runtime."""
+"""The contract of agent runtimes, as test cases that anyone can run against their own runtime."""

@@ -1,4 +1,4 @@
-"""`ContractCase` and `CaseRun`: one promise of the contract, and what it is checked with."""
+"""`ContractCase`, one promise of the contract, and `CaseRun`, which checks it on a runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arp.runtime.errors import AriError, Unimplemented
 from arp.runtime.services import EventSubscription, RuntimeService
 
 WITHIN_S = 30.0
-"""So long a case waits for an event."""
+"""How long a case waits for an event."""
 
 ALLOW = ari.PermissionResponse("allow")
 DENY = ari.PermissionResponse("deny")
@@ -32,14 +32,14 @@ class ContractCase(NamedTuple):
     title: str
     """What must hold."""
     level: Literal[1, 2, 3]
-    """Of the interface: at level 1 a runtime may not answer `Unimplemented`."""
+    """The level of the interface; at level 1 a runtime may not answer `Unimplemented`."""
     needs: frozenset[ari.EventType]
-    """The events that it is about: if one was made up, the outcome is `synthetic`."""
+    """The event types that it checks: if the adapter made one up, the outcome is `synthetic`."""
     check: Callable[[CaseRun], Awaitable[None]]
 
 
 class Cases:
-    """The cases of one subject, in the order in which they are written."""
+    """The cases of one subject, in source order."""
 
     def __init__(self) -> None:
         self.all: list[ContractCase] = []
@@ -47,9 +47,14 @@ class Cases:
     def add(
         self, level: Literal[1, 2, 3], *needs: ari.EventType
     ) -> Callable[[Callable[[CaseRun], Awaitable[None]]], Callable[[CaseRun], Awaitable[None]]]:
-        """Return a decorator; the function's name is the case's, its docstring the title."""
+        """Return a decorator that adds a case; its title is the function's docstring.
 
-        def added(
+        Args:
+            level: Of the interface.
+            *needs: The event types that the case checks.
+        """
+
+        def decorate(
             check: Callable[[CaseRun], Awaitable[None]],
         ) -> Callable[[CaseRun], Awaitable[None]]:
             title = (check.__doc__ or "").strip().removesuffix(".")
@@ -57,11 +62,11 @@ class Cases:
             self.all.append(ContractCase(name, title, level, frozenset(needs), check))
             return check
 
-        return added
+        return decorate
 
 
 class CaseRun:
-    """One run of one case: the runtime objects that it makes, and the events that it sees."""
+    """One run of one case: the runtime objects that it creates, and the events that it reads."""
 
     def __init__(self, under_test: RuntimeUnderTest) -> None:
         self.under_test = under_test
@@ -71,11 +76,11 @@ class CaseRun:
 
     @property
     def runtime(self) -> RuntimeService:
-        """The newest runtime object; the first one is made when it is asked for."""
+        """The newest runtime object; the first one is created on first use."""
         return self._runtimes[-1] if self._runtimes else self.use(self.under_test.make())
 
     def use(self, runtime: RuntimeService) -> RuntimeService:
-        """Take a runtime object, which is closed after the case."""
+        """Use a runtime object from now on; it is closed after the case."""
         self._runtimes.append(runtime)
         return runtime
 
@@ -85,22 +90,22 @@ class CaseRun:
         return self.use(self.under_test.make())
 
     async def session(self, **fields: Any) -> CallerSession:
-        """Create a session; its events are read from the first one."""
+        """Create a session and subscribe to it from its first event."""
         request = ari.CreateSessionRequest(**{**self.under_test.fields, **fields})
         created = (await self.runtime.create_session(request)).session
-        return await self._called(created.session_id, 0)
+        return await self._subscribed(created.session_id, 0)
 
     async def resumed(self, session_id: str, **fields: Any) -> CallerSession:
-        """Resume a session; its events are read from then on."""
+        """Resume a session and subscribe to its new events."""
         await self.runtime.resume_session(self.resume_request(session_id, **fields))
-        return await self._called(session_id, None)
+        return await self._subscribed(session_id, None)
 
     def resume_request(self, session_id: str, **fields: Any) -> ari.ResumeSessionRequest:
         """Return the request that resumes a session, with the fields of the runtime under test."""
         fields = {"session_id": session_id, **self.under_test.fields, **fields}
         return ari.ResumeSessionRequest(**fields)
 
-    async def _called(self, session_id: str, after: int | None) -> CallerSession:
+    async def _subscribed(self, session_id: str, after: int | None) -> CallerSession:
         events = await self.runtime.session_events(ari.SessionEventsRequest(session_id, after))
         return CallerSession(self, self.runtime, session_id, events)
 
@@ -108,7 +113,7 @@ class CaseRun:
         """Return the text of a prompt.
 
         Raises:
-            NotShown: It is empty.
+            NotShown: The prompt is empty: nothing makes the agent do this.
         """
         template: str = getattr(self.prompts, prompt)
         if not template:
@@ -116,14 +121,14 @@ class CaseRun:
         return template.format(**values)
 
     def run_text(self, command: str) -> str:
-        """Return the text that makes the agent ask whether a command may run."""
+        """Return the prompt that makes the agent ask for permission to run a command."""
         return self.text_of("run", command=command)
 
     def service(self, wanted: type) -> Any:
-        """Return the runtime as one that has an optional service.
+        """Return the runtime, typed as the optional service `wanted`.
 
         Raises:
-            Unimplemented: It has not.
+            Unimplemented: The runtime does not have this service.
         """
         if not isinstance(self.runtime, wanted):
             raise Unimplemented(f"it has no {wanted.__name__}")
@@ -136,7 +141,7 @@ class CaseRun:
 
 
 class CallerSession:
-    """One session as its caller sees it: sends, reads events, answers."""
+    """One session from the side of its caller: send messages, read events, answer requests."""
 
     def __init__(
         self, run: CaseRun, runtime: RuntimeService, session_id: str, events: EventSubscription
@@ -148,30 +153,34 @@ class CallerSession:
         return (await self.runtime.get_session(ari.GetSessionRequest(self.id))).session
 
     async def send(self, text: str, *parts: ari.ContentPart, **fields: Any) -> str:
-        """Begin a turn and return its id."""
+        """Send a message and return the id of the turn that it starts."""
         message = ari.RuntimeMessage(content=text, parts=parts)
         request = ari.SendMessageRequest(self.id, message, **fields)
         return (await self.runtime.send_message(request)).turn_id
 
     async def until(self, wanted: Callable[[ari.Event], object]) -> list[ari.Event]:
-        """Return the next events up to the one that is wanted."""
+        """Return the next events, up to the first for which `wanted` is true."""
         found = await read_until(self.events, wanted)
         self.run.seen += found
         return found
 
     async def until_done(self) -> list[ari.Event]:
-        """Return the next events up to the terminal one."""
+        """Return the next events, up to the terminal one."""
         return await self.until(lambda event: event.done)
 
-    async def asked(self) -> ari.PermissionRequest:
-        """Return the next permission request."""
+    async def next_request(self) -> ari.PermissionRequest:
+        """Return the next permission request.
+
+        Raises:
+            CaseFailed: The turn ended without one.
+        """
         request = (await self.until(lambda event: event.permission or event.done))[-1].permission
         if request is None:
             raise CaseFailed("the turn ended without a permission request")
         return request
 
     async def turn(self, text: str, *parts: ari.ContentPart) -> list[ari.Event]:
-        """Send a message, and return all events of its turn; permissions are allowed."""
+        """Send a message and return all events of its turn; every permission is allowed."""
         turn_id = await self.send(text, *parts)
         seen: list[ari.Event] = []
         while not (seen and seen[-1].done):
@@ -180,10 +189,10 @@ class CallerSession:
                 await self.answer(seen[-1].permission, ALLOW)
         return [event for event in seen if event.turn_id == turn_id]
 
-    async def says(self, text: str) -> None:
-        """Have a turn in which the agent says a text."""
-        events = await self.turn(self.run.text_of("echo", text=text))
-        expect(text in spoken(events), f"expected it to say {text!r}, got {spoken(events)!r}")
+    async def echo(self, text: str) -> None:
+        """Run a turn in which the agent repeats a text, and check its output."""
+        output = output_text(await self.turn(self.run.text_of("echo", text=text)))
+        expect(text in output, f"expected output with {text!r}, got {output!r}")
 
     async def answer(
         self, request: ari.PermissionRequest, response: ari.PermissionResponse
@@ -209,10 +218,10 @@ class CallerSession:
 async def read_until(
     events: EventSubscription, wanted: Callable[[ari.Event], object]
 ) -> list[ari.Event]:
-    """Return the next events of a subscription up to the one that is wanted.
+    """Return the next events of a subscription, up to the first for which `wanted` is true.
 
     Raises:
-        CaseFailed: It did not come.
+        CaseFailed: No such event came within `WITHIN_S`, or the subscription ended.
     """
     seen: list[ari.Event] = []
     reason = "the events ended before"
@@ -228,19 +237,19 @@ async def read_until(
 
 
 def expect(holds: object, otherwise: str) -> None:
-    """Raise `CaseFailed` if something does not hold."""
+    """Raise `CaseFailed` with the text `otherwise` unless `holds` is true."""
     if not holds:
         raise CaseFailed(otherwise)
 
 
 def expect_same(got: object, wanted: object, what: str) -> None:
-    """Raise `CaseFailed` if two values differ."""
+    """Raise `CaseFailed` if two values differ; `what` names them in the message."""
     expect(got == wanted, f"{what}: expected {wanted!r:.300}, got {got!r:.300}")
 
 
 @contextmanager
 def refused(*errors: type[AriError], names: str = "") -> Iterator[None]:
-    """Expect that the block raises one of these errors, and that its message has a text."""
+    """Expect that the block raises one of these errors, with the text `names` in its message."""
     expected = " or ".join(error.__name__ for error in errors)
     try:
         yield
@@ -251,11 +260,11 @@ def refused(*errors: type[AriError], names: str = "") -> Iterator[None]:
     except AriError as failed:
         raise CaseFailed(f"expected {expected}, got {failed.code}: {failed.message}") from failed
     else:
-        raise CaseFailed(f"expected {expected}, but it was taken")
+        raise CaseFailed(f"expected {expected}, but the call succeeded")
 
 
-def spoken(events: Sequence[ari.Event]) -> str:
-    """Return what the agent said."""
+def output_text(events: Sequence[ari.Event]) -> str:
+    """Return the text of the agent's output."""
     return joined(events, ari.EventType.TEXT)
 
 
@@ -269,26 +278,26 @@ def of_type(events: Sequence[ari.Event], event_type: ari.EventType) -> list[ari.
     return [event for event in events if event.type is event_type]
 
 
-def told_of(events: Sequence[ari.Event], lifecycle: ari.Lifecycle) -> list[ari.Event]:
-    """Return the lifecycle events of a kind."""
+def lifecycle_events(events: Sequence[ari.Event], lifecycle: ari.Lifecycle) -> list[ari.Event]:
+    """Return the events with this lifecycle value."""
     return [event for event in events if event.lifecycle is lifecycle]
 
 
-def is_about(lifecycle: ari.Lifecycle) -> Callable[[ari.Event], bool]:
-    """Return a function that says whether an event is a lifecycle event of a kind."""
+def is_lifecycle(lifecycle: ari.Lifecycle) -> Callable[[ari.Event], bool]:
+    """Return a predicate: whether an event has this lifecycle value."""
     return lambda event: event.lifecycle is lifecycle
 
 
 def is_text(event: ari.Event) -> bool:
-    """Return whether an event is text of the agent."""
+    """Return whether an event is output text of the agent."""
     return event.type is ari.EventType.TEXT
 
 
 def changed_command(request: ari.PermissionRequest, old: str, new: str) -> dict[str, Any]:
-    """Return the input of a request with another command in it.
+    """Return the tool input of a request, with the command `old` replaced by `new`.
 
     Raises:
-        CaseFailed: The input does not show the command.
+        CaseFailed: The input does not contain the command.
     """
     text = msgspec.json.encode(request.tool_input_raw).decode()
     expect(old in text, f"tool_input_raw should have {old!r}: {text}")

@@ -1,4 +1,4 @@
-"""Cases about events: consumers, cursors, their order, and other threads."""
+"""Cases about events: consumers, cursors, order, and calls from other threads."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from arp.conformance.case import (
     expect,
     expect_same,
     is_text,
+    output_text,
     read_until,
     refused,
-    spoken,
 )
 from arp.runtime import types as ari
 from arp.runtime.errors import InvalidArgument, NotFound
@@ -38,17 +38,17 @@ async def several_consumers(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def unsubscribed(run: CaseRun) -> None:
-    """A consumer that leaves ends, and does not disturb the others."""
+    """Closing one subscription ends it, and does not affect the others."""
     session = await run.session()
     other = await run.runtime.session_events(ari.SessionEventsRequest(session.id))
     await other.aclose()
-    await session.says("still here")
+    await session.echo("still here")
     expect_same([event async for event in other], [], "events after `aclose`")
 
 
 @CASES.add(1)
 async def behind_a_cursor(run: CaseRun) -> None:
-    """A subscription begins behind its cursor, and counts on."""
+    """A subscription starts with the event after its cursor, which advances with each event."""
     session = await run.session()
     await session.turn(run.text_of("hello"))
     everything = run.seen
@@ -57,13 +57,13 @@ async def behind_a_cursor(run: CaseRun) -> None:
     expect_same(events.cursor, after, "cursor")
     seen = await read_until(events, lambda event: event.done)
     wanted = [event for event in everything if event.sequence > after]
-    expect_same(seen, wanted, "the events behind it")
-    expect_same(events.cursor, seen[-1].sequence, "cursor after them")
+    expect_same(seen, wanted, "the events after the cursor")
+    expect_same(events.cursor, seen[-1].sequence, "cursor after those events")
 
 
 @CASES.add(1)
 async def turn_from_its_beginning(run: CaseRun) -> None:
-    """The sequence in the answer to a message is the last one before the turn."""
+    """`send_message` returns the sequence of the last event before the turn."""
     session = await run.session()
     message = ari.RuntimeMessage(content=run.text_of("hello"))
     sent = await run.runtime.send_message(ari.SendMessageRequest(session.id, message))
@@ -77,7 +77,7 @@ async def turn_from_its_beginning(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def cursor_out_of_range(run: CaseRun) -> None:
-    """A cursor that no event has is refused."""
+    """A cursor out of range is refused."""
     session = await run.session()
     for after in (-1, 1_000_000):
         with refused(InvalidArgument, names="after"):
@@ -86,7 +86,7 @@ async def cursor_out_of_range(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def sequence_without_holes(run: CaseRun) -> None:
-    """Events count from 1 without holes, over turns, a cancel, close and resume."""
+    """Sequences count from 1 without gaps, across turns, a cancel, a close and a resume."""
     session = await run.session()
     await session.turn(run.run_text("echo counted"))
     await session.send(run.text_of("slow"))
@@ -96,7 +96,7 @@ async def sequence_without_holes(run: CaseRun) -> None:
     await session.close()
     run.seen += [event async for event in session.events]
     session = await run.resumed(session.id)
-    await session.says("on")
+    await session.echo("on")
     last = run.seen[-1].sequence
     events = await run.runtime.session_events(ari.SessionEventsRequest(session.id, 0))
     counted = await read_until(events, lambda event: event.sequence >= last)
@@ -108,7 +108,7 @@ async def sequence_without_holes(run: CaseRun) -> None:
 
 @CASES.add(1, EventType.RESULT, EventType.ERROR)
 async def one_terminal_event(run: CaseRun) -> None:
-    """Each turn has one terminal event, and it is the last one of the turn."""
+    """Each turn has exactly one terminal event, and it is the last one of the turn."""
     session = await run.session()
     turns = []
     for number in range(3):
@@ -122,25 +122,25 @@ async def one_terminal_event(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def every_event_has_its_place(run: CaseRun) -> None:
-    """Events name their session and their time; those of a turn name the turn."""
+    """Each event has a session id and a timestamp; events of a turn have its turn id."""
     session = await run.session()
-    events = await session.turn(run.run_text("echo placed"))
+    events = await session.turn(run.run_text("echo ids"))
     expect_same({event.session_id for event in run.seen}, {session.id}, "session_id")
     expect(all(event.timestamp_ns for event in run.seen), "an event has no time")
     output = {EventType.TEXT, EventType.TOOL_CALL, EventType.TOOL_RESULT, EventType.RESULT}
-    placed = [event.turn_id for event in run.seen if event.type in output]
-    expect_same(set(placed), {events[-1].turn_id}, "turn_id")
+    turn_ids = {event.turn_id for event in run.seen if event.type in output}
+    expect_same(turn_ids, {events[-1].turn_id}, "turn_id")
 
 
 @CASES.add(1)
 async def threadsafe(run: CaseRun) -> None:
-    """Another thread uses the runtime through its handle."""
+    """Another thread can use the runtime through its thread-safe handle."""
     session = await run.session()
     runtime: Any = run.runtime
     handle = runtime.threadsafe()
     message = ari.RuntimeMessage(content=run.text_of("hello"))
 
-    def elsewhere() -> list[ari.Event]:
+    def in_thread() -> list[ari.Event]:
         events = handle.events(ari.SessionEventsRequest(session.id))
         request = ari.SendMessageRequest(session.id, message)
         handle.call(lambda runtime: runtime.send_message(request), 30)
@@ -156,18 +156,18 @@ async def threadsafe(run: CaseRun) -> None:
             return seen
         return []
 
-    seen = await asyncio.to_thread(elsewhere)
-    expect_same(spoken(seen), run.prompts.hello_text, "what the other thread read")
+    seen = await asyncio.to_thread(in_thread)
+    expect_same(output_text(seen), run.prompts.hello_text, "what the other thread read")
 
 
 @CASES.add(1)
 async def calls_at_once(run: CaseRun) -> None:
-    """Of two messages at the same time one begins a turn."""
+    """Of two messages sent at the same time, one starts a turn and the other is refused."""
     session = await run.session()
-    text = run.text_of("slow")  # Still active when the second one comes, however long that takes.
-    both = await asyncio.gather(session.send(text), session.send(text), return_exceptions=True)
-    begun = [one for one in both if isinstance(one, str)]
-    refusals = [getattr(one, "code", one) for one in both if not isinstance(one, str)]
-    expect_same((len(begun), refusals), (1, ["FailedPrecondition"]), "turns and refusals")
+    text = run.text_of("slow")  # the turn must still be active when the second message arrives
+    results = await asyncio.gather(session.send(text), session.send(text), return_exceptions=True)
+    turns = [one for one in results if isinstance(one, str)]
+    refusals = [getattr(one, "code", one) for one in results if not isinstance(one, str)]
+    expect_same((len(turns), refusals), (1, ["FailedPrecondition"]), "turns and refusals")
     await session.cancel()
     await session.until_done()

@@ -1,4 +1,4 @@
-"""Cases about what goes wrong: the model, the agent's program, its output; and what is left."""
+"""Cases about failures: of the model, of the agent's program and its output; and leftovers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from arp.conformance.case import (
     Cases,
     expect,
     expect_same,
-    is_about,
+    is_lifecycle,
     is_text,
     joined,
-    spoken,
-    told_of,
+    lifecycle_events,
+    output_text,
 )
 from arp.runtime import types as ari
 from arp.runtime.errors import AriCode, FailedPrecondition
@@ -27,90 +27,90 @@ CASES = Cases()
 EventType, State = ari.EventType, ari.SessionState
 
 LOST = (AriCode.UNAVAILABLE, AriCode.INTERNAL)
-"""How a turn ends whose program is gone or cannot be understood."""
-LOOK_EVERY_S = 0.02
+"""The codes of a turn whose program has ended or wrote invalid output."""
+POLL_S = 0.02
 
 
 async def model_answers(run: CaseRun, http_status: int, *codes: AriCode) -> None:
-    """Have a turn in which the model answers with an error, and one after it."""
+    """Check that the model's HTTP error ends the turn with a code, and that the next turn works."""
     session = await run.session()
     end = (await session.turn(run.text_of("fail", status=str(http_status))))[-1]
     code = end.error.code if end.error is not None else None
     expect(code in codes, f"expected {' or '.join(codes)}, got {end}")
     expect(end.error is not None and end.error.message, "the error has no message")
-    await session.says("after it")
+    await session.echo("after it")
 
 
 @CASES.add(1, EventType.ERROR)
 async def model_error_400(run: CaseRun) -> None:
-    """A request that the model refuses ends the turn as `InvalidArgument`."""
+    """If the model refuses the request (400), the turn ends with `InvalidArgument`."""
     await model_answers(run, 400, AriCode.INVALID_ARGUMENT)
 
 
 @CASES.add(1, EventType.ERROR)
 async def model_error_401(run: CaseRun) -> None:
-    """A key that the model refuses ends the turn as `PermissionDenied`."""
+    """If the model refuses the API key (401), the turn ends with `PermissionDenied`."""
     await model_answers(run, 401, AriCode.PERMISSION_DENIED)
 
 
 @CASES.add(1, EventType.ERROR)
 async def model_error_500(run: CaseRun) -> None:
-    """A model that fails ends the turn as `Unavailable`."""
+    """If the model fails (500), the turn ends with `Unavailable`."""
     await model_answers(run, 500, AriCode.UNAVAILABLE)
 
 
 @CASES.add(2, EventType.LIFECYCLE)
 async def retry_is_visible(run: CaseRun) -> None:
-    """A retry of the model is reported, and the turn continues."""
+    """A retried request to the model is reported, and the turn continues."""
     session = await run.session()
     events = await session.turn(run.text_of("retry"))
     expect_same(events[-1].type, EventType.RESULT, "end")
-    expect(told_of(events, ari.Lifecycle.RETRYING), "no event says so")
+    expect(lifecycle_events(events, ari.Lifecycle.RETRYING), "no event reports the retry")
 
 
 async def lose(run: CaseRun) -> ari.Event:
-    """Kill the program in a turn, and return the terminal event; resume works afterwards."""
+    """Kill the program during a turn and return the terminal event; check that resume works."""
     session = await run.session()
-    await session.says("before")
+    await session.echo("before")
     await session.send(run.text_of("slow"))
     await session.until(is_text)
     await run.under_test.kill(run.runtime, session.id)
-    seen = await session.until(is_about(ari.Lifecycle.FAILED))
+    seen = await session.until(is_lifecycle(ari.Lifecycle.FAILED))
     ends = [event for event in seen if event.done]
     expect_same(len(ends), 1, "number of terminal events")
     expect_same((await session.value()).state, State.FAILED, "state")
     session = await run.resumed(session.id)
-    await session.says("after it")
+    await session.echo("after it")
     return ends[0]
 
 
 @CASES.add(1, EventType.ERROR)
 async def kill_and_resume(run: CaseRun) -> None:
-    """A turn whose program is killed ends as `Unavailable`; the session is resumed."""
+    """If the program is killed, its turn ends with `Unavailable`; the session can be resumed."""
     end = await lose(run)
     expect(end.error is not None and end.error.code is AriCode.UNAVAILABLE, f"end: {end}")
 
 
 @CASES.add(1, EventType.ERROR, EventType.TOOL_RESULT)
 async def kill_while_pending(run: CaseRun) -> None:
-    """What a killed program asked is closed; nothing runs."""
+    """Killing the program closes its permission request, and the command does not run."""
     session = await run.session()
     await session.send(run.run_text("touch made"))
-    request = await session.asked()
+    request = await session.next_request()
     await run.under_test.kill(run.runtime, session.id)
-    seen = await session.until(is_about(ari.Lifecycle.FAILED))
+    seen = await session.until(is_lifecycle(ari.Lifecycle.FAILED))
     expect_same(len([event for event in seen if event.done]), 1, "number of terminal events")
     try:
         await session.answer(request, ari.PermissionResponse("allow"))
     except FailedPrecondition:
         expect(not run.under_test.has_run("made"), "the command ran")
     else:
-        raise CaseFailed("an answer to a program that is gone was taken")
+        raise CaseFailed("an answer to a program that was killed was accepted")
 
 
 @CASES.add(1)
 async def garbage_in_the_output(run: CaseRun) -> None:
-    """A line that is no message does no harm, or ends the turn with an error; never a hang."""
+    """An invalid line of output is skipped, or ends the turn with an error; it never hangs."""
     run.use(run.under_test.make_behind("garbage"))
     session = await run.session()
     await session.send(run.text_of("hello"))
@@ -124,11 +124,11 @@ async def garbage_in_the_output(run: CaseRun) -> None:
 
 @CASES.add(1, EventType.ERROR)
 async def output_cut_in_a_line(run: CaseRun) -> None:
-    """An output that ends in the middle of a line ends the turn, and fails the session."""
+    """If the output ends in the middle of a line, the turn ends and the session has failed."""
     run.use(run.under_test.make_behind("cut"))
     session = await run.session()
     await session.send(run.text_of("hello"))
-    seen = await session.until(is_about(ari.Lifecycle.FAILED))
+    seen = await session.until(is_lifecycle(ari.Lifecycle.FAILED))
     codes = [event.error.code for event in seen if event.done and event.error is not None]
     expect(len(codes) == 1 and codes[0] in LOST, f"codes of the terminal events: {codes}")
     expect_same((await session.value()).state, State.FAILED, "state")
@@ -136,7 +136,7 @@ async def output_cut_in_a_line(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def environment_is_not_inherited(run: CaseRun) -> None:
-    """A command of the agent does not see the environment of this process."""
+    """The agent's commands do not inherit the environment of this process."""
     run.under_test.processes()
     name, secret = "ARP_CONFORMANCE_SECRET", uuid.uuid4().hex
     os.environ[name] = secret
@@ -148,20 +148,20 @@ async def environment_is_not_inherited(run: CaseRun) -> None:
     output = joined(events, EventType.TOOL_RESULT)
     expect("PATH=" in output, f"the environment of the command: {output!r}")
     expect(secret not in output, f"{name} was inherited")
-    expect(secret not in spoken(events), f"{name} was inherited")
+    expect(secret not in output_text(events), f"{name} was inherited")
 
 
 @CASES.add(1)
 async def close_ends_processes(run: CaseRun) -> None:
-    """When a runtime is closed in the middle of a command, none of its processes is left."""
+    """Closing the runtime during a command ends all of its processes."""
     run.under_test.processes()
     session = await run.session()
     await session.send(run.run_text("touch begun; sleep 300"))
-    await session.answer(await session.asked(), ari.PermissionResponse("allow"))
+    await session.answer(await session.next_request(), ari.PermissionResponse("allow"))
     deadline = time.monotonic() + WITHIN_S
     while not run.under_test.has_run("begun"):
         expect(time.monotonic() < deadline, "Timeout: the command did not begin")
-        await asyncio.sleep(LOOK_EVERY_S)
-    expect(run.under_test.processes(), "no process runs")
+        await asyncio.sleep(POLL_S)
+    expect(run.under_test.processes(), "the runtime has no running process")
     await run.runtime.close(ari.CloseRequest())
-    expect_same(list(run.under_test.processes()), [], "processes that are left")
+    expect_same(list(run.under_test.processes()), [], "processes left after close")

@@ -1,4 +1,4 @@
-"""Cases about permissions: what is asked, every answer to it, and what comes too late."""
+"""Cases about permissions: requests, every kind of answer, and answers that come too late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arp.conformance.case import (
     changed_command,
     expect,
     expect_same,
-    is_about,
+    is_lifecycle,
     of_type,
     refused,
 )
@@ -22,29 +22,29 @@ from arp.runtime.errors import AriCode, FailedPrecondition, InvalidArgument, Not
 CASES = Cases()
 EventType, State = ari.EventType, ari.SessionState
 ASKING = (EventType.TOOL_CALL, EventType.PERMISSION_REQUEST, EventType.TOOL_RESULT)
-"""The events of a tool that asks."""
+"""The events of a tool call that needs permission, in order."""
 
 
-async def asking(
+async def request_permission(
     run: CaseRun, name: str = "made", **fields: object
 ) -> tuple[CallerSession, ari.PermissionRequest]:
-    """Return a session whose agent asks whether `touch NAME` may run, and what it asks."""
+    """Return a session whose agent waits for permission to run `touch NAME`, and the request."""
     session = await run.session(**fields)
     await session.send(run.run_text(f"touch {name}"))
-    return session, await session.asked()
+    return session, await session.next_request()
 
 
 def outcomes(events: list[ari.Event]) -> list[object]:
-    """Return what became of the requests."""
+    """Return the outcome of each resolved permission request."""
     resolved = ari.Lifecycle.PERMISSION_RESOLVED
     return [event.details["outcome"] for event in events if event.lifecycle is resolved]
 
 
 @CASES.add(1, *ASKING)
 async def request_shows_all(run: CaseRun) -> None:
-    """A request has the tool, its whole input and its ids; the session waits meanwhile."""
-    session, request = await asking(run)
-    expect(request.tool_name, "it has no tool_name")
+    """A permission request has the tool, its full input and its ids, and the session waits."""
+    session, request = await request_permission(run)
+    expect(request.tool_name, "the request has no tool_name")
     expect("touch made" in str(request.tool_input_raw), f"tool_input_raw: {request}")
     expect("touch made" in request.tool_input_summary, f"tool_input_summary: {request}")
     expect_same(request.kind, ari.PermissionKind.COMMAND, "kind")
@@ -57,8 +57,8 @@ async def request_shows_all(run: CaseRun) -> None:
 
 @CASES.add(1, *ASKING)
 async def allow(run: CaseRun) -> None:
-    """What is allowed runs, and not before."""
-    session, request = await asking(run)
+    """An allowed command runs, and not before it is allowed."""
+    session, request = await request_permission(run)
     expect(not run.under_test.has_run("made"), "the command ran before the answer")
     await session.answer(request, ALLOW)
     events = await session.until_done()
@@ -69,8 +69,8 @@ async def allow(run: CaseRun) -> None:
 
 @CASES.add(1, *ASKING)
 async def deny(run: CaseRun) -> None:
-    """What is denied does not run, and its result is an error."""
-    session, request = await asking(run)
+    """A denied command does not run, and its result is an error."""
+    session, request = await request_permission(run)
     await session.answer(request, DENY)
     events = await session.until_done()
     expect_same(outcomes(events), ["denied"], "outcomes")
@@ -79,13 +79,13 @@ async def deny(run: CaseRun) -> None:
     expect(not run.under_test.has_run("made"), "the command ran")
     wanted = EventType.RESULT if request.deny_continues else EventType.ERROR
     expect_same(events[-1].type, wanted, "end")
-    await session.says("after it")
+    await session.echo("after it")
 
 
 @CASES.add(1, *ASKING)
 async def deny_with_message(run: CaseRun) -> None:
-    """The model is told the message of a denial, exactly."""
-    session, request = await asking(run)
+    """The model receives the exact message of a denial."""
+    session, request = await request_permission(run)
     why = 'Not on a Monday: ask "Ada" first.'
     response = ari.PermissionResponse("deny", message=why)
     if not request.takes_message:
@@ -96,15 +96,15 @@ async def deny_with_message(run: CaseRun) -> None:
         raise NotShown("requests take no message")
     await session.answer(request, response)
     await session.until_done()
-    told = run.under_test.told()
-    expect(any(why in text for text in told), f"the model was told {told}")
+    received = run.under_test.told()
+    expect(any(why in text for text in received), f"the model received {received}")
     expect(not run.under_test.has_run("made"), "the command ran")
 
 
 @CASES.add(1, *ASKING)
 async def allow_with_changed_input(run: CaseRun) -> None:
-    """The changed input runs, and the first one does not."""
-    session, request = await asking(run)
+    """If the answer changes the input, the changed input runs and the original does not."""
+    session, request = await request_permission(run)
     changed = changed_command(request, "touch made", "touch changed")
     response = ari.PermissionResponse("allow", updated_input=changed)
     if not request.takes_updated_input:
@@ -116,29 +116,29 @@ async def allow_with_changed_input(run: CaseRun) -> None:
     await session.answer(request, response)
     await session.until_done()
     ran = [name for name in ("made", "changed") if run.under_test.has_run(name)]
-    expect_same(ran, ["changed"], "what ran")
+    expect_same(ran, ["changed"], "the commands that ran")
 
 
 @CASES.add(1, *ASKING)
 async def rule_for_the_session(run: CaseRun) -> None:
-    """With a rule that the request offers, the same call is not asked again."""
-    session, request = await asking(run)
+    """After an answer with an offered session rule, the same call is not asked again."""
+    session, request = await request_permission(run)
     rule = next((rule for rule in request.rules if rule.scope == "session"), None)
     if rule is None:
         await session.cancel()
         raise NotShown("requests offer no rule for the session")
-    expect(rule.label, "the rule does not say what it allows")
+    expect(rule.label, "the rule has no label that says what it allows")
     await session.answer(request, ari.PermissionResponse("allow", rule_id=rule.rule_id))
     await session.until_done()
     await session.send(run.run_text("touch made"))
     events = await session.until_done()
-    expect_same(of_type(events, EventType.PERMISSION_REQUEST), [], "what was asked again")
+    expect_same(of_type(events, EventType.PERMISSION_REQUEST), [], "repeated requests")
 
 
 @CASES.add(1)
 async def rule_that_is_not_offered(run: CaseRun) -> None:
     """A rule that the request does not offer is refused, and the request stays open."""
-    session, request = await asking(run)
+    session, request = await request_permission(run)
     with refused(InvalidArgument, names="rule_id"):
         await session.answer(request, ari.PermissionResponse("allow", rule_id="no-such-rule"))
     expect_same((await session.value()).state, State.WAITING, "state")
@@ -148,8 +148,8 @@ async def rule_that_is_not_offered(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def answer_that_does_not_fit(run: CaseRun) -> None:
-    """Fields of a denial are refused with an allowance, and the other way round."""
-    session, request = await asking(run)
+    """An allowance with fields of a denial is refused, and a denial with those of an allowance."""
+    session, request = await request_permission(run)
     with refused(InvalidArgument, names="interrupt"):
         await session.answer(request, ari.PermissionResponse("allow", interrupt=True))
     with refused(InvalidArgument, names="updated_input"):
@@ -161,23 +161,23 @@ async def answer_that_does_not_fit(run: CaseRun) -> None:
 
 @CASES.add(1, *ASKING)
 async def two_permissions(run: CaseRun) -> None:
-    """Two calls of one answer are asked and answered each, in any order."""
+    """Two calls in one answer have a permission request each, answered in any order."""
     session = await run.session()
     await session.send(run.text_of("two", command="touch one", other="touch two"))
-    first = await session.asked()
+    first = await session.next_request()
     names = ["one", "two"] if "touch one" in str(first.tool_input_raw) else ["two", "one"]
     at_once = run.under_test.asks_at_once
-    second = await session.asked() if at_once else None
+    second = await session.next_request() if at_once else None
     if second is not None:
         await session.answer(second, ALLOW)
         await session.answer(first, DENY)
     else:
-        # In this order: some agents take the denial of a call for one of all calls behind it.
+        # Allow before deny: some agents treat a denial as one of all calls that follow.
         await session.answer(first, ALLOW)
-        await session.answer(await session.asked(), DENY)
+        await session.answer(await session.next_request(), DENY)
     await session.until_done()
     ran = [name for name in names if run.under_test.has_run(name)]
-    expect_same(ran, names[1:] if at_once else names[:1], "what ran")
+    expect_same(ran, names[1:] if at_once else names[:1], "the commands that ran")
     if not at_once:
         raise NotShown("it asks about one call after the other")
 
@@ -185,7 +185,7 @@ async def two_permissions(run: CaseRun) -> None:
 @CASES.add(1)
 async def answered_twice(run: CaseRun) -> None:
     """A second answer is refused and changes nothing."""
-    session, request = await asking(run)
+    session, request = await request_permission(run)
     await session.answer(request, DENY)
     with refused(FailedPrecondition):
         await session.answer(request, ALLOW)
@@ -197,8 +197,8 @@ async def answered_twice(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def answered_after_cancel(run: CaseRun) -> None:
-    """An answer after a cancel is refused, and nothing runs."""
-    session, request = await asking(run)
+    """An answer after a cancel is refused, and the command does not run."""
+    session, request = await request_permission(run)
     await session.cancel()
     with refused(FailedPrecondition):
         await session.answer(request, ALLOW)
@@ -210,8 +210,8 @@ async def answered_after_cancel(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def unknown_request(run: CaseRun) -> None:
-    """A request that does not exist cannot be answered."""
-    session, request = await asking(run)
+    """An answer to an unknown request, or to one of another session, is refused."""
+    session, request = await request_permission(run)
     unknown = ari.PermissionRequest("x", request_id="no-such-request")
     with refused(NotFound):
         await session.answer(unknown, ALLOW)
@@ -224,9 +224,9 @@ async def unknown_request(run: CaseRun) -> None:
 
 @CASES.add(1, *ASKING)
 async def permission_deadline(run: CaseRun) -> None:
-    """A request that nobody answers in time counts as denied."""
-    session, request = await asking(run, permission_timeout_s=0.5)
-    expect(request.deadline_ns, "it has no deadline")
+    """A request that is not answered in time counts as denied."""
+    session, request = await request_permission(run, permission_timeout_s=0.5)
+    expect(request.deadline_ns, "the request has no deadline")
     events = await session.until_done()
     expect_same(outcomes(events), ["expired"], "outcomes")
     with refused(FailedPrecondition):
@@ -236,8 +236,8 @@ async def permission_deadline(run: CaseRun) -> None:
 
 @CASES.add(2, *ASKING)
 async def cancel_while_pending(run: CaseRun) -> None:
-    """A cancel closes what is asked, gives the call a result, and ends the turn."""
-    session, _ = await asking(run)
+    """A cancel closes the open request, gives its call a result, and ends the turn."""
+    session, _ = await request_permission(run)
     await session.cancel()
     events = await session.until_done()
     expect_same(outcomes(events), ["cancelled"], "outcomes")
@@ -245,15 +245,15 @@ async def cancel_while_pending(run: CaseRun) -> None:
     end = events[-1]
     expect(end.error is not None and end.error.code is AriCode.CANCELED, f"end: {end}")
     expect(not run.under_test.has_run("made"), "the command ran")
-    await session.says("after it")
+    await session.echo("after it")
 
 
 @CASES.add(2, *ASKING)
 async def close_while_pending(run: CaseRun) -> None:
-    """Closing a session closes what it asks; nothing runs."""
-    session, request = await asking(run)
+    """Closing a session closes its open request, and the command does not run."""
+    session, request = await request_permission(run)
     await session.close()
-    events = await session.until(is_about(ari.Lifecycle.CLOSED))
+    events = await session.until(is_lifecycle(ari.Lifecycle.CLOSED))
     expect_same(outcomes(events), ["cancelled"], "outcomes")
     with refused(FailedPrecondition):
         await session.answer(request, ALLOW)
@@ -262,8 +262,8 @@ async def close_while_pending(run: CaseRun) -> None:
 
 @CASES.add(2, *ASKING)
 async def deny_and_interrupt(run: CaseRun) -> None:
-    """A denial can end the turn."""
-    session, request = await asking(run)
+    """A denial with `interrupt` ends the turn."""
+    session, request = await request_permission(run)
     await session.answer(request, ari.PermissionResponse("deny", interrupt=True))
     end = (await session.until_done())[-1]
     expect(end.error is not None and end.error.code is AriCode.CANCELED, f"end: {end}")
@@ -272,8 +272,8 @@ async def deny_and_interrupt(run: CaseRun) -> None:
 
 @CASES.add(1, *ASKING)
 async def call_request_result(run: CaseRun) -> None:
-    """A tool call comes before its permission request, and that before its result."""
-    session, request = await asking(run)
+    """A tool call comes before its permission request, and the request before the result."""
+    session, request = await request_permission(run)
     await session.answer(request, ALLOW)
     await session.until_done()
     order = [

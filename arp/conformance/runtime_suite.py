@@ -1,4 +1,4 @@
-"""Runs cases against a runtime, and says how each came out."""
+"""Runs cases against a runtime and returns the outcome of each."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Outcome: TypeAlias = Literal["native", "synthetic", "Unimplemented", "failed"]
 
 
 class CaseResult(NamedTuple):
-    """How a case came out."""
+    """The outcome of a case."""
 
     case: ContractCase
     outcome: Outcome
     note: str = ""
-    """Why it is `Unimplemented`, or what failed."""
+    """Why the outcome is `Unimplemented`, or what failed."""
     error: Exception | None = None
 
     @property
-    def told(self) -> str:
-        """The outcome as a matrix has it: of what is `Unimplemented`, with the reason."""
+    def summary(self) -> str:
+        """The outcome as the matrix stores it; `Unimplemented` comes with its reason."""
         return f"{self.outcome}: {self.note}" if self.outcome == "Unimplemented" else self.outcome
 
 
 async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResult:
-    """Run one case, close all that it has made, and return how it came out."""
+    """Run one case, close every runtime object that it created, and return its outcome."""
     if why := under_test.not_shown.get(case.name):
         return CaseResult(case, "Unimplemented", why)
     run = CaseRun(under_test)
@@ -51,7 +51,7 @@ async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResu
     except TimeoutError as late:
         note = f"Timeout: it took longer than {under_test.case_s:g} s"
         return CaseResult(case, "failed", note, late)
-    except Exception as failed:  # noqa: BLE001 - whatever a runtime raises is its failure
+    except Exception as failed:  # noqa: BLE001 - any exception of a runtime is a failed case
         return CaseResult(case, "failed", f"{type(failed).__name__}: {failed}", failed)
     made_up = any(event.synthetic and event.type in case.needs for event in run.seen)
     return CaseResult(case, "synthetic" if made_up else "native")
@@ -60,11 +60,11 @@ async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResu
 async def run_suite(
     factory: RuntimeFactory, cases: Sequence[ContractCase] = CASES
 ) -> AsyncIterator[tuple[str, CaseResult]]:
-    """Run cases, each against a runtime of its own; yield the runtime's name and the result."""
+    """Run each case against a runtime of its own; yield the runtime's name and the result."""
     for case in cases:
-        # What a program still writes when it ends must not fail the removal.
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-            under_test = factory(Path(place))
+        # A program that is ending may still write here while the directory is removed.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+            under_test = factory(Path(directory))
             try:
                 yield under_test.name, await run_case(case, under_test)
             finally:

@@ -1,4 +1,4 @@
-"""`RuntimeUnderTest`: what an author of a runtime gives to the suite."""
+"""`RuntimeUnderTest`: what the author of a runtime implements for the suite."""
 
 from __future__ import annotations
 
@@ -11,42 +11,43 @@ import msgspec
 from arp.runtime.services import RuntimeService
 
 OutputFault = Literal["garbage", "cut"]
-"""`garbage`: before its first text, the agent's program writes a line that is no message. `cut`:
-its output ends in the middle of the line that has the first text."""
+"""`garbage`: the agent's program writes an invalid line before its first text. `cut`: its output
+ends in the middle of the line with the first text."""
 
 
 class NotShown(Exception):
-    """The runtime, or what is under it, cannot be made to do what a case needs."""
+    """Nothing makes the runtime or its agent do what a case needs; the message says why."""
 
 
 class Prompts(msgspec.Struct, frozen=True):
-    """What makes the agent do what; an empty text: it cannot be made to.
+    """The prompts that make the agent do something; an empty one: nothing makes it do that.
 
-    In those of tools `{command}` is a command for a shell, as a tool call that asks first.
+    `{command}` is a shell command that the agent runs as a tool call, after asking for permission.
     """
 
     hello: str = "hello"
-    """Says `hello_text`."""
+    """The agent says `hello_text`."""
     hello_text: str = "Hello from the model."
     echo: str = "echo: {text}"
-    """Says the text."""
+    """The agent says the text."""
     think: str = "think"
-    """Thinks, then says something."""
+    """The agent thinks, then says something."""
     look: str = "hello"
-    """Names the media types of the images that it received."""
+    """The agent names the media types of the images that it received."""
     run: str = "run: {command}"
+    """The agent runs the command."""
     two: str = "two: {command} @@ {other}"
-    """Two calls in one answer."""
+    """The agent makes two calls in one answer."""
     slow: str = "slow"
-    """Says something for longer than a case waits."""
+    """The agent writes output for longer than a case waits."""
     fail: str = "fail {status}"
     """The model answers with this HTTP status."""
     retry: str = "retry"
-    """The model answers with an error once, then with a text."""
+    """The model answers once with an error, then with a text."""
 
 
 class RuntimeUnderTest(Protocol):
-    """One kind of runtime; each case gets a new one, whose storage is empty."""
+    """One kind of runtime; each case gets a new object with empty storage."""
 
     name: str
     """Its name in the matrix."""
@@ -54,27 +55,27 @@ class RuntimeUnderTest(Protocol):
     """The directory of the runtime."""
     prompts: Prompts = Prompts()
     fields: Mapping[str, str] = {}
-    """Of every `create_session` and `resume_session`, such as the model."""
+    """Fields of every `create_session` and `resume_session` request, such as the model."""
     asks_at_once: bool = True
     """Whether the agent asks about the calls of one answer together, not one after the other."""
     marks_failures: bool = True
-    """Whether the agent says of the result of a tool that it is an error."""
+    """Whether the agent marks the result of a failed tool as an error."""
     other_model: str = ""
-    """Another model that sessions can take; empty: there is none."""
+    """Another model that sessions can use; empty: there is none."""
     case_s: float = 50.0
     """How long a case may take; more for an agent that is slow to start."""
     not_shown: Mapping[str, str] = {}
-    """Why a case cannot be shown with the agent, by the name of the case: it is not run."""
+    """Cases that cannot be checked with this agent and are not run: case name → reason."""
 
     def make(self) -> RuntimeService:
-        """Return a new runtime object; all share one storage, as processes of a machine do."""
+        """Return a new runtime object; all of them share one storage, like several processes."""
         ...
 
     def make_behind(self, fault: OutputFault) -> RuntimeService:
-        """Return one whose agent's program has a fault in its output.
+        """Return a runtime object whose agent's program has a fault in its output.
 
         Raises:
-            NotShown: There is no such program.
+            NotShown: The runtime has no such program.
         """
         raise NotShown(f"no program whose output could have the fault {fault!r}")
 
@@ -82,23 +83,23 @@ class RuntimeUnderTest(Protocol):
         """Kill the program of a session at once, as `kill -9` does.
 
         Raises:
-            NotShown: There is no such program.
+            NotShown: The runtime has no such program.
         """
         raise NotShown("no program that could be killed")
 
     def processes(self) -> Sequence[int]:
-        """Return the ids of the processes that the runtime has started and that run.
+        """Return the ids of the running processes that the runtime has started.
 
         Raises:
-            NotShown: It starts none.
+            NotShown: The runtime starts no processes.
         """
         raise NotShown("it starts no processes")
 
     def told(self) -> Sequence[str]:
-        """Return what the model was told in its last request: the user's texts, tool results.
+        """Return the user texts and tool results in the last request to the model.
 
         Raises:
-            NotShown: Nobody knows.
+            NotShown: The requests to the model cannot be seen.
         """
         raise NotShown("nobody knows what the model is told")
 
@@ -107,13 +108,13 @@ class RuntimeUnderTest(Protocol):
         return (self.cwd / name).exists()
 
     def end(self) -> None:
-        """End what the object itself has started; called once, after the case."""
+        """Stop what this object has started; called once, after the case."""
         return
 
 
 class RuntimeFactory(Protocol):
-    """What `arp conformance runtime module:factory` names."""
+    """The factory that `arp conformance runtime module:factory` names."""
 
-    def __call__(self, place: Path, /) -> RuntimeUnderTest:
+    def __call__(self, directory: Path, /) -> RuntimeUnderTest:
         """Return a runtime under test whose storage is below an empty directory."""
         ...

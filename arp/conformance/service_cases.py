@@ -1,4 +1,4 @@
-"""Cases about what a runtime is and what can be switched."""
+"""Cases about version, status and capabilities, and about models, modes and providers."""
 
 from __future__ import annotations
 
@@ -35,58 +35,58 @@ CASES = Cases()
 SERVICES: dict[str, type] = {
     known.name: known.service for known in CAPABILITIES if known.service is not None
 }
-"""The optional services, by the capability that tells of them."""
+"""The optional services, by the name of their capability."""
 
 FIELDS: dict[str, object] = {
     "session_id": "0b0f9d1c-6c0e-4d54-9a55-3f1f6d1f5c11",
     "instructions": "Answer briefly.",
     "mcp_servers": (ari.McpServer("none", "/bin/false"),),
 }
-"""A value for each field of a new session that is a capability."""
+"""A value for each field of `create_session` that has a capability."""
 
 
 @CASES.add(1)
 async def version(run: CaseRun) -> None:
-    """A runtime tells its name and the version of the interface."""
+    """A runtime returns its name and the version of the interface."""
     response = await run.runtime.version(ari.VersionRequest())
-    expect(response.runtime_name, "it has no name")
+    expect(response.runtime_name, "the runtime has no name")
     expect_same(response.api_version, ari.API_VERSION, "api_version")
 
 
 @CASES.add(1)
 async def version_refused(run: CaseRun) -> None:
-    """Another version of the interface is refused."""
+    """A request for another version of the interface is refused."""
     with refused(InvalidArgument, names="api_version"):
         await run.runtime.version(ari.VersionRequest("v0"))
 
 
 @CASES.add(1)
 async def status(run: CaseRun) -> None:
-    """A runtime that can create sessions is ready, and names each capability once."""
+    """A runtime that can create sessions is ready, and lists each capability once."""
     await run.session()
     response = await run.runtime.status(ari.StatusRequest(verbose=True))
     expect(response.ready, f"not ready: {response.message}")
-    expect(response.healthy or response.message, "not healthy, and it does not say why")
+    expect(response.healthy or response.message, "not healthy, and the message is empty")
     names = [one.name for one in response.capabilities]
     expect_same(len(names), len(set(names)), f"names of capabilities {names}")
 
 
 @CASES.add(1)
 async def capabilities_and_methods(run: CaseRun) -> None:
-    """A capability is told of each optional service that the runtime has, and of no other."""
+    """The capabilities name each optional service that the runtime has, and no other."""
     response = await run.runtime.status(ari.StatusRequest())
-    told = {one.name for one in response.capabilities} & SERVICES.keys()
+    listed = {one.name for one in response.capabilities} & SERVICES.keys()
     has = {name for name, service in SERVICES.items() if isinstance(run.runtime, service)}
-    expect_same(sorted(told), sorted(has), "capabilities of optional services")
+    expect_same(sorted(listed), sorted(has), "capabilities of optional services")
 
 
 @CASES.add(1)
 async def capability_names(run: CaseRun) -> None:
-    """A capability has a name that all runtimes share, or one with the prefix of its vendor."""
+    """Each capability has a shared name, or a name of the form VENDOR/NAME."""
     response = await run.runtime.status(ari.StatusRequest())
     names = [one.name for one in response.capabilities]
-    strange = [name for name in names if not is_capability_name(name)]
-    expect_same(strange, [], "names that are neither shared nor VENDOR/NAME")
+    invalid = [name for name in names if not is_capability_name(name)]
+    expect_same(invalid, [], "names that are neither shared nor VENDOR/NAME")
 
 
 async def _enabled(run: CaseRun) -> set[str]:
@@ -96,17 +96,17 @@ async def _enabled(run: CaseRun) -> set[str]:
 
 @CASES.add(1)
 async def fields_and_capabilities(run: CaseRun) -> None:
-    """A field of a new session is taken if a capability tells of it, and refused if none does."""
+    """A field of a new session is accepted if its capability is enabled, otherwise refused."""
     session = await run.session()
     enabled = await _enabled(run)
     await session.close()
-    taken = {name: value for name, value in FIELDS.items() if name in enabled}
+    accepted = {name: value for name, value in FIELDS.items() if name in enabled}
     try:
-        session = await run.session(**taken)
+        session = await run.session(**accepted)
     except Unimplemented as missing:
-        raise CaseFailed(f"one of {sorted(taken)} is enabled: {missing.message}") from missing
-    await session.says("with them")
-    for name in FIELDS.keys() - taken.keys():
+        raise CaseFailed(f"one of {sorted(accepted)} is enabled: {missing.message}") from missing
+    await session.echo("with them")
+    for name in FIELDS.keys() - accepted.keys():
         with refused(Unimplemented, names=name):
             await run.session(**{name: FIELDS[name]})
 
@@ -115,7 +115,7 @@ async def fields_and_capabilities(run: CaseRun) -> None:
 async def methods_and_capabilities(run: CaseRun) -> None:
     """A method whose capability is enabled is never answered with `Unimplemented`."""
     session = await run.session()
-    await session.says("first")
+    await session.echo("first")
     enabled = await _enabled(run)
     for name, use in USES.items():
         if name in enabled:
@@ -181,16 +181,16 @@ USES: dict[str, Callable[[Any, CallerSession], Awaitable[object]]] = {
     "resume_session": _resume,
     "delete_session": lambda _, session: session.delete(),
 }
-"""What calls the methods of a capability, in an order in which each can be called."""
+"""Calls of the methods of each capability, in an order in which all of them work."""
 
 
 @CASES.add(1)
 async def requests_and_capabilities(run: CaseRun) -> None:
-    """A permission request takes in its answer only what a capability tells of."""
+    """A permission request offers only options whose capability is enabled."""
     session = await run.session()
     enabled = await _enabled(run)
     await session.send(run.run_text("touch asked"))
-    request = await session.asked()
+    request = await session.next_request()
     await session.answer(request, DENY)
     await session.until_done()
     takes = {
@@ -198,8 +198,8 @@ async def requests_and_capabilities(run: CaseRun) -> None:
         "updated_input": request.takes_updated_input,
         "deny_message": request.takes_message,
     }
-    untold = {name for name, taken in takes.items() if taken} - enabled
-    expect_same(untold, set(), "what the request takes and no capability tells of")
+    undeclared = {name for name, taken in takes.items() if taken} - enabled
+    expect_same(undeclared, set(), "options of the request whose capability is not enabled")
 
 
 @CASES.add(1)
@@ -210,29 +210,29 @@ async def asks_as_it_says(run: CaseRun) -> None:
         raise NotShown("its permissions are `none`")
     session = await run.session()
     await session.send(run.run_text("touch asked"))
-    request = await session.asked()
+    request = await session.next_request()
     await session.answer(request, ari.PermissionResponse("deny"))
     await session.until_done()
 
 
 @CASES.add(3)
 async def model_switch(run: CaseRun) -> None:
-    """The model is switched, and counts for the next turn."""
+    """The model of a session can be changed, and the next turn uses it."""
     models = run.service(ModelManager)
     session = await run.session()
-    await session.says("with the first")
+    await session.echo("with the first")
     if not run.under_test.other_model:
         raise NotShown("there is no other model")
     request = ari.SetModelRequest(session.id, run.under_test.other_model)
     taken = (await models.set_model(request)).model
     expect_same((await models.get_model(ari.GetModelRequest(session.id))).model, taken, "model")
-    await session.says("with the other")
+    await session.echo("with the other")
     expect_same((await session.value()).model, taken, "model of the session")
 
 
 @CASES.add(3)
 async def models_listed(run: CaseRun) -> None:
-    """The models that can be taken are listed, each once."""
+    """The available models are listed, each once."""
     models = run.service(ModelManager)
     session = await run.session()
     listed = (await models.list_models(ari.ListModelsRequest(session.id))).models
@@ -242,7 +242,7 @@ async def models_listed(run: CaseRun) -> None:
 
 @CASES.add(3)
 async def unknown_model(run: CaseRun) -> None:
-    """A model that is refused changes nothing; no name is no model."""
+    """A refused model changes nothing, and an empty name is refused."""
     models = run.service(ModelManager)
     session = await run.session()
     get = ari.GetModelRequest(session.id)
@@ -260,7 +260,7 @@ async def unknown_model(run: CaseRun) -> None:
 
 @CASES.add(3)
 async def mode_switch(run: CaseRun) -> None:
-    """Every mode that asks can be taken."""
+    """Every mode that asks can be selected."""
     modes = run.service(ModeManager)
     session = await run.session()
     listed = (await modes.list_modes(ari.ListModesRequest(session.id))).modes
@@ -268,15 +268,15 @@ async def mode_switch(run: CaseRun) -> None:
     for mode in listed:
         if mode.asks:
             taken = await modes.set_mode(ari.SetModeRequest(session.id, mode.id))
-            expect_same(taken.mode, mode.id, "mode that was taken")
+            expect_same(taken.mode, mode.id, "mode that was set")
             now = await modes.get_mode(ari.GetModeRequest(session.id))
             expect_same(now.mode, mode.id, "mode")
-    await session.says("in another mode")
+    await session.echo("in another mode")
 
 
 @CASES.add(3)
 async def unknown_mode(run: CaseRun) -> None:
-    """An unknown mode is refused and changes nothing, also for a new session."""
+    """An unknown or empty mode is refused and changes nothing."""
     modes = run.service(ModeManager)
     session = await run.session()
     before = await modes.get_mode(ari.GetModeRequest(session.id))
@@ -289,7 +289,7 @@ async def unknown_mode(run: CaseRun) -> None:
 
 @CASES.add(3)
 async def new_session_in_unknown_mode(run: CaseRun) -> None:
-    """A session is not created in a mode that does not exist."""
+    """Creating a session in an unknown mode is refused."""
     run.service(ModeManager)
     with refused(InvalidArgument, names="mode"):
         await run.session(mode="no-such-mode")
@@ -297,7 +297,7 @@ async def new_session_in_unknown_mode(run: CaseRun) -> None:
 
 @CASES.add(3)
 async def provider(run: CaseRun) -> None:
-    """The provider is one of those that are listed, and is taken again."""
+    """The active provider is in the list, and can be selected."""
     providers = run.service(ProviderManager)
     session = await run.session()
     listed = await providers.list_providers(ari.ListProvidersRequest(session.id))
@@ -308,19 +308,19 @@ async def provider(run: CaseRun) -> None:
     expect(wanted in [one.id for one in listed.providers], f"{wanted} is not listed")
     request = ari.SetActiveProviderRequest(session.id, wanted)
     taken = (await providers.set_active_provider(request)).provider
-    expect_same(taken, wanted, "provider that was taken")
-    await session.says("from there")
+    expect_same(taken, wanted, "provider that was set")
+    await session.echo("from there")
 
 
 @CASES.add(3)
 async def unknown_provider(run: CaseRun) -> None:
-    """An unknown provider is refused."""
+    """An unknown provider is refused, and the session continues as before."""
     providers = run.service(ProviderManager)
     session = await run.session()
     request = ari.SetActiveProviderRequest(session.id, "no-such-provider")
     with refused(InvalidArgument):
         await providers.set_active_provider(request)
-    await session.says("as before")
+    await session.echo("as before")
 
 
 @CASES.add(3)
@@ -353,21 +353,21 @@ async def memory(run: CaseRun) -> None:
 
 @CASES.add(3, ari.EventType.LIFECYCLE)
 async def compaction(run: CaseRun) -> None:
-    """The conversation is made shorter by a turn, and goes on."""
+    """Compaction runs as a turn, and the conversation continues after it."""
     utility = run.service(SessionUtilityManager)
     session = await run.session()
-    await session.says("long ago")
+    await session.echo("long ago")
     begun = await utility.compact_session(ari.CompactSessionRequest(session.id))
     events = await session.until_done()
     expect_same((events[-1].type, events[-1].turn_id), ("result", begun.turn_id), "end")
     compacted = [event for event in events if event.lifecycle is ari.Lifecycle.COMPACTION]
-    expect(compacted, f"no event says so: {[event.type for event in events]}")
-    await session.says("shorter")
+    expect(compacted, f"no event reports the compaction: {[event.type for event in events]}")
+    await session.echo("shorter")
 
 
 @CASES.add(1)
 async def runtime_closed(run: CaseRun) -> None:
-    """A runtime is closed once more without harm, and refuses everything else."""
+    """A closed runtime can be closed again, and refuses every other call."""
     session = await run.session()
     runtime = run.runtime
     await runtime.close(ari.CloseRequest())

@@ -9,11 +9,11 @@ from arp.conformance.case import (
     Cases,
     expect,
     expect_same,
-    is_about,
+    is_lifecycle,
     is_text,
+    output_text,
     read_until,
     refused,
-    spoken,
 )
 from arp.conformance.runtime_under_test import NotShown
 from arp.runtime import types as ari
@@ -44,21 +44,21 @@ async def create(run: CaseRun) -> None:
 
 @CASES.add(2)
 async def own_id(run: CaseRun) -> None:
-    """The caller chooses the id of a session."""
+    """The caller can choose the id of a session."""
     wanted = str(uuid.uuid4())
     session = await run.session(session_id=wanted)
     expect_same(session.id, wanted, "session_id")
-    await session.says("by its id")
+    await session.echo("by its id")
 
 
 @CASES.add(2)
 async def id_taken(run: CaseRun) -> None:
-    """An id that is taken is refused, also one of an earlier process."""
+    """A session id that is already used is refused, also across processes."""
     wanted = str(uuid.uuid4())
     session = await run.session(session_id=wanted)
     with refused(AlreadyExists):
         await run.session(session_id=wanted)
-    await session.says("first")
+    await session.echo("first")
     await run.new_process()
     with refused(AlreadyExists):
         await run.session(session_id=wanted)
@@ -66,7 +66,7 @@ async def id_taken(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def cwd_outside(run: CaseRun) -> None:
-    """A directory that is not below the runtime's is refused."""
+    """A directory outside the runtime's directory is refused."""
     with refused(InvalidArgument, names="cwd"):
         await run.session(cwd="..")
     with refused(InvalidArgument, names="cwd"):
@@ -82,38 +82,39 @@ async def cwd_missing(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def cwd_below(run: CaseRun) -> None:
-    """A session works in a directory below the runtime's."""
+    """A session can work in a subdirectory of the runtime's directory."""
     below = run.under_test.cwd / "below"
     below.mkdir()
     session = await run.session(cwd="below")
     expect_same((await session.value()).cwd, str(below.resolve()), "cwd")
-    await session.says("from below")
+    await session.echo("from below")
 
 
 @CASES.add(1)
 async def resume_in_new_process(run: CaseRun) -> None:
-    """Another process of the runtime resumes a session, and the agent remembers."""
+    """Another process can resume a session, and the agent remembers the conversation."""
     session = await run.session()
-    await session.says("remember the violet")
+    await session.echo("remember the violet")
     await run.new_process()
     session = await run.resumed(session.id)
     expect_same((await session.value()).state, State.IDLE, "state")
-    await session.says("again")
+    await session.echo("again")
     try:
-        told = run.under_test.told()
+        received = run.under_test.told()
     except NotShown:
         return
-    expect(any("remember the violet" in text for text in told), f"the model was told {told}")
+    remembers = any("remember the violet" in text for text in received)
+    expect(remembers, f"the model received {received}")
 
 
 @CASES.add(1)
 async def resume_in_its_directory(run: CaseRun) -> None:
-    """A session that is resumed works where it worked, unless another directory is said."""
+    """A resumed session keeps its directory, unless the request names another one."""
     for name in ("own", "other"):
         (run.under_test.cwd / name).mkdir()
     own, other = (str((run.under_test.cwd / name).resolve()) for name in ("own", "other"))
     session = await run.session(cwd="own")
-    await session.says("here")
+    await session.echo("here")
     await run.new_process()
     session = await run.resumed(session.id)
     expect_same((await session.value()).cwd, own, "cwd in a new process")
@@ -122,13 +123,13 @@ async def resume_in_its_directory(run: CaseRun) -> None:
     expect_same((await session.value()).cwd, own, "cwd of a session that was closed")
     await session.close()
     session = await run.resumed(session.id, cwd="other")
-    expect_same((await session.value()).cwd, other, "cwd that was said")
-    await session.says("there")
+    expect_same((await session.value()).cwd, other, "cwd of the request")
+    await session.echo("there")
 
 
 @CASES.add(1)
 async def resume_unknown(run: CaseRun) -> None:
-    """A session that does not exist cannot be resumed."""
+    """Resuming an unknown session is refused with `NotFound`."""
     for session_id in (str(uuid.uuid4()), "no such session", ""):
         with refused(NotFound):
             await run.runtime.resume_session(run.resume_request(session_id))
@@ -138,7 +139,7 @@ async def resume_unknown(run: CaseRun) -> None:
 async def resume_open(run: CaseRun) -> None:
     """Resuming an open session changes nothing."""
     session = await run.session()
-    await session.says("one")
+    await session.echo("one")
     before = await session.value()
     resumed = await run.runtime.resume_session(run.resume_request(session.id))
     expect_same(resumed.session, before, "the session")
@@ -146,26 +147,26 @@ async def resume_open(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def resume_closed(run: CaseRun) -> None:
-    """A closed session is opened again by the same process."""
+    """The same process can resume a closed session."""
     session = await run.session()
-    await session.says("one")
+    await session.echo("one")
     await session.close()
     session = await run.resumed(session.id)
-    await session.says("two")
+    await session.echo("two")
 
 
 @CASES.add(1)
 async def unused_session(run: CaseRun) -> None:
-    """A session that had no turn is closed, resumed and used."""
+    """A session without turns can be closed, resumed and used."""
     session = await run.session()
     await session.close()
     session = await run.resumed(session.id)
-    await session.says("first words")
+    await session.echo("first words")
 
 
 @CASES.add(1)
 async def close_twice(run: CaseRun) -> None:
-    """Closing may be repeated, also of what does not exist."""
+    """Closing a session twice, or an unknown session, does nothing."""
     session = await run.session()
     await session.close()
     await session.close()
@@ -175,22 +176,22 @@ async def close_twice(run: CaseRun) -> None:
 
 @CASES.add(1, ari.EventType.LIFECYCLE)
 async def closed_is_the_last_event(run: CaseRun) -> None:
-    """`closed` is the last event, and then subscriptions end."""
+    """`closed` is the last event, and subscriptions end after it."""
     session = await run.session()
     await session.close()
-    seen = await session.until(is_about(ari.Lifecycle.CLOSED))
-    expect_same([event async for event in session.events], [], "events behind `closed`")
+    seen = await session.until(is_lifecycle(ari.Lifecycle.CLOSED))
+    expect_same([event async for event in session.events], [], "events after `closed`")
     expect_same(seen[-1].lifecycle, ari.Lifecycle.CLOSED, "last event")
 
 
 @CASES.add(1, ari.EventType.ERROR)
 async def close_in_a_turn(run: CaseRun) -> None:
-    """A turn that is active when the session is closed ends as `Canceled`."""
+    """Closing a session ends its active turn with `Canceled`."""
     session = await run.session()
     await session.send(run.text_of("slow"))
     await session.until(is_text)
     await session.close()
-    seen = await session.until(is_about(ari.Lifecycle.CLOSED))
+    seen = await session.until(is_lifecycle(ari.Lifecycle.CLOSED))
     ends = [event for event in seen if event.done]
     codes = [event.error.code for event in ends if event.error is not None]
     expect_same(codes, [AriCode.CANCELED], "codes of the terminal events")
@@ -198,9 +199,9 @@ async def close_in_a_turn(run: CaseRun) -> None:
 
 @CASES.add(2)
 async def delete_twice(run: CaseRun) -> None:
-    """A deleted session is gone, also in another process; deleting may be repeated."""
+    """A deleted session is gone, also in another process; deleting it again does nothing."""
     session = await run.session()
-    await session.says("soon gone")
+    await session.echo("soon gone")
     await session.delete()
     await session.delete()
     with refused(NotFound):
@@ -213,7 +214,7 @@ async def delete_twice(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def use_after_close(run: CaseRun) -> None:
-    """A closed session takes no messages."""
+    """A closed session refuses messages."""
     session = await run.session()
     await session.close()
     with refused(FailedPrecondition, names="resume"):
@@ -222,7 +223,7 @@ async def use_after_close(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def subscribe_after_close(run: CaseRun) -> None:
-    """A closed session takes no subscriptions."""
+    """A closed session refuses subscriptions."""
     session = await run.session()
     await session.close()
     with refused(FailedPrecondition):
@@ -231,7 +232,7 @@ async def subscribe_after_close(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def unknown_session(run: CaseRun) -> None:
-    """Calls for a session that does not exist are refused with `NotFound`."""
+    """Calls for an unknown session are refused with `NotFound`."""
     session_id, runtime = str(uuid.uuid4()), run.runtime
     message = ari.RuntimeMessage(content="hello")
     with refused(NotFound):
@@ -244,7 +245,7 @@ async def unknown_session(run: CaseRun) -> None:
 
 @CASES.add(2)
 async def get_unknown(run: CaseRun) -> None:
-    """A session that does not exist cannot be read."""
+    """Reading an unknown session is refused with `NotFound`."""
     for session_id in (str(uuid.uuid4()), "no such session", ""):
         with refused(NotFound):
             await run.runtime.get_session(ari.GetSessionRequest(session_id))
@@ -252,23 +253,23 @@ async def get_unknown(run: CaseRun) -> None:
 
 @CASES.add(2)
 async def list_(run: CaseRun) -> None:
-    """Sessions are listed, the newest first."""
+    """Sessions are listed, newest first."""
     before = {one.session_id for one in await listed(run)}
     sessions = [await run.session() for _ in range(2)]
     for session in reversed(sessions):
-        await session.says("listed")
+        await session.echo("listed")
     found = [one.session_id for one in await listed(run) if one.session_id not in before]
     expect_same(found, [one.id for one in sessions], "the list")
 
 
 async def listed(run: CaseRun) -> tuple[ari.RuntimeSession, ...]:
-    """Return all sessions; of those that were there before the case, it expects nothing."""
+    """Return all sessions, also those from before the case (an agent may have a shared store)."""
     return (await run.runtime.list_sessions(ari.ListSessionsRequest())).sessions
 
 
 @CASES.add(2)
 async def list_filter(run: CaseRun) -> None:
-    """A list has what fits every field of the filter, and at most its limit."""
+    """A list has the sessions that match every field of the filter, up to its limit."""
     sessions = [await run.session() for _ in range(3)]
     await sessions[0].close()
 
@@ -288,40 +289,41 @@ async def list_filter(run: CaseRun) -> None:
 
 @CASES.add(2)
 async def list_of_earlier_process(run: CaseRun) -> None:
-    """Sessions of an earlier process are listed and read, as closed."""
+    """Sessions of an earlier process are listed and can be read, as closed."""
     before = {one.session_id for one in await listed(run)}
     session = await run.session()
-    await session.says("kept")
+    await session.echo("kept")
     await run.new_process()
-    found = [(o.session_id, o.state) for o in await listed(run) if o.session_id not in before]
-    expect_same(found, [(session.id, State.CLOSED)], "the list")
+    new = [one for one in await listed(run) if one.session_id not in before]
+    states = [(one.session_id, one.state) for one in new]
+    expect_same(states, [(session.id, State.CLOSED)], "the list")
     read = (await run.runtime.get_session(ari.GetSessionRequest(session.id))).session
     expect_same((read.session_id, read.state), (session.id, State.CLOSED), "get_session")
 
 
 @CASES.add(2)
 async def history(run: CaseRun) -> None:
-    """The history has what was said, oldest first, also in another process."""
+    """The history has all messages, oldest first, also in another process."""
     session = await run.session()
-    asked = run.text_of("hello")
-    await session.turn(asked)
-    await session.says("second")
+    prompt = run.text_of("hello")
+    await session.turn(prompt)
+    await session.echo("second")
     await run.new_process()
     reader = run.service(HistoryManager)
     messages = (await reader.get_session_history(ari.GetSessionHistoryRequest(session.id))).messages
     roles = [message.role for message in messages]
     expect_same(roles, ["user", "assistant"] * 2, "roles")
-    expect_same(messages[0].content, asked, "first message")
+    expect_same(messages[0].content, prompt, "first message")
     expect(run.prompts.hello_text in messages[1].content, f"first answer: {messages[1]}")
     expect("second" in messages[3].content, f"second answer: {messages[3]}")
 
 
 @CASES.add(2)
 async def history_limit(run: CaseRun) -> None:
-    """A history has at most its limit of messages, the newest."""
+    """A history with a limit has the newest messages."""
     session = await run.session()
-    await session.says("first")
-    await session.says("second")
+    await session.echo("first")
+    await session.echo("second")
     reader = run.service(HistoryManager)
     request = ari.GetSessionHistoryRequest(session.id, limit=1)
     (message,) = (await reader.get_session_history(request)).messages
@@ -332,7 +334,7 @@ async def history_limit(run: CaseRun) -> None:
 
 @CASES.add(2)
 async def history_unknown(run: CaseRun) -> None:
-    """A session that does not exist has no history."""
+    """Reading the history of an unknown session is refused with `NotFound`."""
     reader = run.service(HistoryManager)
     with refused(NotFound):
         await reader.get_session_history(ari.GetSessionHistoryRequest(str(uuid.uuid4())))
@@ -340,16 +342,16 @@ async def history_unknown(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def two_sessions(run: CaseRun) -> None:
-    """Sessions work side by side, and each has its own events."""
+    """Two sessions run at the same time, each with its own events."""
     first, second = await run.session(), await run.session()
     await first.send(run.text_of("slow"))
     await first.until(is_text)
-    await second.says("beside")
+    await second.echo("beside")
     seen = await read_until(
         await run.runtime.session_events(ari.SessionEventsRequest(second.id, 0)),
         lambda event: event.done,
     )
     expect_same({event.session_id for event in seen}, {second.id}, "session_id of the events")
-    expect("beside" in spoken(seen), f"what the second one said: {spoken(seen)!r}")
+    expect("beside" in output_text(seen), f"output of the second session: {output_text(seen)!r}")
     await first.cancel()
     await first.until_done()

@@ -1,4 +1,4 @@
-"""Cases about turns: what the agent says and does, cancel, keys, parts of messages."""
+"""Cases about turns: output, tools, cancel, deadlines, idempotency keys, parts of messages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from arp.conformance.case import (
     is_text,
     joined,
     of_type,
+    output_text,
     refused,
-    spoken,
 )
 from arp.conformance.runtime_under_test import NotShown
 from arp.runtime import types as ari
@@ -30,21 +30,21 @@ PNG = base64.b64decode(
 
 @CASES.add(1, EventType.TEXT, EventType.RESULT)
 async def text(run: CaseRun) -> None:
-    """What the agent says comes as text, once, and the result repeats it."""
+    """The agent's output arrives as text, once, and the result repeats it."""
     session = await run.session()
     events = await session.turn(run.text_of("hello"))
     expect_same(events[0].lifecycle, ari.Lifecycle.TURN_STARTED, "first event of the turn")
-    expect_same(spoken(events), run.prompts.hello_text, "text")
+    expect_same(output_text(events), run.prompts.hello_text, "text")
     end = (events[-1].type, events[-1].content)
     expect_same(end, (EventType.RESULT, run.prompts.hello_text), "end")
 
 
 @CASES.add(1)
 async def turns_follow(run: CaseRun) -> None:
-    """Turns follow each other, are counted, and leave the session idle."""
+    """Turns run one after the other, are counted, and leave the session idle."""
     session = await run.session()
-    await session.says("one")
-    await session.says("two")
+    await session.echo("one")
+    await session.echo("two")
     value = await session.value()
     counted = (value.state, value.turn_count, value.active_turn_id)
     expect_same(counted, (State.IDLE, 2, ""), "state, turn_count, active_turn_id")
@@ -52,17 +52,17 @@ async def turns_follow(run: CaseRun) -> None:
 
 @CASES.add(2, EventType.THINKING)
 async def thinking(run: CaseRun) -> None:
-    """What the agent thinks is thinking, and no text."""
+    """The agent's reasoning arrives as thinking, not as text."""
     session = await run.session()
     events = await session.turn(run.text_of("think"))
-    thought = joined(events, EventType.THINKING)
-    expect(thought, "no thinking came")
-    expect(thought not in spoken(events), "the thinking is in the text too")
+    thinking_text = joined(events, EventType.THINKING)
+    expect(thinking_text, "there is no thinking event")
+    expect(thinking_text not in output_text(events), "the thinking is also in the output text")
 
 
 @CASES.add(2)
 async def usage(run: CaseRun) -> None:
-    """The end of a turn says what it used."""
+    """The terminal event of a turn has its token usage."""
     session = await run.session()
     used = (await session.turn(run.text_of("hello")))[-1].usage
     expect(used is not None and used.input_tokens and used.output_tokens, f"usage: {used}")
@@ -70,7 +70,7 @@ async def usage(run: CaseRun) -> None:
 
 @CASES.add(1, EventType.TOOL_CALL, EventType.TOOL_RESULT)
 async def tool_call_and_result(run: CaseRun) -> None:
-    """A tool call has a name and the whole input; its result has what the tool returned."""
+    """A tool call has a name and its full input; its result has the tool's output."""
     session = await run.session()
     events = await session.turn(run.run_text("echo from-a-tool"))
     (call,) = of_type(events, EventType.TOOL_CALL)
@@ -94,7 +94,7 @@ async def failed_tool(run: CaseRun) -> None:
 
 @CASES.add(2, EventType.ERROR)
 async def cancel(run: CaseRun) -> None:
-    """A cancelled turn ends as `Canceled`, and the next one is not disturbed."""
+    """A cancelled turn ends with `Canceled`, and does not affect the next turn."""
     session = await run.session()
     await session.send(run.text_of("slow"))
     await session.until(is_text)
@@ -102,34 +102,34 @@ async def cancel(run: CaseRun) -> None:
     end = (await session.until_done())[-1]
     expect(end.error is not None and end.error.code is AriCode.CANCELED, f"end: {end}")
     events = await session.turn(run.text_of("hello"))
-    expect_same(spoken(events), run.prompts.hello_text, "text of the next turn")
+    expect_same(output_text(events), run.prompts.hello_text, "text of the next turn")
 
 
 @CASES.add(2, EventType.ERROR)
 async def cancel_at_once(run: CaseRun) -> None:
-    """A turn is cancelled before anything came of it."""
+    """A turn can be cancelled before it has any output."""
     session = await run.session()
     await session.send(run.text_of("slow"))
     await session.cancel()
     end = (await session.until_done())[-1]
     expect(end.error is not None and end.error.code is AriCode.CANCELED, f"end: {end}")
-    await session.says("after it")
+    await session.echo("after it")
 
 
 @CASES.add(2)
 async def cancel_idle(run: CaseRun) -> None:
-    """Without an active turn there is nothing to cancel."""
+    """A cancel without an active turn is refused."""
     session = await run.session()
     with refused(FailedPrecondition):
         await session.cancel()
-    await session.says("one")
+    await session.echo("one")
     with refused(FailedPrecondition):
         await session.cancel()
 
 
 @CASES.add(2)
 async def cancel_another_turn(run: CaseRun) -> None:
-    """A turn that is over cannot be cancelled while another is active."""
+    """A cancel of a turn that has ended is refused, and the active turn continues."""
     session = await run.session()
     over = (await session.turn(run.text_of("hello")))[-1].turn_id
     await session.send(run.text_of("slow"))
@@ -142,7 +142,7 @@ async def cancel_another_turn(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def busy(run: CaseRun) -> None:
-    """A second message is refused while a turn is active, and does not disturb it."""
+    """A second message is refused while a turn is active, and does not affect that turn."""
     session = await run.session()
     turn_id = await session.send(run.text_of("slow"))
     with refused(FailedPrecondition, names=turn_id):
@@ -155,15 +155,15 @@ async def busy(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def idempotency_key(run: CaseRun) -> None:
-    """The same key is the same turn, while it is active and afterwards."""
+    """The same idempotency key returns the same turn, while it is active and afterwards."""
     session = await run.session()
-    asked = run.text_of("hello")
-    first = await session.send(asked, idempotency_key="a")
-    during = await session.send(asked, idempotency_key="a")
+    prompt = run.text_of("hello")
+    first = await session.send(prompt, idempotency_key="a")
+    during = await session.send(prompt, idempotency_key="a")
     await session.until_done()
-    after = await session.send(asked, idempotency_key="a")
+    after = await session.send(prompt, idempotency_key="a")
     expect_same((during, after), (first, first), "turn_id")
-    other = await session.send(asked, idempotency_key="b")
+    other = await session.send(prompt, idempotency_key="b")
     expect(other != first, "another key is another turn")
     await session.until_done()
     expect_same((await session.value()).turn_count, 2, "turn_count")
@@ -171,17 +171,17 @@ async def idempotency_key(run: CaseRun) -> None:
 
 @CASES.add(1, EventType.ERROR)
 async def turn_deadline(run: CaseRun) -> None:
-    """A turn that takes too long ends as `DeadlineExceeded`."""
+    """A turn that exceeds its timeout ends with `DeadlineExceeded`."""
     session = await run.session()
     await session.send(run.text_of("slow"), timeout_s=0.5)
     end = (await session.until_done())[-1]
     expect(end.error is not None and end.error.code is AriCode.DEADLINE_EXCEEDED, f"end: {end}")
-    await session.says("after it")
+    await session.echo("after it")
 
 
 @CASES.add(1)
 async def empty_message(run: CaseRun) -> None:
-    """A message without anything in it begins no turn."""
+    """An empty message is refused and starts no turn."""
     session = await run.session()
     for nothing in ("", " \n"):
         with refused(InvalidArgument, names="message"):
@@ -191,7 +191,7 @@ async def empty_message(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def message_of_another_role(run: CaseRun) -> None:
-    """Only messages of the user are sent."""
+    """A message of another role than `user` is refused."""
     session = await run.session()
     message = ari.RuntimeMessage("assistant", "I said")
     with refused(InvalidArgument, names="role"):
@@ -200,30 +200,31 @@ async def message_of_another_role(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def text_part(run: CaseRun) -> None:
-    """A text part is told to the agent as the content is."""
+    """A text part reaches the agent like the content of the message."""
     session = await run.session()
-    asked = run.text_of("echo", text="in a part")
-    events = await session.turn("", ari.ContentPart("text", text=asked))
-    expect("in a part" in spoken(events), f"text: {spoken(events)!r}")
+    prompt = run.text_of("echo", text="in a part")
+    events = await session.turn("", ari.ContentPart("text", text=prompt))
+    expect("in a part" in output_text(events), f"text: {output_text(events)!r}")
 
 
 @CASES.add(2)
 async def image_part(run: CaseRun) -> None:
-    """An image reaches the model."""
+    """An image part reaches the model, or is refused with its position."""
     session = await run.session()
     part = ari.ContentPart("image", mime_type="image/png", data=PNG)
-    asked = run.text_of("look")
+    prompt = run.text_of("look")
     try:
-        events = await session.turn(asked, part)
+        events = await session.turn(prompt, part)
     except InvalidArgument as error:
         expect("parts[0]" in error.message, f"the message should name parts[0]: {error.message}")
         raise NotShown(error.message) from error
-    expect("image/png" in spoken(events), f"the model should name image/png: {spoken(events)!r}")
+    output = output_text(events)
+    expect("image/png" in output, f"the model should name image/png: {output!r}")
 
 
 @CASES.add(1)
 async def audio_part(run: CaseRun) -> None:
-    """Audio is taken, or refused with its place before a turn begins."""
+    """An audio part is accepted, or refused with its position before a turn starts."""
     session = await run.session()
     text_part = ari.ContentPart("text", text="listen")
     audio = ari.ContentPart("audio", mime_type="audio/wav", data=b"RIFF")
@@ -236,7 +237,7 @@ async def audio_part(run: CaseRun) -> None:
 
 @CASES.add(1)
 async def part_without_data(run: CaseRun) -> None:
-    """A part that has neither data nor an address is refused with its place."""
+    """A part with neither data nor a `uri` is refused with its position."""
     session = await run.session()
     with refused(InvalidArgument, names="parts[0]"):
         await session.send(run.text_of("hello"), ari.ContentPart("image", mime_type="image/png"))

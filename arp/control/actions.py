@@ -220,9 +220,9 @@ def _is_same(required: Fact, resolved: JsonObject, request: Respond, live: LiveS
         return False
     if component.type != "confirm":
         return True
-    told = resolved["input"]["data"].get("payload", {}) if "input" in resolved else {}
+    recorded = resolved["input"]["data"].get("payload", {}) if "input" in resolved else {}
     cleaned, _ = live.session.log.redactor.clean(checked)
-    return _decided(told) == _decided(cleaned.get("payload", {}))
+    return _decided(recorded) == _decided(cleaned.get("payload", {}))
 
 
 def _decided(payload: JsonObject) -> JsonObject:

@@ -186,11 +186,11 @@ def _check_told(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
     if [one.output_ref for one in manifest.outputs] != [one.output_ref for one in derived.outputs]:
         yield Broken(MANIFEST, "outputs: they are not those that the facts name")
         return
-    for said, named in zip(manifest.outputs, derived.outputs, strict=True):
-        digest = derived.sha256_of.get(said.output_ref)
-        if not _is_output(said, named, parts.get(said.part or ""), digest):
+    for declared, recorded in zip(manifest.outputs, derived.outputs, strict=True):
+        digest = derived.sha256_of.get(declared.output_ref)
+        if not _is_output(declared, recorded, parts.get(declared.part or ""), digest):
             yield Broken(
-                MANIFEST, f"output {said.output_ref!r:.80} is not what the facts say of it"
+                MANIFEST, f"output {declared.output_ref!r:.80} is not what the facts say of it"
             )
     for name, value, made in (
         ("runtimeCorrelation", manifest.runtime_correlation, derived.spine.document()),
@@ -202,16 +202,16 @@ def _check_told(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
             yield Broken(MANIFEST, f"{name}: it is not what the facts make of it")
 
 
-def _is_output(said: Output, named: Output, part: Part | None, digest: str | None) -> bool:
+def _is_output(declared: Output, recorded: Output, part: Part | None, digest: str | None) -> bool:
     """Return whether an output is what the facts say of it; a part is called by its own hash."""
-    if (said.state == "not_applicable") != (named.state == "not_applicable"):
+    if (declared.state == "not_applicable") != (recorded.state == "not_applicable"):
         return False
-    if said.state != "exported":
-        return said.part is None
+    if declared.state != "exported":
+        return declared.part is None
     return (
         part is not None
         and part.name == f"{OUTPUTS}/{part.sha256}"
-        and part.bytes == said.bytes
+        and part.bytes == declared.bytes
         and part.sha256 == (digest or part.sha256)
     )
 
@@ -238,22 +238,22 @@ def compare_with_ledger(
         facts: Of the session, from the first on.
         kept: The hashes of its chain that the ledger keeps.
     """
-    told: Chain = pack.manifest.chain
-    if told.epoch != epoch:
-        reason = f"it is of epoch {told.epoch!r:.80}, the ledger of {epoch!r:.80}"
+    packed: Chain = pack.manifest.chain
+    if packed.epoch != epoch:
+        reason = f"it is of epoch {packed.epoch!r:.80}, the ledger of {epoch!r:.80}"
         return Beside([Broken(MANIFEST, reason)], is_noted=False)
-    check = chain.KeptCheck(told.session_id, epoch, kept)
+    check = chain.KeptCheck(packed.session_id, epoch, kept)
     lines, wrong = pack.lines(FACTS), list[Broken]()
     noted: set[str] = set()
     try:
         for body in facts:
             check.take((body,))
-            is_told = not wrong and told.first <= check.sequence <= told.through
-            if is_told and not _is_same(next(lines, b""), check.head, body):
+            is_packed = not wrong and packed.first <= check.sequence <= packed.through
+            if is_packed and not _is_same(next(lines, b""), check.head, body):
                 wrong.append(Broken(FACTS, "it is not what the ledger has", check.sequence))
             noted |= _noted(pack.manifest, body)
-        if not wrong and check.sequence < told.through:
-            first = max(check.sequence + 1, told.first)
+        if not wrong and check.sequence < packed.through:
+            first = max(check.sequence + 1, packed.first)
             wrong.append(Broken(FACTS, "the ledger does not have it", first))
         check.finish()
     except chain.ChainBroken as error:

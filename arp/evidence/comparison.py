@@ -122,14 +122,14 @@ def _all(trials: Iterable[Trial], name: str) -> list[str]:
 
 def _objections(baseline: Sequence[Trial], candidate: Sequence[Trial]) -> Iterable[str]:
     both = [*baseline, *candidate]
-    for name, told in (("datasetId", "datasets"), ("datasetVersion", "versions of the dataset")):
+    for name, noun in (("datasetId", "datasets"), ("datasetVersion", "versions of the dataset")):
         values = _all(both, name)
         if len(values) > 1:
-            yield f"the trials are of several {told}: {', '.join(values)}"
-    for trials, told in ((baseline, "baseline"), (candidate, "candidate")):
+            yield f"the trials are of several {noun}: {', '.join(values)}"
+    for trials, noun in ((baseline, "baseline"), (candidate, "candidate")):
         values = _all(trials, "configurationId")
         if len(values) != 1:
-            yield f"the {told} has {len(values)} configurations, not one"
+            yield f"the {noun} has {len(values)} configurations, not one"
     variables = _all(candidate, "singleChangedVariable")
     if len(variables) != 1:
         yield f"the candidate names {len(variables)} changed variables, not one"

@@ -52,11 +52,11 @@ def split_line(line: bytes) -> tuple[bytes, bytes]:
         and line.endswith(_END)
         and len(line) > _FACT_AT + len(_END)
     )
-    told = line[_HASH_AT:_MIDDLE_AT]
-    if not is_whole or told != told.lower():
+    digits = line[_HASH_AT:_MIDDLE_AT]
+    if not is_whole or digits != digits.lower():
         raise NoFactLine("no line of a fact with its hash")
     try:
-        return binascii.unhexlify(told), line[_FACT_AT : -len(_END)]
+        return binascii.unhexlify(digits), line[_FACT_AT : -len(_END)]
     except ValueError:
         raise NoFactLine("a hash that is no hex number") from None
 

@@ -173,8 +173,8 @@ class Pack:
         """
         held = b""
         for chunk in self.chunks(name):
-            *whole, held = (held + chunk).split(b"\n")
-            for line in whole:
+            *complete, held = (held + chunk).split(b"\n")
+            for line in complete:
                 yield line + b"\n"
             if len(held) > MOST_LINE:
                 break

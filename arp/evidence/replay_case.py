@@ -143,8 +143,9 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
         before = self.facts[: -1 if after is None else after]
         if not before or len(found) < len(before):
             return not before
-        said, came = (_size(one) for one in (before[-1], found[len(before) - 1]))
-        return came >= (said if self.stopped_characters is None else self.stopped_characters)
+        expected_size, size = (_size(one) for one in (before[-1], found[len(before) - 1]))
+        stop_at = self.stopped_characters
+        return size >= (expected_size if stop_at is None else stop_at)
 
 
 def _size(fact: Expected) -> int:
@@ -191,8 +192,8 @@ class CaseMaker:
             return
         if fact.type == "turn.submitted":
             thread = fact.thread_id if fact.thread_id != self._first_thread else None
-            asked = part(fact.payload, "input")
-            self._turns[turn_id] = TurnCase(turn_id, asked, thread_id=thread)
+            submitted = part(fact.payload, "input")
+            self._turns[turn_id] = TurnCase(turn_id, submitted, thread_id=thread)
             self._begun[turn_id] = fact.task_id, fact.run_id
         turn = self._turns.get(turn_id)
         if turn is None or turn_id in self._ended or self._is_of_the_caller(fact, turn_id):
@@ -324,8 +325,8 @@ def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | 
         if expected.is_unfinished and place == len(expected.facts) - 1:
             came = _begun_like(one, came)
         if not one.same_as(came):
-            where, said, other = _differing(one, came)
-            return Difference(expected.turn_id, one.sequence, where, said, other)
+            where, wanted, actual = _differing(one, came)
+            return Difference(expected.turn_id, one.sequence, where, wanted, actual)
     if len(found) > len(expected.facts) and not expected.is_unfinished:
         last = expected.facts[-1].sequence if expected.facts else 0
         return Difference(expected.turn_id, last, "added", None, found[len(expected.facts)].type)
@@ -337,8 +338,8 @@ def _begun_like(expected: Expected, found: Expected) -> Expected:
     if expected.type not in _TEXT or found.type != expected.type:
         return found
     size = len(expected.payload.get("text", ""))
-    said = str(found.payload.get("text", ""))[:size]
-    return msgspec.structs.replace(found, payload={**found.payload, "text": said})
+    cut = str(found.payload.get("text", ""))[:size]
+    return msgspec.structs.replace(found, payload={**found.payload, "text": cut})
 
 
 def _differing(expected: Expected, found: Expected) -> tuple[str, Json, Json]:

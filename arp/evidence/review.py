@@ -79,13 +79,13 @@ class Words:
                     name = text(component, "type") or "unknown"
                     self._shown.setdefault(turn_id, {})[name] = None
 
-    def _say(self, turn_id: str, said: Json, before: str = "") -> None:
-        if not isinstance(said, str):
+    def _say(self, turn_id: str, value: Json, before: str = "") -> None:
+        if not isinstance(value, str):
             return
         size = self._sizes.get(turn_id, 0)
-        said = before + said if size else said
-        self._answered.setdefault(turn_id, []).append(said[: max(MOST_TEXT - size, 0)])
-        self._sizes[turn_id] = size + len(said)
+        value = before + value if size else value
+        self._answered.setdefault(turn_id, []).append(value[: max(MOST_TEXT - size, 0)])
+        self._sizes[turn_id] = size + len(value)
 
     def documents(self) -> dict[str, bytes]:
         """Return no part."""
@@ -101,8 +101,8 @@ class Words:
         if turn_id in self._asked:
             yield from ("Input:", "", *_block(self._asked[turn_id], len(self._asked[turn_id])), "")
         if turn_id in self._answered:
-            said = "".join(self._answered[turn_id])
-            yield from ("Answer:", "", *_block(said, self._sizes[turn_id]), "")
+            answer = "".join(self._answered[turn_id])
+            yield from ("Answer:", "", *_block(answer, self._sizes[turn_id]), "")
         else:
             yield from ("No text was answered.", "")
         if self._shown.get(turn_id):
@@ -122,9 +122,9 @@ def _objects(value: Json) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _block(said: str, size: int) -> Iterator[str]:
+def _block(content: str, size: int) -> Iterator[str]:
     """Yield a text as a block of code, in which no line can end the block."""
-    shown = sanitise(said[:MOST_TEXT])
+    shown = sanitise(content[:MOST_TEXT])
     fence = "`" * max(3, _longest_run(shown) + 1)
     yield f"{fence}text"
     yield from shown.split("\n")
@@ -165,8 +165,8 @@ def _head(evidence: Evidence, evidence_id: str, created_at: str) -> Iterator[str
     yield f"{chain.through}. Chain head: {quoted(chain.head)}."
     yield ""
     for name, value in evidence.spine.document().items():
-        told = ", ".join(map(str, value[:20])) if isinstance(value, list) else str(value)
-        yield f"- {name}: {quoted(told)}"
+        shown = ", ".join(map(str, value[:20])) if isinstance(value, list) else str(value)
+        yield f"- {name}: {quoted(shown)}"
 
 
 def _turns(evidence: Evidence) -> Iterator[str]:
@@ -192,8 +192,8 @@ def _turns(evidence: Evidence) -> Iterator[str]:
     if incidents:
         yield from ("", "Incidents:", "")
     for incident in incidents[:MOST_ROWS]:
-        said = text(incident, "message") or ""
-        yield f"- fact {incident['firstSequence']}, {quoted(incident['type'])}: {quoted(said)}"
+        message = text(incident, "message") or ""
+        yield f"- fact {incident['firstSequence']}, {quoted(incident['type'])}: {quoted(message)}"
 
 
 def _words(words: Words) -> Iterator[str]:
@@ -239,9 +239,9 @@ def _said(item: JsonObject) -> str:
         denied = part(payload, "deniedBy")
         if denied:
             return f"denied by {denied.get('kind')} {denied.get('name')}"
-        said = text(payload, *_SAID)
-        if said is not None:
-            return said
+        value = text(payload, *_SAID)
+        if value is not None:
+            return value
     return ""
 
 

@@ -214,8 +214,8 @@ class Timeline:
 
 def _entry(fact: Fact) -> JsonObject:
     entry: JsonObject = {"sequence": fact.sequence, "timestamp": fact.timestamp, "type": fact.type}
-    said = text(fact.payload, *_SAID)
-    return {**entry, **ids_of(fact), **({"said": said} if said is not None else {})}
+    value = text(fact.payload, *_SAID)
+    return {**entry, **ids_of(fact), **({"said": value} if value is not None else {})}
 
 
 def _goes_on(held: JsonObject, fact: Fact) -> bool:

@@ -209,13 +209,13 @@ class Trajectory:
 def input_text(given: JsonObject) -> str:
     """Return what a person asked: the text, or all of it as JSON."""
     data = part(given, "data")
-    said = data.get("text")
-    return said if isinstance(said, str) and len(data) == 1 else _plain(data)
+    typed = data.get("text")
+    return typed if isinstance(typed, str) and len(data) == 1 else _plain(data)
 
 
 def _said(payload: JsonObject) -> str:
-    said = payload.get("text")
-    return said if isinstance(said, str) else ""
+    value = payload.get("text")
+    return value if isinstance(value, str) else ""
 
 
 def _plain(value: Json) -> str:
@@ -235,11 +235,11 @@ def _arguments(value: Json) -> JsonObject:
 
 def _metrics(costs: dict[str, float]) -> JsonObject:
     """Return what a step cost; amounts in other currencies than dollars are in `extra`."""
-    told: JsonObject = {_TOKENS[name]: costs[name] for name in _TOKENS if costs.get(name)}
+    metrics: JsonObject = {_TOKENS[name]: costs[name] for name in _TOKENS if costs.get(name)}
     if "USD" in costs:
-        told["cost_usd"] = costs["USD"]
+        metrics["cost_usd"] = costs["USD"]
     other = {name: costs[name] for name in costs if name not in _TOKENS and name != "USD"}
-    return {**told, "extra": {"amounts": other}} if other else told
+    return {**metrics, "extra": {"amounts": other}} if other else metrics
 
 
 def _totals(costs: dict[str, float]) -> JsonObject:

@@ -164,8 +164,8 @@ class TrialPart:
         self._measured.take(fact)
         if not fact.type.startswith("benchmark."):
             return
-        told = text(renamed_object(fact.benchmark), "trialId") or fact.run_id
-        if told not in (None, self._id):
+        trial_id = text(renamed_object(fact.benchmark), "trialId") or fact.run_id
+        if trial_id not in (None, self._id):
             return
         self._book.take(fact)
         self._spine.take(fact)
@@ -252,8 +252,8 @@ class Measured:
             case "turn.completed" | "turn.failed":
                 self._duration = milliseconds(self._began, fact.timestamp)
             case "benchmark.trial.completed" | "benchmark.trial.failed":
-                told = number(payload, "durationMs")
-                self._duration = told if told is not None else self._duration
+                duration_ms = number(payload, "durationMs")
+                self._duration = duration_ms if duration_ms is not None else self._duration
             case "cost.recorded":
                 used = sum(whole(payload, name) or 0 for name in ("inputTokens", "outputTokens"))
                 self._tokens = (self._tokens or 0) + used

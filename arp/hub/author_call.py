@@ -118,10 +118,12 @@ class AuthorBlock(AbstractAsyncContextManager[T]):
         if self._entered or turn is None:
             return
         path, number = self._place
-        told = f"{turn.agent!r} called {self._name} and never entered it: {path}:{number}"
-        if turn.is_new(told):
-            logger.warning("agent %s (turn %s of session %r)", told, turn.turn_id, turn.session_id)
-            turn.show_details(f"agent {told}", f"Write: async with {self._name}(…):")
+        mistake = f"{turn.agent!r} called {self._name} and never entered it: {path}:{number}"
+        if turn.is_new(mistake):
+            logger.warning(
+                "agent %s (turn %s of session %r)", mistake, turn.turn_id, turn.session_id
+            )
+            turn.show_details(f"agent {mistake}", f"Write: async with {self._name}(…):")
 
 
 def must_enter(
@@ -186,12 +188,12 @@ def _show(
     if found is None or turn is None:
         _show_others(message, category, filename, lineno, file, line)
         return
-    told = f"{turn.agent!r} called {found['name']} and never awaited it"
+    mistake = f"{turn.agent!r} called {found['name']} and never awaited it"
     created = [(one["file"], int(one["line"])) for one in _CREATED.finditer(str(message))]
     for path, number in [*reversed(created), (filename, lineno)]:
         if is_authors(path):
-            told = f"{told}: {path}:{number}"
+            mistake = f"{mistake}: {path}:{number}"
             break
-    if turn.is_new(told):
-        logger.warning("agent %s (turn %s of session %r)", told, turn.turn_id, turn.session_id)
-        turn.show_details(f"agent {told}", "Write await in front of the call.")
+    if turn.is_new(mistake):
+        logger.warning("agent %s (turn %s of session %r)", mistake, turn.turn_id, turn.session_id)
+        turn.show_details(f"agent {mistake}", "Write await in front of the call.")

@@ -164,9 +164,10 @@ class Viewer:
         if self.unacknowledged is None:
             return
         if presented and self.delivery is not None:
-            told = self.presented | dict(presented)
-            there = self.delivery.components_of(told)
-            self.presented = {name: how for name, how in told.items() if name in there}
+            merged = self.presented | dict(presented)
+            present = self.delivery.components_of(merged)
+            # A component that was removed meanwhile cannot be presented.
+            self.presented = {name: how for name, how in merged.items() if name in present}
         self.unacknowledged = [place for place in self.unacknowledged if place > seq]
         self.drained()
 

@@ -159,9 +159,11 @@ class Directory:
                 live.is_provisional = live.is_provisional and provisional
                 return live, False
         if workflow not in self._workflows:
-            told = f"{workflow:.60}"
+            shown = f"{workflow:.60}"
             known = ", ".join(self._workflows)
-            raise InvalidMessage(f"No agent named {told!r}. Available: {known}.", detail="workflow")
+            raise InvalidMessage(
+                f"No agent named {shown!r}. Available: {known}.", detail="workflow"
+            )
         keys = keys_of(principal)
         self.quota.check(keys)
         if len(self.sessions) >= self._settings.max_sessions:

@@ -87,8 +87,8 @@ class History:
         if turn_id not in branches:
             return None
         branch = [*branches.before(turn_id), turn_id]
-        told = await self._read(live, lambda one: one.turn.id == turn_id, 1, branch)
-        return told[0] if told else None
+        found = await self._read(live, lambda one: one.turn.id == turn_id, 1, branch)
+        return found[0] if found else None
 
     async def _number_of(self, live: LiveSession, turn_id: str) -> int | None:
         branches = live.session.branches
@@ -110,22 +110,22 @@ class History:
         if wanted - found.keys() and live.session.branches is None:
             found |= await self._archive.read(live.session.head, wanted - found.keys())
         if missing := wanted - found.keys():
-            told = await self._read(live, lambda past: past.number in missing, len(missing))
-            found |= {past.number: past for past in told}
+            loaded = await self._read(live, lambda past: past.number in missing, len(missing))
+            found |= {past.number: past for past in loaded}
         return found
 
     async def _named(self, live: LiveSession, turn_id: str) -> PastTurn | None:
         """Return a turn that left, of another name than the session gives."""
         last = min(live.session.screen.numbers.values(), default=live.session.screen.count)
-        told = [past for past in live.session.screen.departed or () if past.turn.id == turn_id]
+        matches = [past for past in live.session.screen.departed or () if past.turn.id == turn_id]
         for end in range(last, 0, -PAGE_TURNS):
-            if told:
-                return told[0]
+            if matches:
+                return matches[0]
             numbers = range(max(1, end - PAGE_TURNS + 1), end + 1)
             page = await self._archive.read(live.session.head, numbers)
-            told = [past for past in page.values() if past.turn.id == turn_id]
-        told = told or await self._read(live, lambda past: past.turn.id == turn_id, 1)
-        return told[0] if told else None
+            matches = [past for past in page.values() if past.turn.id == turn_id]
+        matches = matches or await self._read(live, lambda past: past.turn.id == turn_id, 1)
+        return matches[0] if matches else None
 
     async def _read(
         self,

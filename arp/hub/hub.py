@@ -482,8 +482,8 @@ class Hub:
         live.delivery.attach(viewer)
         sealed = live.session.log.sealed
         if sealed is not None:
-            told = ErrorMessage(payload=error_payload(sealed), session_id=live.id)
-            live.after_write(partial(viewer.tell, told))
+            message = ErrorMessage(payload=error_payload(sealed), session_id=live.id)
+            live.after_write(partial(viewer.tell, message))
 
     def detach(self, viewer: Viewer) -> None:
         """Forget a renderer: its connection is gone. Nothing that runs is stopped."""
@@ -728,8 +728,8 @@ def _is_empty(live: LiveSession) -> bool:
 
 
 def _repaired(live: LiveSession, name: str, sequence: int, reason: str) -> None:
-    told = {"readModel": name, "throughSequence": sequence, "reason": reason}
-    live.session.record("snapshot.repaired", told)
+    payload = {"readModel": name, "throughSequence": sequence, "reason": reason}
+    live.session.record("snapshot.repaired", payload)
 
 
 def _closing(viewer: Viewer) -> Callable[[], None]:

@@ -43,13 +43,13 @@ class Listing:
         self._store = store
         self._listeners: dict[str, dict[int, Changed]] = {}
 
-    async def page(self, asked: Asked) -> tuple[list[Match], str | None]:
+    async def page(self, query: Asked) -> tuple[list[Match], str | None]:
         """Return chats, pinned ones first, then newest first; and where the list goes on."""
-        group, _, before = (asked.before or "1~").partition("~")
+        group, _, before = (query.before or "1~").partition("~")
         matches: list[Match] = []
         for pinned in (True, False) if group != "0" else (False,):
-            rest = asked.limit - len(matches)
-            found, more = await self._some(asked, pinned, before or None, rest)
+            rest = query.limit - len(matches)
+            found, more = await self._some(query, pinned, before or None, rest)
             matches += found
             if more is not None:
                 return matches, f"{pinned:d}~{more}"
@@ -57,9 +57,9 @@ class Listing:
         return matches, None
 
     async def _some(
-        self, asked: Asked, pinned: bool, before: str | None, limit: int
+        self, query: Asked, pinned: bool, before: str | None, limit: int
     ) -> tuple[list[Match], str | None]:
-        words, owner, workflow = words_of(asked.query), asked.owner, asked.workflow
+        words, owner, workflow = words_of(query.query), query.owner, query.workflow
         if words:
             found = await self._store.search(
                 words, owner=owner, workflow=workflow, pinned=pinned, before=before, limit=limit
@@ -125,9 +125,9 @@ def text_of(session: Session, turn_id: str) -> str:
     """Return the input and output of a turn as text, at most `MAX_TURN_TEXT` characters."""
     pieces: list[str] = []
     for echo in session.screen.turns[turn_id].inputs:
-        said = echo.data.get("text") or echo.data.get("transcript")
-        if isinstance(said, str):
-            pieces.append(said[:MAX_TURN_TEXT])
+        typed = echo.data.get("text") or echo.data.get("transcript")
+        if isinstance(typed, str):
+            pieces.append(typed[:MAX_TURN_TEXT])
     tree = session.screen.main
     for root in tree.outputs.get(turn_id, ()):
         if sum(map(len, pieces)) < MAX_TURN_TEXT:
@@ -138,8 +138,8 @@ def text_of(session: Session, turn_id: str) -> str:
 def _beginning(node: Node) -> str:
     """Return the beginning of a component's text, or of its title, without joining all of it."""
     path = _SPOKEN.get(node.type, "title")
-    said = node.own.get(path)
-    pieces = [said[:MAX_TURN_TEXT]] if isinstance(said, str) else []
+    value = node.own.get(path)
+    pieces = [value[:MAX_TURN_TEXT]] if isinstance(value, str) else []
     size = sum(map(len, pieces))
     for piece in node.tail if path == "content" else ():
         if size >= MAX_TURN_TEXT:

@@ -91,9 +91,9 @@ class PastMessages(Sequence[PastMessage]):
             if message.role == "user":
                 out.append({"role": "user", "content": text})
                 continue
-            said: JsonObject = {"role": "assistant", "content": text or None}
+            entry: JsonObject = {"role": "assistant", "content": text or None}
             if message.calls:
-                said["tool_calls"] = [
+                entry["tool_calls"] = [
                     {
                         "id": call.id,
                         "type": "function",
@@ -101,7 +101,7 @@ class PastMessages(Sequence[PastMessage]):
                     }
                     for call in message.calls
                 ]
-            out.append(said)
+            out.append(entry)
             out += [
                 {"role": "tool", "tool_call_id": call.id, "content": call.result}
                 for call in message.calls
@@ -261,9 +261,9 @@ def _user_message(turn_id: str, echo: InputEcho) -> PastMessage:
 def _typed(echo: InputEcho) -> str:
     """Return what a user said or did, as text."""
     for name in ("text", "transcript"):
-        said = echo.data.get(name)
-        if isinstance(said, str):
-            return said
+        typed = echo.data.get(name)
+        if isinstance(typed, str):
+            return typed
     shown = {name: value for name, value in echo.data.items() if name != "files"}
     payload = shown.pop("payload", None)
     if isinstance(payload, dict):

@@ -377,13 +377,13 @@ class ToolCall:
         self._check_open()
         ref = await self._host.files.save("image", content, mime)
         self._check_open()
-        told = {
+        payload = {
             "bytes": ref.size,
             "sha256": ref.sha256,
             "mime": ref.mime,
             "file": plain_object(ref),
         }
-        self._record("output.spilled", told, output_ref=ref.sha256)
+        self._record("output.spilled", payload, output_ref=ref.sha256)
         self._session.input_log.remember_files([ref.sha256])  # else nobody could load it
         src = blob_path(self._session.head.session_id, ref.sha256, ref.name)
         self.show(Component("", "image", {"src": src, "alt": alt}))
@@ -392,10 +392,10 @@ class ToolCall:
     async def ask(self, component: Component) -> Json:
         """Show an input component and wait for its answer; as `Turn.ask`."""
         self._check_open()
-        asked: OpenQuestion[Json] = OpenQuestion(
+        question: OpenQuestion[Json] = OpenQuestion(
             self._host, self._host.ask(component, Asking()), lambda answer: answer
         )
-        return asked.taken(await self._host.outcome_of(asked.asked, withdraws=True))
+        return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
 
     @property
     def args(self) -> Json:
@@ -519,15 +519,15 @@ class ToolCall:
 
     def _meant(self, shown: Approval, answer: JsonObject | None) -> Approval:
         """Return what an answer to a question about an input means."""
-        said: JsonObject = (answer or {}).get("payload", {})
+        payload: JsonObject = (answer or {}).get("payload", {})
         if answer is None:
             return msgspec.structs.replace(shown, reason="nobody answered in time")
         if answer["action"] != "confirm":
-            return msgspec.structs.replace(shown, decision="deny", reason=said.get("reason", ""))
-        approval, edited = shown, said.get("updated_input")
+            return msgspec.structs.replace(shown, decision="deny", reason=payload.get("reason", ""))
+        approval, edited = shown, payload.get("updated_input")
         if edited is not None and encoded(edited) != encoded(shown.args):
             approval = self._as_shown(encoded(edited).decode())
-        is_edited, scope = approval is not shown, said.get("scope", "once")
+        is_edited, scope = approval is not shown, payload.get("scope", "once")
         return msgspec.structs.replace(approval, decision="allow", scope=scope, edited=is_edited)
 
     def _answered(
@@ -561,13 +561,13 @@ class ToolCall:
         """Keep a large result beside the ledger. Safe to cancel: the result is lost then."""
         if self._whole is None:
             return
-        whole, self._whole = self._whole, None
-        if len(whole) <= PREVIEW_CHARACTERS:
-            self._result = {"preview": whole, "characters": len(whole)}
+        text, self._whole = self._whole, None
+        if len(text) <= PREVIEW_CHARACTERS:
+            self._result = {"preview": text, "characters": len(text)}
             return
-        kept = await self.record.keep(whole)
-        self._result = {"preview": kept.preview, "characters": len(whole)}
-        self._output_ref = kept.output_ref
+        stored = await self.record.keep(text)
+        self._result = {"preview": stored.preview, "characters": len(text)}
+        self._output_ref = stored.output_ref
 
     @must_await("call.done")
     async def done(self, result: Json = None) -> None:

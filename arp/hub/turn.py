@@ -304,9 +304,9 @@ class Turn:
             if turn is None or self._was_taken_back(turn):
                 continue
             for echo in turn.inputs[:1]:
-                said = echo.data.get("text")
-                if isinstance(said, str) and said:
-                    entries.append(("user", said))
+                typed = echo.data.get("text")
+                if isinstance(typed, str) and typed:
+                    entries.append(("user", typed))
             answered = screen.text(turn.id)
             if answered:
                 entries.append(("assistant", answered))
@@ -470,8 +470,8 @@ class Turn:
         for viewer in self._host.live.viewers.values():
             kind = how_shown(component, supported(viewer.profile))[component_id]
             if not fits_in(root, viewer.profile):
-                (whole,) = shown_as(root, viewer.profile)[:1]
-                kind = kind if root.id == component_id and whole.type == root.type else whole.type
+                (shown,) = shown_as(root, viewer.profile)[:1]
+                kind = kind if root.id == component_id and shown.type == root.type else shown.type
             presented = viewer.presented.get(component_id, "native")
             if kind == component.type or presented == "failed":
                 kind = presented
@@ -885,14 +885,14 @@ class Turn:
         name, mime = text_of(name, "name"), text_of(mime, "mime")
         ref = await self._host.files.save(name, content, mime)
         self._session.check_running(self.id)
-        told = {
+        payload = {
             "bytes": ref.size,
             "sha256": ref.sha256,
             "mime": ref.mime,
             "file": plain_object(ref),
         }
         self._host.flush_text()
-        self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
+        self._session.in_turn("output.spilled", self.id, payload, output_ref=ref.sha256)
         self._session.input_log.remember_files([ref.sha256])
         self._host.changed()
         return ref
@@ -1005,8 +1005,8 @@ def _asked_wrong(asked: Any, message: str) -> str:
             f"turn.ask: a {asked.type} asks nothing; ask a form, confirm, choices or text-input, a "
             'table with selectable="one" or "many", or a type'
         )
-    told = message.removeprefix("components[0].props").removeprefix("components[0]").lstrip(".: ")
-    return told if told.startswith("turn.ask") else f"turn.ask: {told}"
+    reason = message.removeprefix("components[0].props").removeprefix("components[0]").lstrip(".: ")
+    return reason if reason.startswith("turn.ask") else f"turn.ask: {reason}"
 
 
 def _check_limit(limit: int) -> None:

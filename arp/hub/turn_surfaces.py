@@ -166,11 +166,11 @@ class TurnSurfaces:
         names = tuple(map(str, states)) if isinstance(states, list) else ()
         self._call(name, "configure", msgspec.convert(data, Viewport), names)
 
-    def _call(self, name: str, event: SurfaceEvent, *told: object) -> None:
+    def _call(self, name: str, event: SurfaceEvent, *args: object) -> None:
         callbacks = self._callbacks.get((name, event))
         if callbacks:
             before = self._tasks.get(name)
-            work = _one_by_one(before, list(callbacks), told)
+            work = _one_by_one(before, list(callbacks), args)
             # Its code belongs to the turn, though what it is called for comes from outside.
             task = self._tasks[name] = ServerTask(
                 work,
@@ -222,10 +222,10 @@ def checked_timeout(timeout_ms: int | None) -> int | None:
     """
     if timeout_ms is None:
         return None
-    whole = whole_number(timeout_ms, "timeout_ms")
-    if not MIN_TIMEOUT_MS <= whole <= MAX_TIMEOUT_MS:
+    milliseconds = whole_number(timeout_ms, "timeout_ms")
+    if not MIN_TIMEOUT_MS <= milliseconds <= MAX_TIMEOUT_MS:
         raise ValueError(f"timeout_ms: expected {MIN_TIMEOUT_MS} to {MAX_TIMEOUT_MS}")
-    return whole
+    return milliseconds
 
 
 def whole_number(value: object, name: str) -> int:
@@ -234,10 +234,10 @@ def whole_number(value: object, name: str) -> int:
     Raises:
         TypeError, ValueError: It is none.
     """
-    whole = plain(value)
-    if type(whole) is not int:
+    number = plain(value)
+    if type(number) is not int:
         raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
-    return whole
+    return number
 
 
 _CALLED_WITH: dict[SurfaceEvent, tuple[str, ...]] = {
@@ -261,10 +261,10 @@ def _check_callback(event: SurfaceEvent, callback: object) -> None:
 
 
 async def _one_by_one(
-    before: asyncio.Task[None] | None, callbacks: Sequence[Callback], told: tuple[object, ...]
+    before: asyncio.Task[None] | None, callbacks: Sequence[Callback], args: tuple[object, ...]
 ) -> None:
     if before is not None:
         await before  # what it raised ends this one too
     for callback in callbacks:
-        answer: Coroutine[Any, Any, object] | Awaitable[object] = callback(*told)
+        answer: Coroutine[Any, Any, object] | Awaitable[object] = callback(*args)
         await answer

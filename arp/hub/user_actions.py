@@ -46,8 +46,8 @@ async def give_feedback(
     live.mark()
     await live.written()
     echo = next(iter(past.turn.inputs), None)
-    said = echo.data.get("text", "") if echo is not None else ""
-    question = said if isinstance(said, str) else ""
+    typed = echo.data.get("text", "") if echo is not None else ""
+    question = typed if isinstance(typed, str) else ""
     given = live.session.settings.feedback.get(turn_id, payload)
     made = Feedback(
         session_id,

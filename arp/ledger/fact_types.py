@@ -244,8 +244,8 @@ def check(fact: Fact) -> None:
     if fact.sequence < 1:
         raise ProfileViolation(_wrong(fact.type, "sequence", fact.sequence, "count from 1"))
     if fact.schema_version != SCHEMA_VERSION:
-        told = _wrong(fact.type, "schemaVersion", fact.schema_version, SCHEMA_VERSION)
-        raise ProfileViolation(told)
+        problem = _wrong(fact.type, "schemaVersion", fact.schema_version, SCHEMA_VERSION)
+        raise ProfileViolation(problem)
 
 
 def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:

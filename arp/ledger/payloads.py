@@ -82,22 +82,22 @@ def check_payload(fact_type: str, payload: JsonObject, ids: Mapping[str, Json]) 
 
 
 def _check_together(fact_type: str, payload: JsonObject) -> None:
-    told = ""
+    problem = ""
     if fact_type in TOGETHER:
         one, other = TOGETHER[fact_type]
         if (one in payload) != (other in payload):
-            told = f"{one} and {other} stand there both or not at all"
+            problem = f"{one} and {other} stand there both or not at all"
     if fact_type in ONLY_IF:
         name, other, value = ONLY_IF[fact_type]
         if (name in payload) != (payload[other] == value):
-            told = f"{name} stands there exactly if {other} is {value}"
-    if told:
-        raise ProfileViolation(f"profile validation failed: {fact_type}: payload: {told}")
+            problem = f"{name} stands there exactly if {other} is {value}"
+    if problem:
+        raise ProfileViolation(f"profile validation failed: {fact_type}: payload: {problem}")
 
 
 def _check_shape(fact_type: str, where: str, value: Json, shape: Any) -> None:
     try:
         msgspec.convert(value, shape)
     except msgspec.ValidationError:
-        told = explain(value, shape, where)
-        raise ProfileViolation(f"profile validation failed: {fact_type}: {told}") from None
+        problem = explain(value, shape, where)
+        raise ProfileViolation(f"profile validation failed: {fact_type}: {problem}") from None

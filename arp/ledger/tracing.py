@@ -85,8 +85,8 @@ def tool_span_id(trace_id: str, epoch: str, call_id: str) -> str:
 
 def traceparent_of(submitted: Fact) -> str | None:
     """Return what the first fact of a turn has of the span outside that asked for it."""
-    told = submitted.telemetry
-    text = told.get("traceparent") if isinstance(told, dict) else None
+    telemetry = submitted.telemetry
+    text = telemetry.get("traceparent") if isinstance(telemetry, dict) else None
     return text if isinstance(text, str) and read_traceparent(text) is not None else None
 
 

@@ -1,6 +1,6 @@
-"""How other programs are run: nothing of them outlives us, and what they may use is limited.
+"""Run other programs so that nothing outlives this process, with limited resources.
 
-Read `supervise` (a program and all that it starts end together), `limits` (a program is started as
-another user, with limits), then `sandbox`, which makes one command of both, in bubblewrap where
-that works, and `memory` (when a program and all that it has started use too much).
+Read `supervise` (a program ends together with its child processes), `limits` (start a program as
+another user, with limits), then `sandbox`, which combines both in one command, in bubblewrap where
+that works, and `memory` (detect when a program and its child processes use too much memory).
 """

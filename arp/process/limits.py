@@ -1,11 +1,11 @@
-"""Give up rights, set limits, and become another program. On Unix.
+"""Drop privileges, set limits, and execute another program. On Unix.
 
     python -I -S limits.py JSON PROGRAM ARGUMENT…
 
-JSON has `cwd`, `rlimits` (name → value, soft and hard), and `uid` and `gid` if the user is to be
-another one, which only root can do. Whatever cannot be set ends this program with status 126: a
-program never starts with more rights than it was to have. It imports nothing that is not in Python,
-so that it starts in milliseconds.
+JSON has `cwd`, `rlimits` (name → value, soft and hard), and optionally `uid` and `gid` of another
+user, which only root can set. If anything cannot be set, this program ends with status 126: a
+program never starts with more privileges than intended. It imports the standard library only, so
+that it starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_NO_NEW_PRIVS = 38
-"""Number of prctl(2), in <linux/prctl.h>: no setuid program gives rights back."""
+"""Number of prctl(2), in <linux/prctl.h>: no setuid program restores privileges."""
 REFUSED = 126
-"""As of a shell that may not start a program."""
+"""The status of a shell for a program that it may not start."""
 
 
 def main(settings: dict[str, Any], command: Sequence[str]) -> None:
-    """Give up rights and become `command`; return only if that failed."""
-    environment = given_environment()  # another user may not read it any more
+    """Drop privileges and execute `command`; does not return.
+
+    Raises:
+        OSError, ValueError: A limit or a user cannot be set, or the program cannot be executed.
+    """
+    environment = given_environment()  # read it first: another user may not
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if "uid" in settings:
@@ -42,12 +46,12 @@ def main(settings: dict[str, Any], command: Sequence[str]) -> None:
     os.chdir(settings["cwd"])
     os.umask(0o077)
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(ignored, signal.SIG_DFL)  # Python ignores them, and the program would too.
+        signal.signal(ignored, signal.SIG_DFL)  # Python ignores them, and the program inherits that
     os.execvpe(command[0], list(command), environment)
 
 
 def set_rlimits(rlimits: dict[str, int]) -> None:
-    """Set limits; one that is above the hard limit is the hard limit."""
+    """Set resource limits; a value above the hard limit becomes the hard limit."""
     for name, wanted in rlimits.items():
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]
@@ -58,7 +62,7 @@ def set_rlimits(rlimits: dict[str, int]) -> None:
 def given_environment() -> dict[bytes, bytes]:
     """Return the environment with which this process was started.
 
-    `os.environ` may have more: without a locale, Python adds `LC_CTYPE` for what it starts.
+    `os.environ` may have more: without a locale, Python adds `LC_CTYPE` for its child processes.
     """
     with suppress(OSError):
         entries = Path("/proc/self/environ").read_bytes().split(b"\0")

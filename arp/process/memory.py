@@ -1,16 +1,16 @@
-"""`over_limit`: wait until a program and all that it has started use too much memory. On Linux.
+"""`over_limit`: wait until a program and its child processes use too much memory. On Linux.
 
-Theory of operation. A limit of the system (`RLIMIT_DATA`) is one of each process: a program that
-forks has it many times, and it does not count memory that processes share. So what is below a
-process in `/proc` is added up. `status` is quick to read, but has pages that several processes
-share once for each of them: only if that sum is above the limit, the proportional sizes of
-`smaps_rollup` are read, which divide such pages among the processes. Files that are only mapped do
-not count: the system can drop their pages at any time.
+Theory of operation. `RLIMIT_DATA` limits each process separately, so a program that forks has the
+limit many times, and shared memory is not counted. So the memory of a process tree is added up from
+`/proc`. `status` is quick to read, but counts a page that several processes share once for each of
+them. Only if that sum is above the limit, the proportional sizes of `smaps_rollup` are read, which
+divide shared pages among the processes. Mapped files are not counted: the system can drop their
+pages at any time.
 
-How long to wait between two looks follows from what is left: in that time a program could not have
-reached its limit at `FASTEST`. A tool at rest costs some 0.1 ms, a few times in a second.
+The time between two checks depends on the memory that is left: a program that allocates at
+`FASTEST` cannot reach its limit in that time. An idle tool costs some 0.1 ms a few times a second.
 
-What this does not see is memory that no process has mapped, such as that of a `memfd`.
+Memory that no process has mapped, such as that of a `memfd`, is not seen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 FASTEST: Final = 2**30
-"""Bytes per second; one core fills memory at about this rate."""
+"""Bytes per second at which one core can fill memory."""
 LEAST_WAIT_S: Final = 0.05
 MOST_WAIT_S: Final = 1.0
 
@@ -34,10 +34,9 @@ _EXACT: Final = (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")
 
 
 async def over_limit(pid: int, limit: int) -> int:
-    """Return how many bytes a process and those below it use, once that is more than `limit`.
+    """Wait until a process and its descendants use more than `limit` bytes; return how many.
 
-    It does not return before, nor where there is no `/proc`; so it is cancelled when the process
-    has ended.
+    It never returns on a system without `/proc`. Cancel it when the process has ended.
 
     Cancel: Safe.
     """
@@ -51,11 +50,11 @@ async def over_limit(pid: int, limit: int) -> int:
 
 
 def memory_of(pid: int, enough: int = 0) -> int:
-    """Return how many bytes of memory a process and all those below it use.
+    """Return how many bytes of memory a process and all of its descendants use.
 
     Args:
         pid: The process.
-        enough: If the quick sum is not above this, it is returned: it may be too large.
+        enough: If the quick sum, which may be too large, is not above this, it is returned.
     """
     processes = [pid, *processes_below(pid)]
     quick = {process: _sum(f"/proc/{process}/status", _QUICK) for process in processes}
@@ -65,7 +64,7 @@ def memory_of(pid: int, enough: int = 0) -> int:
 
 
 def processes_below(pid: int) -> Sequence[int]:
-    """Return the ids of all processes that a process has started, and that those have."""
+    """Return the ids of all descendants of a process."""
     found: list[int] = []
     seen = {pid}
     waiting = [pid]
@@ -82,22 +81,23 @@ def processes_below(pid: int) -> Sequence[int]:
 
 
 def kill_below(pid: int) -> None:
-    """Kill all processes below a process, but not that one."""
+    """Kill all descendants of a process, but not the process itself."""
     for process in processes_below(pid):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process, signal.SIGKILL)
 
 
 def _exact(pid: int, quick: int) -> int:
-    """Return the proportional size of a process.
+    """Return the proportional size of a process in bytes.
 
-    That is the quick sum where it cannot be read, or has no parts (Linux before 5.4).
+    Returns:
+        The quick sum if the size cannot be read, or has no such lines (Linux before 5.4).
     """
     return _sum(f"/proc/{pid}/smaps_rollup", _EXACT) or quick
 
 
 def _sum(file: str, names: Sequence[bytes]) -> int:
-    """Return the sum of some lines `Name:   123 kB` in bytes; 0 if the file cannot be read."""
+    """Return the sum of the lines `Name:   123 kB` in bytes; 0 if the file cannot be read."""
     total = 0
     with suppress(OSError), open(file, "rb") as lines:
         for line in lines:

@@ -1,17 +1,17 @@
-"""`confined`: the command that runs a program with limits, in a sandbox, without rights.
+"""`confined`: the command that runs a program with limits, in a sandbox, without privileges.
 
-Theory of operation. Three layers, each where it is possible:
+Theory of operation. Three layers, each if it is possible:
 
-1. `limits` sets limits of the system, and changes the user where we are root. A limit of processes
-   counts those of a user, so that each project should have a user of its own.
-2. bubblewrap shows the program its own directories, the system's programs read-only, an empty
-   `/tmp` and its own processes; everything in it ends with it. As root bubblewrap itself keeps its
-   rights and `limits` gives them up inside, so that directories which the other user could not
-   reach can be shown all the same. Without root it makes a user namespace.
-3. Where bubblewrap is missing or does not work, `supervise` ends what the program leaves.
+1. `limits` sets resource limits, and changes the user if we are root. The limit of processes counts
+   all processes of a user, so each project should have its own user.
+2. bubblewrap lets the program see its own directories, the system's programs, read-only, an empty
+   `/tmp` and its own processes; all processes in the sandbox end with it. As root, bubblewrap keeps
+   its privileges and `limits` drops them inside, so that directories that the other user could not
+   reach can be mounted. Without root it creates a user namespace.
+3. Without a working bubblewrap, `supervise` ends the processes that the program leaves.
 
-The network is the machine's own, so that a server can be called on a port of 127.0.0.1. Only
-bubblewrap can take it away (`Confinement.network`): the program then has a loopback of its own.
+The network is that of the machine, so that a server can be called on a port of 127.0.0.1. Only
+bubblewrap can isolate it (`Confinement.network`): then the program has its own loopback.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from arp.process.supervise import supervised
 
 FIRST_UID: Final = 61_184
 LAST_UID: Final = 65_519
-"""The range that systemd uses for users that exist only while a service runs."""
+"""The range of systemd for users that exist only while a service runs."""
 
 _PYTHON: Final[str] = getattr(sys, "_base_executable", sys.executable)
-"""Without the packages of a venv: what a sandbox shows of us is the standard library."""
+"""Not the Python of a venv: the sandbox mounts only the standard library."""
 
 MIB: Final = 2**20
 TRIAL_S: Final = 10.0
-"""So long bubblewrap may take to show that it works."""
+"""How long the test of bubblewrap may take."""
 
 LOADER_NAMES: Final = re.compile(
     r"LD_.*|DYLD_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*|BASH_ENV|BASH_FUNC_.*|ENV"
@@ -50,7 +50,7 @@ LOADER_NAMES: Final = re.compile(
     r"|SSH_.*|UV_.*|PIP_.*|VIRTUAL_ENV|EDITOR|PAGER|GEM_(HOME|PATH)|TMPDIR",
     re.IGNORECASE,
 )
-"""Names of an environment by which a program can be made to load or run something else."""
+"""Environment variables that can make a program load or run something else."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 SYSTEM_DIRECTORIES: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -79,20 +79,20 @@ class ProcessLimits(msgspec.Struct, frozen=True):
     """What each process may use at most."""
 
     memory_mb: int = 512
-    """Of its own data (`RLIMIT_DATA`), and of each directory in memory that it has, such as `/tmp`.
+    """Of its own data (`RLIMIT_DATA`), and of each of its directories in memory, such as `/tmp`.
 
-    All its processes together: by whoever watches them with `memory`.
+    The limit of all its processes together is enforced by callers of `memory.over_limit`.
     """
     processes: int = 256
-    """Processes and threads of the user together."""
+    """Processes and threads of its user together."""
     file_mb: int = 1024
-    """Of one file that it writes."""
+    """Of each file that it writes."""
     open_files: int = 1024
     cpu_s: int = 0
     """Seconds of CPU time; 0: no limit."""
 
     def rlimits(self) -> dict[str, int]:
-        """Return them by the names of the module `resource`."""
+        """Return the limits by their names in the module `resource`."""
         found = {
             "RLIMIT_DATA": self.memory_mb * MIB,
             "RLIMIT_FSIZE": self.file_mb * MIB,
@@ -109,45 +109,46 @@ class Confinement(msgspec.Struct, frozen=True):
     """How a program is confined."""
 
     cwd: Path
-    """Where it works; it must exist."""
+    """Its working directory, which must exist."""
     writable: Sequence[Path] = ()
     """Directories that it may change."""
     readable: Sequence[Path] = ()
-    """Files and directories that it may read besides those of the system."""
+    """Files and directories that it may read, in addition to those of the system."""
     uid: int | None = None
-    """The user and the group that it runs as, where we are root; `None`: ours."""
+    """The user and group that it runs as, if we are root; `None`: our own."""
     limits: ProcessLimits = ProcessLimits()
     network: bool = True
-    """Whether it reaches the network, this machine included; without bubblewrap it always does."""
+    """Whether it reaches the network and this machine; without bubblewrap it always does."""
 
 
-def confined(command: Sequence[str], how: Confinement, sandboxed: bool) -> list[str]:
-    """Return a command that runs `command` confined; it is started in the thread of the loop.
+def confined(command: Sequence[str], confinement: Confinement, sandboxed: bool) -> list[str]:
+    """Return a command that runs `command` confined; start it in the thread of the event loop.
 
     Args:
         command: The program and its arguments.
-        how: What it may reach and use.
-        sandboxed: Whether bubblewrap is used; see `sandbox_works`.
+        confinement: What it may reach and use.
+        sandboxed: Whether to use bubblewrap; see `sandbox_works`.
     """
-    settings: dict[str, object] = {"cwd": str(how.cwd), "rlimits": how.limits.rlimits()}
-    if how.uid is not None and os.geteuid() == 0:
-        settings |= {"uid": how.uid, "gid": how.uid}
+    rlimits = confinement.limits.rlimits()
+    settings: dict[str, object] = {"cwd": str(confinement.cwd), "rlimits": rlimits}
+    if confinement.uid is not None and os.geteuid() == 0:
+        settings |= {"uid": confinement.uid, "gid": confinement.uid}
     elif not sandboxed:
-        settings["rlimits"] = _beside_our_own(how.limits)
+        settings["rlimits"] = _rlimits_for_own_user(confinement.limits)
     limited = [_PYTHON, "-I", "-S", limits.__file__, json.dumps(settings), *command]
     if not sandboxed:
         return supervised(limited)
-    return [*_bubblewrap(how), *limited]
+    return [*_bubblewrap(confinement), *limited]
 
 
 def check_environment(environment: Mapping[str, str]) -> str | None:
-    """Return why these variables cannot be given to a program by somebody else; `None` if they can.
+    """Return why a program must not get these variables from an untrusted source, or `None`.
 
-    Refused are names by which a program loads or runs something else, such as `LD_PRELOAD`.
+    It refuses variables that make a program load or run something else, such as `LD_PRELOAD`.
     """
     for name, value in environment.items():
         if not _NAME.fullmatch(name):
-            return f"{name!r:.60} is no name of a variable"
+            return f"{name!r:.60} is not a valid name of a variable"
         if LOADER_NAMES.fullmatch(name):
             return f"{name} changes how programs are found or loaded"
         if "\0" in value or len(value) > 32_768:
@@ -156,7 +157,7 @@ def check_environment(environment: Mapping[str, str]) -> str | None:
 
 
 def free_uid(taken: set[int]) -> int | None:
-    """Return a user id that is not in `taken`; `None` if we are not root, or all are taken."""
+    """Return a user id that is not in `taken`; `None` if we are not root, or none is free."""
     if os.geteuid() != 0:
         return None
     return next((uid for uid in range(FIRST_UID, LAST_UID + 1) if uid not in taken), None)
@@ -164,16 +165,16 @@ def free_uid(taken: set[int]) -> int | None:
 
 @cache
 def sandbox_works(network: bool = True) -> bool:
-    """Return whether bubblewrap is there and can make a sandbox; tried once.
+    """Return whether bubblewrap is installed and can create a sandbox; the result is cached.
 
     Args:
-        network: `False`: one without the network, which some machines do not allow.
+        network: `False`: a sandbox without the network, which some machines do not allow.
     """
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return False
     uid = FIRST_UID if os.geteuid() == 0 else None
-    here = Confinement(cwd=Path("/"), uid=uid, network=network)
-    command = confined(["/bin/sh", "-c", "exit 7"], here, sandboxed=True)
+    confinement = Confinement(cwd=Path("/"), uid=uid, network=network)
+    command = confined(["/bin/sh", "-c", "exit 7"], confinement, sandboxed=True)
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S, check=False
@@ -183,14 +184,14 @@ def sandbox_works(network: bool = True) -> bool:
     return done.returncode == 7
 
 
-def _bubblewrap(how: Confinement) -> list[str]:
-    """Return the part of the command that makes the sandbox."""
+def _bubblewrap(confinement: Confinement) -> list[str]:
+    """Return the part of the command that creates the sandbox."""
     program = shutil.which("bwrap") or "bwrap"
     parts = [program, "--die-with-parent", "--new-session"]
     parts += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    parts += [] if how.network else ["--unshare-net"]
+    parts += [] if confinement.network else ["--unshare-net"]
     if os.geteuid() == 0:
-        capabilities = ("CAP_SETUID", "CAP_SETGID") if how.uid is not None else ()
+        capabilities = ("CAP_SETUID", "CAP_SETGID") if confinement.uid is not None else ()
         parts += ["--cap-drop", "ALL"]
         for capability in capabilities:
             parts += ["--cap-add", capability]
@@ -202,21 +203,23 @@ def _bubblewrap(how: Confinement) -> list[str]:
     for file in SYSTEM_FILES:
         parts += ["--ro-bind-try", file, file]
     parts += ["--proc", "/proc", "--dev", "/dev"]
+    memory_bytes = confinement.limits.memory_mb * MIB
     for in_memory in ("/tmp", "/dev/shm"):
-        size = ["--size", str(how.limits.memory_mb * MIB)] if _has_option("--size") else []
+        size = ["--size", str(memory_bytes)] if _has_option("--size") else []
         parts += ["--perms", "1777", *size, "--tmpfs", in_memory]
     made = {"/", "/tmp", "/usr", "/etc"}
     python = [Path(sys.base_prefix), Path(limits.__file__)]
-    for path in sorted({*python, *how.readable}, key=lambda one: len(one.parts)):
+    for path in sorted({*python, *confinement.readable}, key=lambda one: len(one.parts)):
         parts += [*_parents(path, made), "--ro-bind-try", str(path), str(path)]
-    for path in how.writable:
+    for path in confinement.writable:
         parts += [*_parents(path, made), "--bind", str(path), str(path)]
-    return [*parts, "--chdir", "/", "--"]  # `limits` goes where only the other user can
+    # `limits` changes to the working directory, which maybe only the other user can enter.
+    return [*parts, "--chdir", "/", "--"]
 
 
 @cache
 def _has_option(name: str) -> bool:
-    """Return whether this bubblewrap has an option; `--size` came with 0.7."""
+    """Return whether this version of bubblewrap has an option; `--size` is new in 0.7."""
     try:
         done = subprocess.run(
             ["bwrap", "--help"], capture_output=True, text=True, timeout=TRIAL_S, check=False
@@ -234,7 +237,7 @@ def _system_directory(directory: str) -> list[str]:
 
 
 def _parents(path: Path, made: set[str]) -> list[str]:
-    """Return what makes the directories above a path, so that every user can go through them."""
+    """Return options that create the parents of a path, so that every user can pass them."""
     parts = []
     for parent in reversed(path.parents):
         if str(parent) not in made and not str(parent).startswith("/usr/"):
@@ -243,11 +246,11 @@ def _parents(path: Path, made: set[str]) -> list[str]:
     return parts
 
 
-def _beside_our_own(limits: ProcessLimits) -> dict[str, int]:
-    """Return limits for a program that runs as our own user, whose other processes count too."""
+def _rlimits_for_own_user(limits: ProcessLimits) -> dict[str, int]:
+    """Return the limits of a program that runs as our user, whose other processes count too."""
     found = limits.rlimits()
     del found["RLIMIT_NPROC"]
-    if sys.platform == "linux":  # elsewhere nobody says how many there are
+    if sys.platform == "linux":  # other systems do not say how many processes there are
         found["RLIMIT_NPROC"] = limits.processes + _tasks_of_user()
     return found
 
@@ -255,10 +258,10 @@ def _beside_our_own(limits: ProcessLimits) -> dict[str, int]:
 def _tasks_of_user() -> int:
     """Return how many processes and threads our user has now."""
     count = 0
-    for status in Path("/proc").glob("[0-9]*"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if status.stat().st_uid == os.geteuid():
-                count += len(os.listdir(status / "task"))
+            if process.stat().st_uid == os.geteuid():
+                count += len(os.listdir(process / "task"))
         except OSError:  # it has just ended
             continue
     return count

@@ -1,13 +1,12 @@
-"""Run a program so that nothing which it has started outlives it, or us. On Linux.
+"""Run a program so that none of its child processes outlives it, or the caller. On Linux.
 
-    python -I -S supervise.py HOST PROGRAM ARGUMENT…    # HOST: the process id of who starts it
+    python -I -S supervise.py HOST PROGRAM ARGUMENT…    # HOST: the process id of the caller
 
-It stands between us and an agent. Only the parent of a process gets what that process leaves when
-it is killed, so this one becomes the parent of every orphan below it ("subreaper"). It ends when
-the program has ended, or by SIGTERM, which comes also when we end in whatever way; and it takes
-with it all that is left. Standard input and output are the program's own. If this process itself is
-killed, the program is too. It imports nothing that is not in Python, so that it starts in
-milliseconds.
+This process runs between the caller and the program. It is a "subreaper": the parent of every
+orphan below it. It ends when the program has ended, or by SIGTERM, which the kernel also sends when
+the caller ends in any way; then it kills all processes that are left. Standard input and output
+belong to the program. If this process is killed, the program is killed too. It imports the standard
+library only, so that it starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 2.0
 """How long the program may take to end after SIGTERM, before it is killed."""
 LEFTOVERS_S = 2.0
-"""How long what is left may take to die; a process in the kernel cannot at once."""
+"""How long killed processes may take to end; one in a system call cannot end at once."""
 
 AWAITED = {signal.SIGTERM, signal.SIGCHLD}
 
 
 def supervised(command: Sequence[str]) -> list[str]:
-    """Return a command that runs this one so; the same command where that cannot be.
+    """Return a command that runs `command` supervised; `command` itself on other systems.
 
-    To be started in the thread of the loop: what counts as our end is the end of that thread.
+    Start it in the thread of the event loop: the kernel treats the end of that thread as our end.
     """
     if sys.platform != "linux" or not sys.executable:
         return list(command)
@@ -43,16 +42,16 @@ def supervised(command: Sequence[str]) -> list[str]:
 
 
 def main(host: int, command: Sequence[str]) -> int:
-    """Run a command and return its status, as `os.waitpid` has it."""
+    """Run a command and return its status, as `os.waitpid` returns it."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
     program = start(command, libc)
     for stream in (0, 1, 2):
-        os.close(stream)  # Or their readers would not see that the program has closed them.
+        os.close(stream)  # otherwise their readers would not see that the program closes them
     if os.getppid() != host:
-        os.kill(os.getpid(), signal.SIGTERM)  # The host ended before we could be told.
+        os.kill(os.getpid(), signal.SIGTERM)  # the host ended before PR_SET_PDEATHSIG was set
     status = wait_for(program)
     end_leftovers()
     return status
@@ -67,7 +66,7 @@ def start(command: Sequence[str], libc: ctypes.CDLL) -> int:
         return program
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(ignored, signal.SIG_DFL)  # Python ignores them, and the program would too.
+        signal.signal(ignored, signal.SIG_DFL)  # Python ignores them, and the program inherits that
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     try:
         if os.getppid() == supervisor:
@@ -80,7 +79,7 @@ def start(command: Sequence[str], libc: ctypes.CDLL) -> int:
 def given_environment() -> dict[bytes, bytes]:
     """Return the environment with which this process was started.
 
-    `os.environ` may have more: without a locale, Python adds `LC_CTYPE` for what it starts.
+    `os.environ` may have more: without a locale, Python adds `LC_CTYPE` for its child processes.
     """
     entries = Path("/proc/self/environ").read_bytes().split(b"\0")
     named = (entry.partition(b"=") for entry in entries if entry)
@@ -88,11 +87,11 @@ def given_environment() -> dict[bytes, bytes]:
 
 
 def wait_for(program: int) -> int:
-    """Return the status of a program when it has ended; SIGTERM is passed on to it."""
+    """Wait until a program has ended and return its status; pass SIGTERM on to it."""
     kill_at = float("inf")
     while True:
-        got = signal.sigtimedwait(AWAITED, max(0.0, min(kill_at - time.monotonic(), 60.0)))
-        if got is not None and got.si_signo == signal.SIGTERM:
+        received = signal.sigtimedwait(AWAITED, max(0.0, min(kill_at - time.monotonic(), 60.0)))
+        if received is not None and received.si_signo == signal.SIGTERM:
             kill_at = min(kill_at, time.monotonic() + GRACE_S)
             os.kill(program, signal.SIGTERM)
         elif time.monotonic() >= kill_at:
@@ -103,7 +102,7 @@ def wait_for(program: int) -> int:
 
 
 def end_leftovers() -> None:
-    """Kill all children, and theirs, which become ours when they have lost their parents."""
+    """Kill all children, and their children, which become ours when their parents end."""
     children = Path(f"/proc/self/task/{os.getpid()}/children")
     deadline = time.monotonic() + LEFTOVERS_S
     with suppress(ChildProcessError, FileNotFoundError):
@@ -115,7 +114,7 @@ def end_leftovers() -> None:
 
 
 def end_as(status: int) -> None:
-    """End in the way in which a process with this status did."""
+    """End this process with the same exit code or signal as a process with this status."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number != signal.SIGKILL:

@@ -87,8 +87,8 @@ def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
 
 
 def _numbers_fit(values: list[Json]) -> bool:
-    whole = [one for one in values if type(one) is int]
-    if whole and (max(whole) > MAX_INTEGER or min(whole) < -MAX_INTEGER - 1):
+    integers = [one for one in values if type(one) is int]
+    if integers and (max(integers) > MAX_INTEGER or min(integers) < -MAX_INTEGER - 1):
         return False
     return all(map(math.isfinite, [one for one in values if type(one) is float]))
 

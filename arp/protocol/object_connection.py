@@ -202,9 +202,11 @@ class ObjectConnection:
         number = envelope.serial_no
         if number is not None:
             if number <= self._received_no:
-                told = f"message.seq: {number} does not rise; the last one was {self._received_no}"
-                self._answer(envelope.object_id, InvalidMessage(told), number)
-                return [self._fail(1002, told)]
+                reason = (
+                    f"message.seq: {number} does not rise; the last one was {self._received_no}"
+                )
+                self._answer(envelope.object_id, InvalidMessage(reason), number)
+                return [self._fail(1002, reason)]
             self._received_no = number
         if isinstance(envelope, RefusedEnvelope):
             return self._refuse(envelope)

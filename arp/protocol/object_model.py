@@ -237,8 +237,8 @@ class Objects:
         found: Mapping[str, Operation] = getattr(interface, kind)
         operation = found.get(op)
         if operation is None or operation.since > entry.version:
-            told = f"version {entry.version} of {entry.interface}"
-            raise InvalidMethod(f"{told} has no {kind[:-1]} {op!r:.60}", detail=op)
+            version = f"version {entry.version} of {entry.interface}"
+            raise InvalidMethod(f"{version} has no {kind[:-1]} {op!r:.60}", detail=op)
         return operation
 
     def offered(self, interface: str) -> int | None:

@@ -217,20 +217,20 @@ class ObjectRendererConnection(ObjectConnection):
         input_id: str | None = None,
     ) -> int:
         """Say what the user did; return the serial."""
-        said = Input(input_type=input_type, data=data, source_component=source, id=input_id)
-        return self.send_input(surface_id, said, now_s)
+        message = Input(input_type=input_type, data=data, source_component=source, id=input_id)
+        return self.send_input(surface_id, message, now_s)
 
-    def send_input(self, surface_id: int, said: Input, now_s: float) -> int:
+    def send_input(self, surface_id: int, message: Input, now_s: float) -> int:
         """Send an input of the session dialect; return the serial."""
         serial = self._next_serial
         event = InputInputEvent(
             surface_id,
             serial,
-            said.input_type,
-            said.data,
-            said.source_component,
-            said.id,
-            said.edits,
+            message.input_type,
+            message.data,
+            message.source_component,
+            message.id,
+            message.edits,
         )
         self.send(self.bound("ArpInput"), event, now_s)
         self._next_serial += 1

@@ -112,10 +112,10 @@ def _number(value: Any, where: str) -> Json:
     if isinstance(value, Decimal):
         return _decimal(value, where)
     if isinstance(value, Integral):
-        whole = int(value)
-        if not is_plain_json(whole):
+        integer = int(value)
+        if not is_plain_json(integer):
             raise InvalidComponent(f"{where}: integer beyond 64 bits; write it as a string")
-        return whole
+        return integer
     number = float(value)
     if math.isinf(number):
         raise InvalidComponent(f"{where}: {number} is not a JSON number")

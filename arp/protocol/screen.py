@@ -514,12 +514,12 @@ def _details(run: ToolRun) -> list[JsonObject]:
 
     How long it ran is not in it: that differs when the same turn runs again.
     """
-    told: JsonObject = {
+    fields: JsonObject = {
         "progress": None if run.progress is None else to_builtins(run.progress),
         "result": run.result,
         "result_ref": run.result_ref,
     }
-    known = {name: value for name, value in told.items() if value is not None}
+    known = {name: value for name, value in fields.items() if value is not None}
     return [known] if known else []
 
 

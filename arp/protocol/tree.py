@@ -421,9 +421,9 @@ class Tree:
             self._set(holder, key, op.value)
             self._touch(node)
         elif len(segments) == 1:
-            whole = self.component(node.id)
-            props = {**whole.props, name: op.value}
-            self._replace(node.id, msgspec.structs.replace(whole, props=props))
+            component = self.component(node.id)
+            props = {**component.props, name: op.value}
+            self._replace(node.id, msgspec.structs.replace(component, props=props))
         else:
             raise InvalidPatch(
                 f"{node.id!r}: the children of a {node.type} are patched by their own ids",
@@ -556,13 +556,13 @@ class Tree:
 
     def _reuse(self, component_id: str, root: str) -> None:
         """Record that an id is in use again; in another place that counts as restructured."""
-        whole = dict(self.removed)
+        removed_before = dict(self.removed)
         before = self.removed.pop(component_id)
 
         def undo() -> None:
             # In the order of before: the oldest are forgotten first, and a state holds them so.
             self.removed.clear()
-            self.removed.update(whole)
+            self.removed.update(removed_before)
 
         self._undo.append(undo)
         if before.root != root or root == component_id:

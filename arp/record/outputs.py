@@ -67,25 +67,25 @@ class Outputs:
 
         Cancel: Safe; nothing is recorded, bytes that nobody refers to may stay.
         """
-        whole = data if isinstance(data, bytes) else well_formed(data).encode()
-        if preview_of(whole).encode() == whole:
+        content = data if isinstance(data, bytes) else well_formed(data).encode()
+        if preview_of(content).encode() == content:
             return KeptOutput(
-                preview_of(whole), len(whole)
+                preview_of(content), len(content)
             )  # secrets are taken out when its fact is recorded
-        whole, found = await self._cleaned(whole)
-        preview = preview_of(whole)
+        content, found = await self._cleaned(content)
+        preview = preview_of(content)
         ref: str | None = None
         try:
-            ref = await self.store.keep(_once(whole))
+            ref = await self.store.keep(_once(content))
         except ArpError as error:
-            kept_bytes = min(len(preview.encode()), len(whole))
-            cut = {"bytes": len(whole), "keptBytes": kept_bytes, "reason": error.message}
+            kept_bytes = min(len(preview.encode()), len(content))
+            cut = {"bytes": len(content), "keptBytes": kept_bytes, "reason": error.message}
             self._scope("output.truncated", cut)
         else:
-            payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
+            payload = {"bytes": len(content), "sha256": ref, "preview": preview, "mime": mime}
             self._scope("output.spilled", payload, output_ref=ref)
         self.redacted(found)
-        return KeptOutput(preview, len(whole), ref)
+        return KeptOutput(preview, len(content), ref)
 
     async def _cleaned(self, data: bytes) -> tuple[bytes, Found]:
         if b"\0" in data[:8192]:

@@ -66,14 +66,14 @@ class RecordedProcess(Entity):
             The preview, and the `output_ref` under which the whole is read again, of what is
             recorded now.
         """
-        whole = data if isinstance(data, bytes) else well_formed(data).encode()
+        content = data if isinstance(data, bytes) else well_formed(data).encode()
         if stream not in get_args(Stream):
-            return await self._keep(whole, stream, mime)  # which says what is wrong
-        if b"\0" in whole[:8192]:  # no text
+            return await self._keep(content, stream, mime)  # which says what is wrong
+        if b"\0" in content[:8192]:  # no text
             self._release(stream)
-            return await self._keep(whole, stream, mime)
+            return await self._keep(content, stream, mime)
         flow = self._flows.setdefault(stream, _Flow())
-        piece = whole.decode("utf-8", "surrogateescape")
+        piece = content.decode("utf-8", "surrogateescape")
         held, flow.held = flow.held, ""
         try:
             grown = await self._grown(held, piece, flow.recorded)
@@ -85,7 +85,7 @@ class RecordedProcess(Entity):
         if flow.held and not self._is_watched:
             self._is_watched = True
             self._scope.before_end(self._release_all)
-        if not out and whole:
+        if not out and content:
             return KeptOutput("", 0)
         kept = await self._keep(out.encode("utf-8", "surrogateescape"), stream, mime)
         self._outputs.redacted(found)
@@ -130,9 +130,9 @@ class RecordedProcess(Entity):
 
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
         """Record what the process was given; of a secret only its size."""
-        whole = data if isinstance(data, bytes) else well_formed(data).encode()
-        preview = None if secret else self._scope.clean(preview_of(whole, MARGIN))[0]
-        self._record("input", bytes=len(whole), preview=preview and preview[:PREVIEW_CHARACTERS])
+        content = data if isinstance(data, bytes) else well_formed(data).encode()
+        preview = None if secret else self._scope.clean(preview_of(content, MARGIN))[0]
+        self._record("input", bytes=len(content), preview=preview and preview[:PREVIEW_CHARACTERS])
 
     def completed(self, exit_code: int, duration_ms: float | None = None) -> None:
         """Record that it ended by itself, as it should."""

@@ -412,8 +412,8 @@ class RecordedPermission(Entity):
             files: That it names, as they are now.
         """
         by = Authority("hostPolicy", policy)
-        told = {"digest": digest, "reason": reason, "files": files}
-        self._record("resolved", decision="deny", deniedBy=by, **told)
+        details = {"digest": digest, "reason": reason, "files": files}
+        self._record("resolved", decision="deny", deniedBy=by, **details)
 
     def denied(
         self,

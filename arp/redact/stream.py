@@ -98,33 +98,33 @@ class SecretStream:
         return rest
 
     def _cleaned(self, text: str, before: str, is_whole: bool) -> str:
-        whole, place = before + text, len(before)
+        joined, place = before + text, len(before)
         pieces = list[str]()
-        for span in self._redactor.spans(whole, is_whole):
+        for span in self._redactor.spans(joined, is_whole):
             if not span.is_secret:
                 self.is_busy = True
-                self.held = whole[max(place, span.start) :]
-                whole = whole[: max(place, span.start)]
+                self.held = joined[max(place, span.start) :]
+                joined = joined[: max(place, span.start)]
                 break
             if span.end <= place:
                 continue
-            pieces += (whole[place : max(place, span.start)], MARK)
+            pieces += (joined[place : max(place, span.start)], MARK)
             place = span.end
             self.found[span.rule] = self.found.get(span.rule, 0) + 1
-            if span.shape is not None and span.shape.may_go_on(whole, place):
+            if span.shape is not None and span.shape.may_go_on(joined, place):
                 self._inside, self.is_busy = span.shape, True
                 if not is_whole:
-                    self.held, whole = whole[place:], whole[:place]
+                    self.held, joined = joined[place:], joined[:place]
         if not (is_whole or self.held or self._inside):
-            whole = self._hold_known(whole, place)
-        return "".join([*pieces, whole[place:]])
+            joined = self._hold_known(joined, place)
+        return "".join([*pieces, joined[place:]])
 
-    def _hold_known(self, whole: str, place: int) -> str:
-        begin = max(place, self._redactor.beginning_of_known(whole, 0))
-        self.held = whole[begin:]
-        if self.held or self._redactor.unfinished(whole):
+    def _hold_known(self, joined: str, place: int) -> str:
+        begin = max(place, self._redactor.beginning_of_known(joined, 0))
+        self.held = joined[begin:]
+        if self.held or self._redactor.unfinished(joined):
             self.is_busy = True
-        return whole[:begin]
+        return joined[:begin]
 
 
 class Grown(NamedTuple):

@@ -242,39 +242,39 @@ class AcpToolCall:
         self.parent_id = ""
         """The call of the sub-agent that makes this one, where the agent says it."""
 
-    def update(self, told: JsonObject, *, is_first: bool = False) -> str:
+    def update(self, fields: JsonObject, *, is_first: bool = False) -> str:
         """Take what the agent tells, and return the output that is new."""
-        self.title = told.get("title") or self.title
-        self.kind = told.get("kind") or self.kind
-        self.status = told.get("status") or self.status
-        raw_input = told.get("rawInput")
+        self.title = fields.get("title") or self.title
+        self.kind = fields.get("kind") or self.kind
+        self.status = fields.get("status") or self.status
+        raw_input = fields.get("rawInput")
         if isinstance(raw_input, dict):
             self.input = {**self.input, **raw_input}
         elif raw_input is not None:
             self.input = {**self.input, "input": raw_input}
-        if told.get("rawOutput") is not None:
-            self.raw_output = told["rawOutput"]
-        self.name = named_tool(told) or self.name
-        claude = (told.get("_meta") or {}).get("claudeCode") or {}
+        if fields.get("rawOutput") is not None:
+            self.raw_output = fields["rawOutput"]
+        self.name = named_tool(fields) or self.name
+        claude = (fields.get("_meta") or {}).get("claudeCode") or {}
         self.parent_id = str(claude.get("parentToolUseId") or self.parent_id)
         if is_first and not self.name and self._title_is_a_name():
             self.name = self.title
-        return self._take_content(told)
+        return self._take_content(fields)
 
     def _title_is_a_name(self) -> bool:
         """Return whether the title is a name and not what the tool is to do, such as `ls`."""
         return bool(_NAME.fullmatch(self.title)) and self.title not in self.input.values()
 
-    def _take_content(self, told: JsonObject) -> str:
-        meta = told.get("_meta") or {}
+    def _take_content(self, fields: JsonObject) -> str:
+        meta = fields.get("_meta") or {}
         new = str((meta.get("terminal_output") or {}).get("data") or "")
         self.streamed += new
         code = (meta.get("terminal_exit") or {}).get("exit_code")
         self.exit_code = code if isinstance(code, int) else self.exit_code
-        if not isinstance(told.get("content"), list):
+        if not isinstance(fields.get("content"), list):
             return new
         texts = []
-        for item in told["content"]:
+        for item in fields["content"]:
             if item.get("type") == "diff":
                 self.diffs[item["path"]] = {
                     "path": item["path"],
@@ -348,11 +348,11 @@ class AcpToolCall:
         return details
 
 
-def named_tool(told: JsonObject) -> str:
+def named_tool(fields: JsonObject) -> str:
     """Return the name of the tool, which some agents give beside the protocol."""
-    meta = told.get("_meta") or {}
+    meta = fields.get("_meta") or {}
     claude = meta.get("claudeCode") or {}
-    return str(told.get("name") or meta.get("toolName") or claude.get("toolName") or "")
+    return str(fields.get("name") or meta.get("toolName") or claude.get("toolName") or "")
 
 
 def exit_code_of(raw_output: Json) -> int | None:

@@ -370,14 +370,14 @@ class AcpSession:
         turn = self.turn
         if turn is None or turn.is_cancelled:
             return False
-        told = params["toolCall"]
+        fields = params["toolCall"]
         options = tuple(params.get("options") or ())
-        call_id = str(told["toolCallId"])
+        call_id = str(fields["toolCallId"])
         call = turn.calls.get(call_id)
         is_known = call is not None
         if call is None:
             call = turn.calls[call_id] = acp.AcpToolCall(call_id)
-        call.update(told)
+        call.update(fields)
         if is_known:
             self._tell_call(call)
         call.is_told = True

@@ -371,11 +371,11 @@ class CodexRuntime(DrivenRuntime):
         result = await run_program(start, SANDBOX_S)
         if result.exit_code == 0:
             return ""
-        said = one_line(result.errors.decode(errors="replace"))
+        reason = one_line(result.errors.decode(errors="replace"))
         return (
             "the sandbox of Codex does not work here, so commands in it fail and Codex asks for "
             "each: allow user namespaces; or, where the machine is a sandbox itself, take the "
-            f"mode full-access, which never asks ({said})"
+            f"mode full-access, which never asks ({reason})"
         )
 
     def _capabilities(self) -> Sequence[ari.Capability]:

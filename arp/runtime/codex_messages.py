@@ -719,29 +719,29 @@ def messages_of(turns: Iterable[CodexTurn]) -> list[ari.RuntimeMessage]:
     """Return what was said in the turns of a thread, oldest first."""
     messages: list[ari.RuntimeMessage] = []
     for turn in turns:
-        said = ari.RuntimeMessage("assistant", timestamp_ns=(turn.started_at or 0) * 1_000_000_000)
-        empty = said
+        started_ns = (turn.started_at or 0) * 1_000_000_000
+        answer = empty = ari.RuntimeMessage("assistant", timestamp_ns=started_ns)
         for item in turn.items:
             if item.type == "userMessage":
-                if said != empty:
-                    messages.append(said)
-                    said = empty
+                if answer != empty:
+                    messages.append(answer)
+                    answer = empty
                 messages.append(_user_message(item, empty.timestamp_ns))
             elif item.type in ("agentMessage", "plan"):
-                if said.content or said.tool_calls:
-                    messages.append(said)
-                    said = empty
-                said = msgspec.structs.replace(said, content=item.text or "")
+                if answer.content or answer.tool_calls:
+                    messages.append(answer)
+                    answer = empty
+                answer = msgspec.structs.replace(answer, content=item.text or "")
             elif item.type == "reasoning":
-                if said.content or said.tool_calls:
-                    messages.append(said)
-                    said = empty
-                thought = "\n\n".join(filter(None, (said.thinking, thought_of(item))))
-                said = msgspec.structs.replace(said, thinking=thought)
+                if answer.content or answer.tool_calls:
+                    messages.append(answer)
+                    answer = empty
+                thought = "\n\n".join(filter(None, (answer.thinking, thought_of(item))))
+                answer = msgspec.structs.replace(answer, thinking=thought)
             elif (call := _past_call(item)) is not None:
-                said = msgspec.structs.replace(said, tool_calls=(*said.tool_calls, call))
-        if said != empty:
-            messages.append(said)
+                answer = msgspec.structs.replace(answer, tool_calls=(*answer.tool_calls, call))
+        if answer != empty:
+            messages.append(answer)
     return messages
 
 

@@ -463,16 +463,16 @@ class CodexThread:
         """Take that an agent has done what it was told; it may be told more."""
         ended = msgspec.convert(params["turn"], codex.CodexTurn)
         states = {"failed": "failed", "interrupted": "closed"}
-        said = [item.text for item in ended.items if item.type == "agentMessage" and item.text]
-        told = ended.error.message if ended.error is not None else "".join(said[-1:])
-        self._tell_agent(params["threadId"], states.get(ended.status, "completed"), told)
+        texts = [item.text for item in ended.items if item.type == "agentMessage" and item.text]
+        result = ended.error.message if ended.error is not None else "".join(texts[-1:])
+        self._tell_agent(params["threadId"], states.get(ended.status, "completed"), result)
 
     def _told_agents(self, item: codex.CodexItem) -> None:
         """Take what agents are told by a call: more to do, or that they are needed no longer."""
-        told = {"sendInput": "input", "closeAgent": "closed"}.get(item.tool or "")
-        if told is not None and item.status == "completed":
+        state = {"sendInput": "input", "closeAgent": "closed"}.get(item.tool or "")
+        if state is not None and item.status == "completed":
             for agent_id in item.receiver_thread_ids:
-                self._tell_agent(agent_id, told, item.prompt or "")
+                self._tell_agent(agent_id, state, item.prompt or "")
 
     def _tell_agent(self, agent_id: str, status: str, content: str = "", **details: Json) -> None:
         about: JsonObject = {"subagent_id": agent_id, "status": status, **details}
@@ -564,11 +564,11 @@ class CodexThread:
     def limits_changed(self, limits: codex.AccountLimits) -> None:
         """Report how near the limits of the account are, each step once."""
         for limit in codex.limits_of(limits):
-            told = self._limits.get(limit.name, 0)
-            if self.turn is None and limit.step > told:
+            reported = self._limits.get(limit.name, 0)
+            if self.turn is None and limit.step > reported:
                 continue  # The next turn reports it, where somebody looks.
             self._limits[limit.name] = limit.step
-            if limit.step > told:
+            if limit.step > reported:
                 self.feed.tell(ari.Lifecycle.RATE_LIMIT, **limit.details)
 
     def _hook(self, params: JsonObject) -> None:

@@ -148,9 +148,9 @@ class FunctionRuntime(TaskRuntime):
         assert isinstance(turn, FunctionTurn)
         returned = self.function(turn)
         if inspect.isawaitable(returned):
-            said = await returned
-            if said:
-                turn.say(said)
+            result = await returned
+            if result:
+                turn.say(result)
         else:
             async for delta in returned:
                 turn.say(delta)

@@ -279,5 +279,5 @@ class JsonRpcChild:
         reason = " ".join(
             filter(None, (f"{process.name} ended", unfinished, f"(exit code {code})"))
         )
-        said = "; ".join(list(process.errors)[-3:])
-        peer.close(f"{reason}: {said}" if said else reason)
+        last_errors = "; ".join(list(process.errors)[-3:])
+        peer.close(f"{reason}: {last_errors}" if last_errors else reason)

@@ -37,12 +37,12 @@ async def decided_by_person(turn: TaskTurn, interrupt_id: str, value: Any, schem
     if not isinstance(requests, list):
         return None
     configs = {one.get("action_name"): one for one in value.get("review_configs") or ()}
-    asked = []
+    decisions = []
     for number, action in enumerate(requests):
         allowed = configs.get(action["name"], {}).get("allowed_decisions")
         call_id = _open_call(turn, action) or f"{interrupt_id}-{number}"
-        asked.append(_decision(turn, call_id, action, frozenset(allowed or ALL)))
-    return {"decisions": await asyncio.gather(*asked)}
+        decisions.append(_decision(turn, call_id, action, frozenset(allowed or ALL)))
+    return {"decisions": await asyncio.gather(*decisions)}
 
 
 async def _decision(

@@ -159,7 +159,9 @@ class LangGraphRuntime(TaskRuntime):
         if not waiting:
             return None
         answers = await asyncio.gather(*(_ask(turn, one) for one in waiting))
-        return Command(resume={one.id: said for one, said in zip(waiting, answers, strict=True)})
+        return Command(
+            resume={one.id: answer for one, answer in zip(waiting, answers, strict=True)}
+        )
 
     async def _state(self, config: RunnableConfig) -> StateSnapshot:
         return await (await self.graph()).aget_state(config)

@@ -133,14 +133,14 @@ class ServerLink:
 
         self.callers.append(caller)
         try:
-            got = await self.client.call_tool(name, args, progress_callback=progressed)
+            result = await self.client.call_tool(name, args, progress_callback=progressed)
         except MCPError as failed:
             if failed.code == mcp.CONNECTION_CLOSED:
                 self._lost.set()
             raise ToolFailed(f"{name}: {failed}") from failed
         finally:
             self.callers.remove(caller)
-        return _result_of(got)
+        return _result_of(result)
 
     async def _asked(
         self, context: Any, params: mcp.ElicitRequestFormParams | mcp.ElicitRequestURLParams
@@ -235,10 +235,10 @@ class _ShownCaller:
             self._tool.progress(text or f"{done:g}")
 
     async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
-        asked: JsonObject = {"message": message, "schema": schema}
-        if not is_user_question(asked):
+        question: JsonObject = {"message": message, "schema": schema}
+        if not is_user_question(question):
             raise ToolFailed(f"the server asks what no form can show: {message}")
-        return await ask_user(self._tool, asked)
+        return await ask_user(self._tool, question)
 
 
 def _server(given: str | McpServer, number: int) -> McpServer:
@@ -266,18 +266,18 @@ async def _place(server: McpServer, stack: AsyncExitStack) -> Any:
     return server.url
 
 
-def _result_of(got: mcp.CallToolResult) -> ToolOutput:
-    texts = [part.text for part in got.content if isinstance(part, mcp.TextContent)]
+def _result_of(result: mcp.CallToolResult) -> ToolOutput:
+    texts = [part.text for part in result.content if isinstance(part, mcp.TextContent)]
     images = [
         (b64decode(part.data), part.mime_type)
-        for part in got.content
+        for part in result.content
         if isinstance(part, mcp.ImageContent)
     ]
     text = "\n".join(texts)
-    value = got.structured_content
+    value = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:  # how servers wrap what is no object
         value = value["result"]
-    return ToolOutput(text, text if value is None else value, images, got.is_error)
+    return ToolOutput(text, text if value is None else value, images, result.is_error)
 
 
 def _first_reason(failed: BaseException) -> str:

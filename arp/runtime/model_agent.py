@@ -223,9 +223,9 @@ def _told(result: Any) -> Any:
         return result
     if component_of(result) is None:
         plain = as_json(result)
-        said = plain[:MAX_TOLD_ROWS] if isinstance(plain, list) else plain
-        more = len(plain) - len(said) if isinstance(plain, list) else 0
-        text = text_of(said) + (f" and {more} more" if more else "")
+        first = plain[:MAX_TOLD_ROWS] if isinstance(plain, list) else plain
+        more = len(plain) - len(first) if isinstance(plain, list) else 0
+        text = text_of(first) + (f" and {more} more" if more else "")
     else:
         known = msgspec.convert({"id": "", **component}, Component)
         text = str(as_one_text(known, MAX_TOLD_ROWS).props["content"])

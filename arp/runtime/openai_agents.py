@@ -124,8 +124,8 @@ class OpenAIAgentsRuntime(TaskRuntime):
         ]
         if turn.has_message and not turn.is_saved:
             items.append(_user_item(turn))
-        said = "".join(turn.said) or "(interrupted)"
-        items.append({"role": "assistant", "content": said})
+        text = "".join(turn.said) or "(interrupted)"
+        items.append({"role": "assistant", "content": text})
         self._save(turn, kept)
 
     def _save(self, turn: TaskTurn, kept: JsonObject) -> None:
@@ -159,9 +159,9 @@ class AgentsStream:
             case "run_item_stream_event" if event.name == "tool_output":
                 item = event.item
                 made = component_of(item.output)
-                said = "shown" if made is not None else text_of(item.output)
-                failed = said.startswith(FAILED)
-                self.turn.end_call(item.call_id or "", said, failed=failed, shown=made)
+                result = "shown" if made is not None else text_of(item.output)
+                failed = result.startswith(FAILED)
+                self.turn.end_call(item.call_id or "", result, failed=failed, shown=made)
 
     def _raw(self, data: Any) -> None:
         if data.type == "response.output_text.delta":
@@ -197,12 +197,12 @@ async def _ask(
         items: What it waits for.
         rules: The tools that are allowed in this session; a call may add one.
     """
-    asked = [item for item in items if item.name not in rules]
+    undecided = [item for item in items if item.name not in rules]
     for item in items:
-        if item not in asked:
+        if item not in undecided:
             state.approve(item)
-    answers = await asyncio.gather(*(_asked(turn, item) for item in asked))
-    for item, answer in zip(asked, answers, strict=True):
+    answers = await asyncio.gather(*(_asked(turn, item) for item in undecided))
+    for item, answer in zip(undecided, answers, strict=True):
         if answer.decision == "allow":
             state.approve(item)
             if answer.rule_id and item.name:

@@ -120,8 +120,8 @@ def _hook(record: Recorder, event: ari.Event) -> None:
             reason = event.content[:MAX_TOLD_CHARACTERS] or "failed"
             of_it("hook.failed", {"hook": name, "reason": reason, "durationMs": took})
         case _:
-            said = _text(details, "decision")
-            decision = said if said in ("allow", "deny", "ask") else None
+            word = _text(details, "decision")
+            decision = word if word in ("allow", "deny", "ask") else None
             of_it("hook.completed", {"hook": name, "decision": decision, "durationMs": took})
 
 

@@ -56,7 +56,7 @@ def _with_unheard(turn: Turn, link: LinkedSession, text: str) -> str:
         heading = "The conversation so far"
     if not before:
         return text
-    lines = "\n\n".join(f"{role}: {said}" for role, said in before)
+    lines = "\n\n".join(f"{role}: {words}" for role, words in before)
     return f"{heading}:\n\n{lines}\n\nNow the user says:\n\n{text}"
 
 
@@ -71,8 +71,8 @@ def _answered_late(turn: Turn) -> str:
     action, selected = turn.input.data.get("action"), turn.input.data.get("selected")
     if isinstance(selected, list):
         chosen = [str(one) for one in selected if one not in (OTHER, DECLINE)]
-        said = f"answers: {', '.join(chosen)}" if chosen else "does not answer your question"
-        return f"Your work was interrupted. The user {said}"
+        reply = f"answers: {', '.join(chosen)}" if chosen else "does not answer your question"
+        return f"Your work was interrupted. The user {reply}"
     if action not in ("confirm", "deny"):
         return ""
     if action == "confirm":
@@ -92,11 +92,11 @@ def _without_own_commands(history: Sequence[tuple[str, str]]) -> list[tuple[str,
     """Return what was said, without commands of `RuntimeAgent` and what it answered to them."""
     kept: list[tuple[str, str]] = []
     is_own = False
-    for role, said in history:
+    for role, text in history:
         if role == "user":
-            is_own = _is_own_command(said)
+            is_own = _is_own_command(text)
         if not is_own:
-            kept.append((role, said))
+            kept.append((role, text))
     return kept
 
 

@@ -143,9 +143,9 @@ class TaskTurn:
         self.flush()
         if call_id not in self.open_calls and call_id not in self._asked:
             self.open_calls[call_id] = (name, tool_input)
-            said = summary or summary_of(tool_input)
+            shown = summary or summary_of(tool_input)
             self._feed.tool_call(
-                call_id, name, tool_input, summary=said, kind=kind or kind_of(tool_input)
+                call_id, name, tool_input, summary=shown, kind=kind or kind_of(tool_input)
             )
 
     def call_progress(self, call_id: str, content: str) -> None:
@@ -187,9 +187,9 @@ class TaskTurn:
     ) -> None:
         """Tell the tokens of a request to a model, and add them to those of the turn."""
         used = ari.Usage(tokens_in, tokens_out, cached or 0, reasoning or 0)
-        told: JsonObject = msgspec.to_builtins(used)
+        details: JsonObject = msgspec.to_builtins(used)
         self.flush()
-        self._feed.tell(ari.Lifecycle.USAGE, model=model, **told)
+        self._feed.tell(ari.Lifecycle.USAGE, model=model, **details)
         before = self.used or ari.Usage()
         self.used = ari.Usage(
             before.input_tokens + used.input_tokens,
@@ -209,18 +209,18 @@ class TaskTurn:
             schema: The JSON Schema of the answer; `None`: any text.
             can_decline: Whether people may decline to answer.
         """
-        asked = question_of(about)
+        question = question_of(about)
         if schema is not None:
-            asked["schema"] = schema
+            question["schema"] = schema
         if can_decline:
-            asked["can_decline"] = True
+            question["can_decline"] = True
         response = await self.asked(
             ari.PermissionRequest(
                 "question",
                 tool_call_id=question_id,
                 kind=ari.PermissionKind.QUESTION,
-                tool_input_summary=str(asked.get("question") or ""),
-                tool_input_raw=asked,
+                tool_input_summary=str(question.get("question") or ""),
+                tool_input_raw=question,
                 takes_updated_input=True,
                 takes_message=True,
             )
@@ -353,8 +353,8 @@ class TaskSession:
 
     def _keep_answer(self, turn: TaskTurn) -> None:
         turn.flush()
-        said, calls = "".join(turn.said), tuple(turn.calls)
-        self._keep(ari.RuntimeMessage("assistant", said, tool_calls=calls))
+        text, calls = "".join(turn.said), tuple(turn.calls)
+        self._keep(ari.RuntimeMessage("assistant", text, tool_calls=calls))
 
     def _keep(self, message: ari.RuntimeMessage) -> None:
         dated = msgspec.structs.replace(message, timestamp_ns=self._runtime.clock())

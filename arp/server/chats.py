@@ -76,18 +76,18 @@ async def _workflows(request: Request) -> Response:
 
 
 async def _list(request: Request) -> Response:
-    query, asker = request.query_params, requester(request)
+    params, asker = request.query_params, requester(request)
     user = asker.principal.name
-    if query.get("owner", user) != user:
+    if params.get("owner", user) != user:
         return json_response([])
-    asked = Asked(
+    query = Asked(
         user,
-        query.get("query", "")[:MAX_QUERY],
-        query.get("workflow", "").lstrip("/") or None,
-        query.get("before"),
-        bounded(query.get("limit"), 50, 200),
+        params.get("query", "")[:MAX_QUERY],
+        params.get("workflow", "").lstrip("/") or None,
+        params.get("before"),
+        bounded(params.get("limit"), 50, 200),
     )
-    matches, more = await (await asker.hub()).listing.page(asked)
+    matches, more = await (await asker.hub()).listing.page(query)
     headers = {"x-arp-next": more} if more is not None else {}
     return json_response([found_row(match) for match in matches], headers=headers)
 

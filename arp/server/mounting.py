@@ -109,8 +109,8 @@ class _PartLifespan:
                 task.exception()
             self._task = None
             return None
-        said = answer.result()
-        return None if said["type"] == f"lifespan.{what}.complete" else said
+        event = answer.result()
+        return None if event["type"] == f"lifespan.{what}.complete" else event
 
 
 async def _redirect(scope: Scope, send: Send, place: str) -> None:

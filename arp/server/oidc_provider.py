@@ -127,8 +127,8 @@ class Provider:
         Raises:
             ProviderFailed: The code is not valid, or the ID token is not.
         """
-        asked = {"redirect_uri": redirect_uri, "code": code, "code_verifier": verifier}
-        answer = await self._tokens("authorization_code", **asked)
+        fields = {"redirect_uri": redirect_uri, "code": code, "code_verifier": verifier}
+        answer = await self._tokens("authorization_code", **fields)
         if answer.id_token is None:
             raise ProviderFailed("the provider sent no ID token")
         claims = await self._claims(answer.id_token, answer.access_token, nonce)
@@ -272,10 +272,12 @@ class Provider:
         """Return what the provider answers; follow no redirect."""
         if self._client is None:
             self._client = httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False)
-        asked = {"accept": "application/json", **(headers or {})}
+        all_headers = {"accept": "application/json", **(headers or {})}
         content = b""
         try:
-            async with self._client.stream(method, url, headers=asked, content=body) as answer:
+            async with self._client.stream(
+                method, url, headers=all_headers, content=body
+            ) as answer:
                 async for chunk in answer.aiter_bytes():
                     content += chunk
                     if len(content) > MAX_ANSWER_BYTES:

@@ -175,8 +175,8 @@ class Survey:
             self.threads.join(turn_id, fact.thread_id)
         if turn_id is not None and fact.type in ("turn.submitted", "queue.changed"):
             self.begun.setdefault(turn_id, fact.sequence)
-            if isinstance(told := payload.get("input"), dict):
-                self.told[turn_id] = told
+            if isinstance(submitted := payload.get("input"), dict):
+                self.told[turn_id] = submitted
                 self.origins.pop(turn_id, None)  # who edits a queued turn has typed it
                 if isinstance(origin := payload.get("origin"), str):
                     self.origins[turn_id] = origin

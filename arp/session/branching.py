@@ -111,8 +111,8 @@ def turn_back(
     _rolled_back(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
     version = Particulars(edits=target, traceparent=traceparent, thread=thread, origin=origin)
     effects = new_turn(session, message, renderer, version)
-    for waiting, said, particulars in line:
-        turn_id, submitted, ids = first_fact(session, waiting, said, particulars)
+    for queued, sender, particulars in line:
+        turn_id, submitted, ids = first_fact(session, queued, sender, particulars)
         session.in_turn("turn.submitted", turn_id, submitted, **ids)
     if line:
         session.record_queue()
@@ -124,17 +124,17 @@ def _taken_out(session: Session) -> list[tuple[Input, RendererInfo, Particulars]
     """Take all turns out of the line; return what began them, and from where, in order."""
     line: list[tuple[Input, RendererInfo, Particulars]] = []
     for turn_id in list(session.queue):
-        told, seen = session.screen.turns[turn_id].inputs[0], session.input_log
-        said = input_of(
+        echo, seen = session.screen.turns[turn_id].inputs[0], session.input_log
+        message = input_of(
             {
-                "input_type": told.input_type,
-                "data": seen.typed.get(turn_id, told.data),
-                "source_component": told.source_component,
-                "surface": told.surface,
+                "input_type": echo.input_type,
+                "data": seen.typed.get(turn_id, echo.data),
+                "source_component": echo.source_component,
+                "surface": echo.surface,
             }
         )
-        told_of = Particulars(thread=session.threads.of(turn_id), origin=told.origin)
-        line.append((said, seen.renderers.get(turn_id, UNKNOWN), told_of))
+        particulars = Particulars(thread=session.threads.of(turn_id), origin=echo.origin)
+        line.append((message, seen.renderers.get(turn_id, UNKNOWN), particulars))
         session.end_turn(turn_id, "cancelled")
     return line
 

@@ -66,10 +66,10 @@ class InputLog(dict[str, str | None]):
 
     def remember_input(self, payload: JsonObject, turn_id: str | None) -> None:
         """Record what a fact has of an input: all of it, or its id."""
-        told = payload.get("input")
-        if told is not None and (named := files_named(told["data"])):
+        submitted = payload.get("input")
+        if submitted is not None and (named := files_named(submitted["data"])):
             self.remember_files(named)
-        input_id = told.get("id") if told is not None else payload.get("inputId")
+        input_id = submitted.get("id") if submitted is not None else payload.get("inputId")
         if input_id is not None:
             self.remember(input_id, turn_id)
 

@@ -80,7 +80,7 @@ question stays open."""
 
 
 class Particulars(Struct, frozen=True):
-    """What is told of a turn that begins, besides its input."""
+    """What is recorded of a turn that begins, besides its input."""
 
     turn_id: str | None = None
     """What it is called; `None` gives it a name."""
@@ -241,8 +241,8 @@ def submit(
     check_beginning(session, message)
     if thread is not None:
         session.threads.check(thread)
-    told = Particulars(turn_id, ids, traceparent=traceparent, thread=thread)
-    return new_turn(session, message, UNKNOWN, told)
+    particulars = Particulars(turn_id, ids, traceparent=traceparent, thread=thread)
+    return new_turn(session, message, UNKNOWN, particulars)
 
 
 def push(
@@ -268,12 +268,12 @@ def push(
     if name is not None and (known := session.input_log.get(name)) is not None:
         return known, []
     session.log.check_open()
-    said = {**data, "text": text} if text else data
-    message = Input(input_type="text" if text else EVENT, data=said, id=name)
+    payload = {**data, "text": text} if text else data
+    message = Input(input_type="text" if text else EVENT, data=payload, id=name)
     _check_files(session, message)
     _check_room(session)
-    told = Particulars(origin=origin)
-    turn_id, submitted, ids = first_fact(session, message, UNKNOWN, told)
+    particulars = Particulars(origin=origin)
+    turn_id, submitted, ids = first_fact(session, message, UNKNOWN, particulars)
     return turn_id, session.enqueue(turn_id, submitted, ids, resume=False)
 
 
@@ -524,8 +524,8 @@ def _answer(
     thread, answers = _thread_of(session, component, message.surface, question), None
     if question is not None:
         answers = GivenAnswer(question.action_id, question.name, public)
-    told = Particulars(thread=thread, answers=answers)
-    return new_turn(session, message, renderer, told, value)
+    particulars = Particulars(thread=thread, answers=answers)
+    return new_turn(session, message, renderer, particulars, value)
 
 
 def _decline(
@@ -619,7 +619,7 @@ def new_turn(
     session: Session,
     message: Input,
     renderer: RendererInfo,
-    told: Particulars = NO_PARTICULARS,
+    particulars: Particulars = NO_PARTICULARS,
     answer: Json = None,
 ) -> list[Effect]:
     """Begin a turn with an input that was checked, or queue it, and resume the queue.
@@ -628,12 +628,12 @@ def new_turn(
         session: As in `receive`.
         message: The input.
         renderer: As in `receive`.
-        told: What is told of the turn besides.
+        particulars: What is recorded of the turn besides its input.
         answer: The answer that it brings, as it was given: the ledger may have less of it.
     """
     _room(session)
-    turn_id, submitted, ids = first_fact(session, message, renderer, told)
-    if told.answers is not None:
+    turn_id, submitted, ids = first_fact(session, message, renderer, particulars)
+    if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
     if session.running is not None and session.rules.policy == "interrupt":
@@ -642,26 +642,29 @@ def new_turn(
 
 
 def first_fact(
-    session: Session, message: Input, renderer: RendererInfo, told: Particulars
+    session: Session, message: Input, renderer: RendererInfo, particulars: Particulars
 ) -> tuple[str, JsonObject, dict[str, Json]]:
     """Return the name of a turn that is now to begin with an input that was checked.
 
     With it, payload and ids of its first fact, which is recorded next.
     """
-    turn_id = told.turn_id or f"t{session.turn_count + 1}"
+    turn_id = particulars.turn_id or f"t{session.turn_count + 1}"
     submitted: JsonObject = {"input": _told(message)}
-    if told.edits is not None:
-        submitted["edits"] = told.edits
-    if told.origin is not None:
-        submitted["origin"] = told.origin
-    if told.answers is not None:
-        submitted["answers"] = msgspec.to_builtins(told.answers)
+    if particulars.edits is not None:
+        submitted["edits"] = particulars.edits
+    if particulars.origin is not None:
+        submitted["origin"] = particulars.origin
+    if particulars.answers is not None:
+        submitted["answers"] = msgspec.to_builtins(particulars.answers)
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
-    session.threads.join(turn_id, told.thread)
-    if told.traceparent is not None and read_traceparent(told.traceparent) is not None:
-        session.input_log.traceparents[turn_id] = told.traceparent
-    ids = {**told.ids, **_trace(session, turn_id)}
+    session.threads.join(turn_id, particulars.thread)
+    if (
+        particulars.traceparent is not None
+        and read_traceparent(particulars.traceparent) is not None
+    ):
+        session.input_log.traceparents[turn_id] = particulars.traceparent
+    ids = {**particulars.ids, **_trace(session, turn_id)}
     session.input_log.typed[turn_id] = message.data
     return turn_id, submitted, ids
 
@@ -686,23 +689,23 @@ def _check_room(session: Session) -> None:
 
 
 def _told(message: Input) -> JsonObject:
-    told: JsonObject = {"input_type": message.input_type, "data": message.data}
+    fields: JsonObject = {"input_type": message.input_type, "data": message.data}
     if message.source_component:
-        told["source_component"] = message.source_component
+        fields["source_component"] = message.source_component
     if message.surface != "main":
-        told["surface"] = message.surface
+        fields["surface"] = message.surface
     if message.id is not None:
-        told["id"] = message.id
-    return told
+        fields["id"] = message.id
+    return fields
 
 
-def input_of(told: JsonObject, input_id: str | None = None) -> Input:
+def input_of(fields: JsonObject, input_id: str | None = None) -> Input:
     """Return an input as a fact has it, to be recorded again under another id."""
     return Input(
-        input_type=told["input_type"],
-        data=told["data"],
-        source_component=told.get("source_component"),
-        surface=told.get("surface", "main"),
+        input_type=fields["input_type"],
+        data=fields["data"],
+        source_component=fields.get("source_component"),
+        surface=fields.get("surface", "main"),
         id=input_id,
     )
 

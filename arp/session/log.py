@@ -391,7 +391,7 @@ class Log:
             if turn is not None:
                 turn.ended = at
             return msgspec.structs.replace(message, at=at)
-        for place, told in enumerate(turn.inputs if turn is not None else ()):
-            if told.seq == message.seq and turn is not None:
-                turn.inputs[place] = msgspec.structs.replace(told, at=at)
+        for place, echo in enumerate(turn.inputs if turn is not None else ()):
+            if echo.seq == message.seq and turn is not None:
+                turn.inputs[place] = msgspec.structs.replace(echo, at=at)
         return msgspec.structs.replace(message, at=at)

@@ -284,13 +284,13 @@ def _required(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[Agent
 
 def _resolved(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
     out: list[AgentMessage] = []
-    told = payload.get("input")
+    answer = payload.get("input")
     if payload.get("resumes"):
-        out.append(_turn(at, "running", is_last=not told))
+        out.append(_turn(at, "running", is_last=not answer))
     elif (ends := payload.get("ends")) is not None:
-        out.append(_turn(at, ends, is_last=not told))
-    if told:
-        out.append(_echo(at, told))
+        out.append(_turn(at, ends, is_last=not answer))
+    if answer:
+        out.append(_echo(at, answer))
     return out
 
 

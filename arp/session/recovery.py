@@ -87,8 +87,8 @@ def seal(session: Session, reason: str) -> None:
     shown: JsonObject = {"error": payload.error, "code": payload.code, "retryable": False}
     for turn_id in [*filter(None, (session.running,)), *session.queue]:
         at = At(session.head.session_id, session.sequence, turn_id)
-        for type_name, told in (("runtime.error", shown), ("turn.failed", {"status": "failed"})):
-            for message in project(at, type_name, told, {"turn_id": turn_id}):
+        for type_name, body in (("runtime.error", shown), ("turn.failed", {"status": "failed"})):
+            for message in project(at, type_name, body, {"turn_id": turn_id}):
                 session.screen.apply(message, session.sequence)
     session.turns.set(None, [], is_paused=False, is_waiting=False)
     session.log.sealed = error
@@ -113,10 +113,10 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
         return session.begin_next()
     if fault is not None:
         return session.end_turn(session.running, "failed", fault)
-    told = "the server stopped while this turn ran; it was closed as interrupted"
+    warning = "the server stopped while this turn ran; it was closed as interrupted"
     if session.asks(session.running):
-        told = "the server stopped while this turn waited for an answer; its question stays open"
-    session.in_turn("runtime.warning", session.running, {"message": told})
+        warning = "the server stopped while this turn waited for an answer; its question stays open"
+    session.in_turn("runtime.warning", session.running, {"message": warning})
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
     return session.end_turn(session.running, "failed", error, reason="interrupted")
 

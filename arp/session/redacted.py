@@ -68,8 +68,8 @@ def cleaned_fact(
         ids: What goes beside it.
         found: Takes what was found.
     """
-    told = payload.get("input")
-    has_input = isinstance(told, dict) and "data" in told
+    submitted = payload.get("input")
+    has_input = isinstance(submitted, dict) and "data" in submitted
     is_clean = type_name in _CLEAN or (type_name in _ENDS and "usage" not in payload)
     if not redactor.is_on or (is_clean and not has_input):
         return payload
@@ -78,13 +78,13 @@ def cleaned_fact(
             ids[name] = clean_into(redactor, ids[name], found)
     if not has_input:
         return clean_into(redactor, payload, found)
-    assert isinstance(told, dict)
-    data = clean_into(redactor, told["data"], found)
-    told = told if data is told["data"] else {**told, "data": data}
+    assert isinstance(submitted, dict)
+    data = clean_into(redactor, submitted["data"], found)
+    submitted = submitted if data is submitted["data"] else {**submitted, "data": data}
     rest = {name: value for name, value in payload.items() if name != "input"}
     if rest and not is_clean:
         rest = clean_into(redactor, rest, found)
-    return {**rest, "input": told}
+    return {**rest, "input": submitted}
 
 
 def cleaned_changes(

@@ -383,14 +383,14 @@ class Session:
             if payload["leaving"]:
                 request = msgspec.convert(payload["leaving"], SurfaceTransferRequest)
                 self.leaving[payload["surface"]] = request
-        if (told := payload.get("input")) is None:
+        if (submitted := payload.get("input")) is None:
             return
-        surface = told.get("surface", "main")
+        surface = submitted.get("surface", "main")
         # A program that begins a turn is no user; and a peer may name any surface.
         if "origin" not in payload and surface in self.screen.surfaces:
             self.serials.note(surface, sequence)
         if not self.settings.opening and self.settings.shows(turn_id):
-            self.settings.open_with(told)
+            self.settings.open_with(submitted)
 
     def _follow_question(self, turn_id: str, payload: JsonObject, action_id: str) -> None:
         if "component" not in payload:  # it is resolved
@@ -401,7 +401,7 @@ class Session:
                 self.settings.grants.add(msgspec.convert(payload["grant"], Grant))
         elif self.settings.shows(turn_id):
             component_id, surface = payload["component"]["id"], payload["surface"]
-            asked = Question(
+            opened = Question(
                 action_id,
                 component_id,
                 surface,
@@ -410,7 +410,7 @@ class Session:
                 payload.get("name", ""),
                 payload.get("expiresAt"),
             )
-            self.questions[surface, component_id] = asked
+            self.questions[surface, component_id] = opened
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
         """Record text as one fact: of a turn's output, or of its thinking."""
@@ -669,9 +669,9 @@ class Session:
         if turn_id in self.queue[1:]:
             self.record_queue([turn_id, *(other for other in self.queue if other != turn_id)])
 
-    def edit_queued(self, turn_id: str, told: JsonObject) -> RecordedFact:
+    def edit_queued(self, turn_id: str, submitted: JsonObject) -> RecordedFact:
         """Replace the input of a queued turn."""
-        changed: JsonObject = {**self._queue_payload(self.queue), "input": told}
+        changed: JsonObject = {**self._queue_payload(self.queue), "input": submitted}
         return self.in_turn("queue.changed", turn_id, changed)
 
     def begin_thread(self, name: str, title: str | None = None) -> None:
@@ -706,8 +706,8 @@ class Session:
             return
         for turn in self.screen.turns.values():
             versions = branches.versions(turn.id)
-            told = list(versions) if len(versions) > 1 else None
-            turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=told)
+            listed = list(versions) if len(versions) > 1 else None
+            turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=listed)
 
     def check_running(self, turn_id: str) -> None:
         """Raise `SurfaceDestroyed` unless the turn may still show something."""
@@ -764,10 +764,10 @@ class Session:
             self.in_turn("runtime.error", turn_id, {**shown, "retryable": payload.retryable})
         type_name = "turn.completed" if status == "completed" else "turn.failed"
         ids = {"status_reason": reason or status} if status != "completed" else {}
-        told = "waiting" if waits else status
-        ended: JsonObject = {"status": told, "usage": usage} if usage else {"status": told}
+        recorded = "waiting" if waits else status
+        ended: JsonObject = {"status": recorded, "usage": usage} if usage else {"status": recorded}
         was_queued = turn_id in self.queue
-        self.in_turn(type_name, turn_id, ended, status=told, **ids)
+        self.in_turn(type_name, turn_id, ended, status=recorded, **ids)
         self.evict()
         if was_queued:
             self.record_queue()
@@ -875,35 +875,39 @@ class Session:
         return payload
 
     def answer_question(
-        self, question: Question, answer: Json, told: JsonObject | None, grant: Grant | None = None
+        self,
+        question: Question,
+        answer: Json,
+        submitted: JsonObject | None,
+        grant: Grant | None = None,
     ) -> None:
         """Close a question for every renderer with its answer.
 
         Args:
             question: An open one.
             answer: As every renderer may see it.
-            told: The input that it came by, if that does not begin a turn of its own.
+            submitted: The input that has the answer, if it does not begin a turn of its own.
             grant: What the answer allows from now on.
 
         Raises:
             ResourceLimit: The answer does not fit the component; the question stays open.
         """
         self.mark(question.component_id, question.surface, "answered", answer, question.turn_id)
-        input_of = {"answer": answer, "input": told} if told is not None else {}
+        input_of = {"answer": answer, "input": submitted} if submitted is not None else {}
         if grant is not None:
             input_of["grant"] = {"tool": grant.tool, "rule": grant.rule}
         self._resolved(question, {"decision": "answered", **input_of})
 
-    def decline_question(self, question: Question, told: JsonObject | None) -> None:
+    def decline_question(self, question: Question, submitted: JsonObject | None) -> None:
         """Close a question for every renderer: somebody does not want to answer it.
 
         Args:
             question: An open one.
-            told: As in `answer_question`.
+            submitted: As in `answer_question`.
         """
         with suppress(ArpError):  # as in `cancel_question`
             self.mark(question.component_id, question.surface, "declined", None, question.turn_id)
-        input_of: JsonObject = {"input": told} if told is not None else {}
+        input_of: JsonObject = {"input": submitted} if submitted is not None else {}
         self._resolved(question, {"decision": "declined", **input_of})
 
     def asks(self, turn_id: str) -> bool:

@@ -121,9 +121,9 @@ class SessionSettings:
         """Take what a stored state holds of the title."""
         self.name, self.opening, self.title = name, opening, name or opening
 
-    def open_with(self, told: JsonObject) -> None:
+    def open_with(self, submitted: JsonObject) -> None:
         """Take the opening from an input, as a fact has it; one without text has none."""
-        if isinstance(text := told["data"].get("text"), str):
+        if isinstance(text := submitted["data"].get("text"), str):
             self.opening = one_line(text)
             self.title = self.name or self.opening
 

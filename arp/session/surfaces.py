@@ -317,5 +317,5 @@ def _check_there(session: Session, name: str) -> None:
 def _plain(session: Session, info: SurfaceInfo) -> JsonObject:
     """Return what a surface is as a fact has it, without secrets."""
     cleaned = session.log.clean_value({"title": info.title[:MAX_TITLE]})
-    told: JsonObject = msgspec.to_builtins(msgspec.structs.replace(info, title=cleaned["title"]))
-    return told
+    fields: JsonObject = msgspec.to_builtins(msgspec.structs.replace(info, title=cleaned["title"]))
+    return fields

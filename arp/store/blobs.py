@@ -1,4 +1,4 @@
-"""Blobs: uploads and spilled output, named by what they contain; each is one session's."""
+"""Blobs: uploads and spilled output, named by a hash of their content, separate by session."""
 
 from __future__ import annotations
 
@@ -33,80 +33,80 @@ T = TypeVar("T")
 _ID: Final = re.compile(r"[0-9a-f]{64}")
 
 _CHUNK_BYTES: Final = 256 * 2**10
-"""Gathered before a thread writes: one change of threads for four network reads."""
+"""Collected before a thread writes: one switch of threads for four network reads."""
 
 _UNFINISHED: Final = ".unfinished-"
 
 
 class Blob(msgspec.Struct, frozen=True):
-    """What is known about stored bytes."""
+    """The id and size of stored bytes."""
 
     id: str
-    """The SHA-256 of the content in 64 lower-case hex digits: equal bytes of a session are one."""
+    """The SHA-256 of the content, 64 lower-case hex digits: a session stores equal bytes once."""
     size: int
     """Bytes."""
     sha256: str
     is_new: bool = True
-    """The session did not hold it before."""
+    """Whether the session did not have it before."""
 
 
 class Files(Protocol):
-    """The blobs of one session. Who may read them is not decided here: an id is no credential."""
+    """The blobs of one session. It does not check who may read them: an id is no credential."""
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
-        """Store what comes until the stream ends; it is durable when this returns.
+        """Store a stream to its end; the blob is durable when this returns.
 
         Raises:
-            ResourceLimit: More than `max_bytes` came; nothing is stored.
+            ResourceLimit: The stream has more than `max_bytes`; nothing is stored.
             StoreUnwritable: The disk refuses, or the session is removed meanwhile; nothing is
-                stored. What `stream` raises is passed on, with nothing stored either.
+                stored. Errors of `stream` are passed on, and nothing is stored either.
 
         Cancel: Safe; nothing is stored.
         """
 
     async def read(self, blob_id: str) -> bytes:
-        """Return all bytes of a blob, which are what was put.
+        """Return all bytes of a blob, checked against its hash.
 
         Raises:
-            BlobNotFound: The session has no such blob, or it is no id at all.
-            StoreUnavailable: The bytes on the disk are not what was put.
+            BlobNotFound: The session has no such blob, or the id is not valid.
+            StoreUnavailable: The bytes on the disk are damaged.
         """
 
     def path(self, blob_id: str) -> Path | None:
-        """Return the path of a blob on the disk, if it is there; it need not exist.
+        """Return the path of a blob on the disk; the file need not exist.
 
         Returns:
-            `None` where blobs are in no file: then `read` returns them.
+            `None` if blobs are not stored in files: use `read`.
 
         Raises:
-            BlobNotFound: It is no id at all.
+            BlobNotFound: The id is not valid.
         """
 
 
 class Blobs(Protocol):
-    """Where the blobs of all sessions live: what one session holds, it holds alone."""
+    """The blobs of all sessions; sessions share none, even if the bytes are equal."""
 
     def of(self, session_id: str) -> Files:
-        """Return the blobs of a session; a session without any needs no space."""
+        """Return the blobs of a session; a session without blobs uses no space."""
 
     def removing(self, session_id: str) -> AbstractAsyncContextManager[None]:
-        """Hide all blobs of a session, for a block that removes the session.
+        """Hide all blobs of a session while a block removes the session.
 
-        They are deleted when the block ends, and there again if the block fails.
+        They are deleted when the block ends, and restored if the block fails.
 
         Raises:
             StoreUnwritable: The disk refuses; nothing has changed.
         """
 
     def aside(self) -> AbstractContextManager[Path]:
-        """Return an empty private directory to make something in; it is gone afterwards.
+        """Return an empty private directory for temporary files; it is removed after the block.
 
         Raises:
             StoreUnwritable: The disk refuses.
         """
 
     async def held(self, session_ids: Collection[str]) -> int:
-        """Return how many bytes sessions hold, all together.
+        """Return the total size of the blobs of some sessions, in bytes.
 
         Raises:
             StoreUnwritable: The disk refuses.
@@ -114,13 +114,13 @@ class Blobs(Protocol):
 
 
 class BlobStore:
-    """`Blobs` in a directory, one below it for each session; for one process, as the ledger."""
+    """`Blobs` in a directory with one subdirectory per session; for one process, as the ledger."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
 
     def sweep(self) -> None:
-        """Remove what a killed process left unfinished. To be called before the first `put`."""
+        """Remove unfinished files of a killed process. Call it before the first `put`."""
         for leftover in self.directory.glob(_UNFINISHED + "*"):
             if leftover.is_dir():
                 shutil.rmtree(leftover)
@@ -129,26 +129,26 @@ class BlobStore:
 
     def of(self, session_id: str) -> StoredFiles:
         """As `Blobs.of`."""
-        return StoredFiles(self.directory, self._place(session_id))
+        return StoredFiles(self.directory, self._directory_of(session_id))
 
     @asynccontextmanager
     async def removing(self, session_id: str) -> AsyncIterator[None]:
-        """As `Blobs.removing`; `sweep` removes what a killed process left."""
-        place = self._place(session_id)
-        away = self.directory / f"{_UNFINISHED}{secrets.token_hex(8)}"
-        if not await _on_disk(place, partial(_rename, place, away)):
+        """As `Blobs.removing`; `sweep` finishes it after a kill."""
+        directory = self._directory_of(session_id)
+        hidden = self.directory / f"{_UNFINISHED}{secrets.token_hex(8)}"
+        if not await _on_disk(directory, partial(_rename, directory, hidden)):
             yield
             return
         try:
             yield
         except BaseException:
-            await _on_disk(place, partial(_rename, away, place))
+            await _on_disk(directory, partial(_rename, hidden, directory))
             raise
-        await _on_disk(place, partial(shutil.rmtree, away))
+        await _on_disk(directory, partial(shutil.rmtree, hidden))
 
     @contextmanager
     def aside(self) -> Iterator[Path]:
-        """As `Blobs.aside`; `sweep` removes what a killed process left in it."""
+        """As `Blobs.aside`; `sweep` removes the directory after a kill."""
         try:
             make_private_directory(self.directory)
             directory = tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.directory)
@@ -159,26 +159,31 @@ class BlobStore:
 
     async def held(self, session_ids: Collection[str]) -> int:
         """As `Blobs.held`."""
-        places = [self._place(session_id) for session_id in session_ids]
-        return await _on_disk(self.directory, lambda: sum(map(_size_of, places)))
+        directories = [self._directory_of(session_id) for session_id in session_ids]
+        return await _on_disk(self.directory, lambda: sum(map(_size_of, directories)))
 
-    def _place(self, session_id: str) -> Path:
+    def _directory_of(self, session_id: str) -> Path:
         # A session id may hold any printable character; every file system accepts a digest.
         return self.directory / sha256(session_id.encode()).hexdigest()
 
 
 class StoredFiles:
-    """`Files` in a directory, one file each."""
+    """`Files` in a directory, one file for each blob.
 
-    __slots__ = ("_making", "directory")
+    Args:
+        scratch: Where unfinished files are written.
+        directory: Where finished files are.
+    """
 
-    def __init__(self, making: Path, directory: Path) -> None:
-        self._making = making
+    __slots__ = ("_scratch", "directory")
+
+    def __init__(self, scratch: Path, directory: Path) -> None:
+        self._scratch = scratch
         self.directory = directory
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
         """As `Files.put`."""
-        upload = await self._on_disk(lambda: _NewBlob(self._making, self.directory))
+        upload = await self._on_disk(lambda: _NewBlob(self._scratch, self.directory))
         try:
             async with aclosing(_gather(stream, max_bytes)) as chunks:
                 async for chunk in chunks:
@@ -200,7 +205,7 @@ class StoredFiles:
         """Return the path of a blob, for streaming; it need not exist.
 
         Raises:
-            BlobNotFound: The id is not 64 lower-case hex digits, so it can name no file.
+            BlobNotFound: The id is not 64 lower-case hex digits.
         """
         return self.directory / _check_id(blob_id)
 
@@ -209,7 +214,7 @@ class StoredFiles:
 
 
 class MemoryBlobs:
-    """`Blobs` in memory, gone when the process is."""
+    """`Blobs` in memory; they end with the process."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, dict[str, bytes]] = {}
@@ -221,12 +226,12 @@ class MemoryBlobs:
     @asynccontextmanager
     async def removing(self, session_id: str) -> AsyncIterator[None]:
         """As `Blobs.removing`."""
-        held = self._sessions.pop(session_id, None)
+        hidden = self._sessions.pop(session_id, None)
         try:
             yield
         except BaseException:
-            if held is not None:
-                self._sessions[session_id] = held
+            if hidden is not None:
+                self._sessions[session_id] = hidden
             raise
 
     @contextmanager
@@ -237,8 +242,8 @@ class MemoryBlobs:
 
     async def held(self, session_ids: Collection[str]) -> int:
         """As `Blobs.held`."""
-        kept = [self._sessions.get(session_id, {}) for session_id in session_ids]
-        return sum(len(data) for files in kept for data in files.values())
+        stored = [self._sessions.get(session_id, {}) for session_id in session_ids]
+        return sum(len(data) for files in stored for data in files.values())
 
 
 class MemoryFiles:
@@ -268,17 +273,17 @@ class MemoryFiles:
         return data
 
     def path(self, blob_id: str) -> None:
-        """As `Files.path`: in no file."""
+        """As `Files.path`: return `None`, there is no file."""
         _check_id(blob_id)
 
 
 class _NewBlob:
-    """A file that is written under a name of its own and gets its true name when it is whole."""
+    """A blob that is written to a temporary file, which is renamed when it is complete."""
 
-    def __init__(self, making: Path, target: Path) -> None:
+    def __init__(self, scratch: Path, target: Path) -> None:
         make_private_directory(target)
-        # Beside the target, not in it: a session that is removed meanwhile must not come back.
-        fd, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=making)
+        # Not in the target directory: a session that is removed meanwhile must not reappear.
+        fd, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=scratch)
         self._path, self._target = Path(name), target
         self._file: BinaryIO = os.fdopen(fd, "wb", buffering=0)
         self._hash = sha256()
@@ -302,7 +307,7 @@ class _NewBlob:
         return Blob(blob_id, self._size, blob_id, is_new)
 
     def discard(self) -> None:
-        """Remove what is unfinished; harmless after `finish`."""
+        """Remove the unfinished file; do nothing after `finish`."""
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
@@ -317,7 +322,7 @@ async def _on_disk(directory: Path, action: Callable[[], T]) -> T:
 
 
 def _rename(old: Path, new: Path) -> bool:
-    """Rename a directory; return whether there was one."""
+    """Rename a directory; return whether it existed."""
     try:
         old.rename(new)
     except FileNotFoundError:
@@ -326,7 +331,7 @@ def _rename(old: Path, new: Path) -> bool:
 
 
 def _size_of(directory: Path) -> int:
-    """Return the bytes of the files in a directory that need not exist."""
+    """Return the total size of the files in a directory, which need not exist."""
     try:
         with os.scandir(directory) as entries:
             return sum(entry.stat().st_size for entry in entries)
@@ -335,14 +340,18 @@ def _size_of(directory: Path) -> int:
 
 
 def too_large(max_bytes: int) -> ResourceLimit:
-    """Return the refusal of a file."""
+    """Return the error for a file that is too large."""
     return ResourceLimit(
         f"the file is larger than {max_bytes} bytes; send a smaller one, or raise the limit"
     )
 
 
 async def _gather(stream: AsyncIterator[bytes], max_bytes: int) -> AsyncGenerator[bytes, None]:
-    """Join small chunks, and end with `ResourceLimit` as soon as there is too much."""
+    """Yield the stream in larger chunks.
+
+    Raises:
+        ResourceLimit: The stream has more than `max_bytes`.
+    """
     waiting, size, total = list[bytes](), 0, 0
     async for chunk in stream:
         total += len(chunk)

@@ -1,4 +1,4 @@
-"""Directories for private data: only for this user, and still there after a power loss."""
+"""Directories for private data: readable by this user only, and durable."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from pathlib import Path
 
 
 def make_private_directory(path: Path) -> None:
-    """Make the directory and those above it if they are missing, each for this user alone.
+    """Create a directory and its missing parents, each for this user alone.
 
-    It is durable when this returns.
+    They are durable when this returns.
 
     Raises:
-        OSError: It cannot be made, or is not a directory.
+        OSError: It cannot be created, or is not a directory.
     """
     missing = [each for each in (path, *path.parents) if not each.exists()]
-    for each in reversed(missing):  # `parents=True` would leave those above open to everybody
+    for each in reversed(missing):  # `parents=True` would ignore the mode for the parents
         each.mkdir(mode=0o700, exist_ok=True)
-    path.mkdir(exist_ok=True)  # refuses what is no directory
-    for made in missing:
-        sync_directory(made.parent)
+    path.mkdir(exist_ok=True)  # raises if it is something else
+    for created in missing:
+        sync_directory(created.parent)
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable: a synced file without a name is lost all the same."""
+    """Make the entries of a directory durable: syncing a file does not sync its name."""
     if os.name == "nt":
-        return  # Windows cannot open a directory, and journals its names itself
+        return  # Windows cannot open a directory, and journals its entries itself
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

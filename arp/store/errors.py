@@ -1,13 +1,13 @@
-"""What a store refuses, and how it says so.
+"""The errors of a store.
 
 StoreError(ArpError)
 ├── SequenceConflict    another writer was first; nothing of the call was stored
-├── StoreUnwritable     the disk refuses; reading goes on, writing comes back by itself
-├── StoreDamaged        what is on the disk is not what was written; other sessions go on
-│   └── FactUnreadable      one fact is what was written, and is not readable
+├── StoreUnwritable     the disk refuses; reading still works, and writing is tried again
+├── StoreDamaged        facts of one session fail their checksum; other sessions are not affected
+│   └── FactUnreadable      one fact passes its checksum, but is not a valid fact
 ├── StoreLocked         another process has the file
-├── StoreUnavailable    no such kind of store, or a file that is not ours to write
-│   └── StoreUnreadable     the disk does not answer a question; the next one may go through
+├── StoreUnavailable    an unknown kind of store, or a file that is not ours to write
+│   └── StoreUnreadable     a query failed; the next one may succeed
 ├── StoreClosed         used before `open` or after `aclose`
 └── BlobNotFound        no blob of that id
 """
@@ -23,16 +23,16 @@ from arp.protocol.errors import ArpError
 
 
 class StoreError(ArpError):
-    """Anything that a store refuses."""
+    """An error of a store."""
 
 
 class SequenceConflict(StoreError):
-    """The session is not at the sequence that the caller expects; nothing was stored."""
+    """The session is not at the expected sequence; nothing was stored."""
 
     def __init__(self, session_id: str, expected: int, actual: int) -> None:
         super().__init__(
             f"session {session_id} is at sequence {actual}, not at {expected}; "
-            "read what is there and append behind it",
+            "read the newer facts and append after them",
             detail=session_id,
         )
         self.expected = expected
@@ -40,29 +40,29 @@ class SequenceConflict(StoreError):
 
 
 class StoreUnwritable(StoreError):
-    """The ledger cannot be written. Nothing of the call can be relied on to be stored."""
+    """The ledger cannot be written. What the call wrote may or may not be stored."""
 
     retryable = True
 
-    def __init__(self, place: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str) -> None:
         super().__init__(
             "the ledger cannot be written now, so nothing new is accepted; "
             "reading goes on, try again later"
         )
-        self.place = place
+        self.path = path
         self.reason = reason
         """For the operator: it may name files, so it is never in `message`."""
 
     def __str__(self) -> str:
-        return f"ledger {self.place} cannot be written: {self.reason}"
+        return f"ledger {self.path} cannot be written: {self.reason}"
 
 
 class StoreDamaged(StoreError):
-    """Facts of one session do not pass their checksum. Other sessions go on."""
+    """Facts of one session fail their checksum. Other sessions are not affected."""
 
     def __init__(self, session_id: str, after: int) -> None:
         super().__init__(
-            f"session {session_id}: the facts behind sequence {after} are damaged on the disk; "
+            f"session {session_id}: the facts after sequence {after} are damaged on the disk; "
             "restore the ledger from a backup, or delete the session",
             detail=session_id,
         )
@@ -71,11 +71,11 @@ class StoreDamaged(StoreError):
 
 
 class FactUnreadable(StoreDamaged):
-    """A fact cannot be read: it is no JSON, no fact, or does not follow from those before it."""
+    """A fact is not valid: it is no JSON, no fact, or does not follow from the previous ones."""
 
     def __init__(self, session_id: str, sequence: int, reason: str) -> None:
         problem = f"session {session_id}: fact {sequence} cannot be read ({reason})"
-        ArpError.__init__(self, f"{problem}; those before it can", detail=session_id)
+        ArpError.__init__(self, f"{problem}; the facts before it can", detail=session_id)
         self.after = sequence - 1
         self.sequence = sequence
 
@@ -89,7 +89,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreUnreadable(StoreUnavailable):
-    """A file that was opened cannot be read now: the disk stutters, or another program locks it."""
+    """An opened file cannot be read now: the disk fails, or another program has locked it."""
 
     retryable = True
 
@@ -99,40 +99,40 @@ class StoreClosed(StoreError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the store is not open; await open() before, and use nothing after aclose()"
+            "the store is not open; await open() first, and do not use it after aclose()"
         )
 
 
 class BlobNotFound(StoreError):
-    """No blob has this id, or it is no id at all: the same answer for both."""
+    """There is no blob of this id, or the id is not valid: both have the same message."""
 
     def __init__(self) -> None:
         super().__init__("no such blob")
 
 
 _REASONS = {
-    sqlite3.SQLITE_FULL: "the disk is full; free some space and it goes on by itself",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space, and writing continues by itself",
     sqlite3.SQLITE_READONLY: "the file or its directory is read-only; let this user write there",
-    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; check the directory and its rights",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; check the directory and its permissions",
     sqlite3.SQLITE_BUSY: "another program holds a lock on it; close that program",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
     sqlite3.SQLITE_NOTADB: "the file is no SQLite database; name another one",
-    sqlite3.SQLITE_IOERR: "the disk refuses to write; check it, then it goes on by itself",
+    sqlite3.SQLITE_IOERR: "the disk refuses to write; check it, and writing continues by itself",
 }
 
 
 def sqlite_reason(error: sqlite3.Error) -> str:
-    """Return what an error of SQLite means for the operator, then SQLite's own words."""
+    """Return what an error of SQLite means for the operator, then SQLite's own message."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return f"{_REASONS.get(code, 'SQLite refuses')} ({error})"
 
 
 _OPENING_BYTES = 1 << 20
-"""More than SQLite needs to open a file. It calls a full disk an I/O error where it maps memory."""
+"""More than SQLite needs to open a file; while it maps memory, it reports a full disk as IOERR."""
 
 
 def opening_reason(error: sqlite3.Error, path: Path) -> str:
-    """Return the same for a ledger that could not be opened: nothing is tried again by itself."""
+    """Return the same for a ledger that could not be opened, which is not tried again."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (
         code == sqlite3.SQLITE_IOERR and shutil.disk_usage(path.parent).free < _OPENING_BYTES
@@ -142,7 +142,7 @@ def opening_reason(error: sqlite3.Error, path: Path) -> str:
 
 
 def os_reason(error: OSError) -> str:
-    """Return why the ledger could not be opened, in brackets, and what the operator can do."""
+    """Return why the ledger could not be opened, in parentheses, and what the operator can do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"({error.strerror}); free some space and start again"
     return (

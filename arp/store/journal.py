@@ -2,22 +2,22 @@
 
 Theory of operation. A fact has two places in the file, one after the other.
 
-1. Every transaction puts all facts that it brings, of whatever sessions, into **one row** at the
-   end of `journal`: one statement, a few neighbouring pages, one sync. Callers wait for that alone.
+1. Every transaction writes all of its facts, of all sessions, into **one row** at the end of
+   `journal`: one statement, a few neighbouring pages, one sync. Callers wait for this only.
 2. The same facts stay in memory, by session, as **tails** (`tails.py`), until the journal has
    16 MiB of facts or one session 256 KiB. Then a later transaction also writes the oldest tails to
    `segment`, one row per session with its whole run, and removes the journal rows that no tail
    needs any more.
 
-So a session's facts are: its segments, then its tail. A journal row is only ever read when a file
-is opened, to build the tails again. Facts that are in both then (a row is deleted when the *last*
-of its sessions is sorted) are recognised by their sequence.
+So a session's facts are its segments followed by its tail. Journal rows are read only when a file
+is opened, to build the tails again. A row is deleted when the *last* of its sessions is sorted, so
+some facts may be in both tables; they are recognised by their sequence.
 
-Why not simply a row per fact, ordered by session and sequence: 100 facts of 100 sessions are 100
-pages of 4 KiB then, for 30 KiB of facts; README.md has the figures. And at each step of a statement
+Why not a row per fact, ordered by session and sequence: 100 facts of 100 sessions would be 100
+pages of 4 KiB for 30 KiB of facts; README.md has the figures. And at each step of a statement
 Python releases the interpreter lock and may wait 5 ms to get it back, so few steps matter.
 
-All of it runs on the writer's thread; other threads may `get` from `tails`, and nothing else.
+All of it runs on the writer's thread; other threads may only call `tails.get`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from arp.store.store import SessionWrite, one_line
 from arp.store.tails import Run, Tail, Tails
 
 _MAX_KNOWN: Final = 10_000
-"""Sessions whose last sequence is remembered; beyond that it is looked up again."""
+"""Sessions whose last sequence is cached; that of others is looked up again."""
 
 _JOURNAL: Final = """
     SELECT id, CAST(heads AS BLOB), CAST(facts AS BLOB), crc FROM journal ORDER BY id"""
@@ -89,7 +89,7 @@ _UPSERT_MODEL: Final = """
     WHERE excluded.sequence >= model.sequence"""
 
 TextRow: TypeAlias = tuple[str, str, str, str]
-"""A session, a turn, its text, and the same folded."""
+"""A session, a turn, its text, and the folded text."""
 
 _heads_decoder = msgspec.json.Decoder(list[tuple[str, int, int]])
 
@@ -98,9 +98,8 @@ class Journal:
     """The one writer of a ledger file. After any `sqlite3.Error`: `abandon`, later `reopen`.
 
     Args:
-        path: Of the ledger.
-        connect: Opens it. With `open_read_only` the journal is only read: `open`, `refresh`,
-            `abandon`.
+        path: The ledger file.
+        connect: Opens the file. With `open_read_only` only `open`, `refresh` and `abandon` work.
     """
 
     def __init__(
@@ -109,21 +108,21 @@ class Journal:
         self.path = path
         self._connect = connect
         self.tails = Tails()
-        """What is not in a segment yet; other threads may `get` from it."""
+        """Facts that are not in a segment yet; other threads may call `get`."""
         self.damaged: dict[str, int] = {}
-        """Sessions with facts that do not pass their checksum → their last good sequence."""
+        """Sessions with facts that fail their checksum → their last good sequence."""
         self.unchecked_bytes = 0
-        """Written since this was last set to 0: how far the write-ahead log has grown."""
+        """Bytes written since the last checkpoint, when the writer sets it to 0."""
         self._connection: sqlite3.Connection | None = None
         self._last: dict[str, int] = {}
         self._chain: dict[str, bytes | None] = {}
-        """Sessions → the hash of the last fact in their segments; `None` if it is not stored."""
+        """Session → the hash of the last fact in its segments; `None` if it is not stored."""
         self._damaged_rows: list[int] = []
         self._next_row = 1
         self._seen_version = 0
 
     def open(self) -> None:
-        """Open the file and build the tails from what the journal holds.
+        """Open the file and build the tails from the rows of the journal.
 
         Raises:
             StoreUnavailable: As `open_ledger`, or a row of the journal is damaged.
@@ -131,11 +130,11 @@ class Journal:
         self.tails = self._load()
 
     def reopen(self) -> None:
-        """Open the file again after a failure and make sure that nothing acknowledged is gone.
+        """Open the file again after a failure, and check that no acknowledged fact is missing.
 
         Raises:
-            StoreUnavailable: The file cannot be opened, or acknowledged facts are gone. Reads go on
-                from what is still in memory.
+            StoreUnavailable: The file cannot be opened, or acknowledged facts are missing. Reads
+                still return the facts that are in memory.
         """
         tails = self._load()
         for session_id, tail in self.tails.by_session.items():
@@ -148,10 +147,10 @@ class Journal:
         self.tails = tails
 
     def refresh(self) -> bool:
-        """Build the tails again if another process has written; return whether one has.
+        """Build the tails again if another process has written to the file; return whether it has.
 
         Raises:
-            sqlite3.Error, StoreUnavailable: The file cannot be read; the tails are as they were.
+            sqlite3.Error, StoreUnavailable: The file cannot be read; the tails are unchanged.
         """
         if self._version() == self._seen_version:
             return False
@@ -159,7 +158,7 @@ class Journal:
         return True
 
     def abandon(self) -> None:
-        """Drop the connection. What it had not committed is gone; tails can still be read."""
+        """Drop the connection with what it has not committed; the tails can still be read."""
         connection, self._connection = self._connection, None
         self._last, self._chain = {}, {}
         if connection is not None:
@@ -175,17 +174,17 @@ class Journal:
         return stored_runtime_id(self._db)
 
     def close(self) -> None:
-        """Sort what is left, so that a file at rest has segments alone, and close it.
+        """Write all tails as segments, so that a closed file has an empty journal, and close it.
 
         Raises:
-            sqlite3.Error: It could not be sorted; nothing is lost, the next `open` finds it.
+            sqlite3.Error: The tails could not be written; nothing is lost, `open` reads them again.
         """
-        everything = dict(self.tails.by_session)
+        tails = dict(self.tails.by_session)
         try:
-            if self._connection is not None and everything:
+            if self._connection is not None and tails:
                 with self._transaction():
-                    self._write_segments(everything)
-                self.tails.remove(everything)
+                    self._write_segments(tails)
+                self.tails.remove(tails)
         finally:
             self.abandon()
 
@@ -201,10 +200,10 @@ class Journal:
         """Make the facts of many calls durable in one transaction.
 
         Returns:
-            For each call why it was refused, or `None`. A refused call stored nothing.
+            For each call, why it was refused, or `None`. A refused call stored nothing.
 
         Raises:
-            sqlite3.Error: Nothing can be relied on; `abandon` and `reopen`.
+            sqlite3.Error: The calls may or may not be stored; call `abandon`, later `reopen`.
         """
         runs: list[Run] = []
         metas: list[SessionMeta] = []
@@ -231,16 +230,17 @@ class Journal:
         Raises:
             sqlite3.Error: As `commit`.
         """
-        db, everything = self._db, dict(self.tails.by_session)
-        found = session_id in everything
+        db, tails = self._db, dict(self.tails.by_session)
+        found = session_id in tails
         with self._transaction():
-            self._write_segments(everything)
+            # Journal rows are shared between sessions, so they must be empty before this one goes.
+            self._write_segments(tails)
             for statement in _DELETE_SESSION:
                 found = db.execute(statement, (session_id,)).rowcount > 0 or found
             if session_id in self.damaged:
                 self._clear_damage(session_id)
                 found = True
-        self.tails.remove(everything)
+        self.tails.remove(tails)
         self._last.pop(session_id, None)
         self._chain.pop(session_id, None)
         self.damaged.pop(session_id, None)
@@ -283,7 +283,11 @@ class Journal:
             raise
 
     def _accept(self, batch: Sequence[SessionWrite]) -> list[Run]:
-        """Advance `_last` and return the runs of the batch, or change nothing and raise."""
+        """Advance `_last` and return the runs of the batch.
+
+        Raises:
+            SequenceConflict, StoreDamaged: A write of the batch is refused; nothing has changed.
+        """
         runs: list[Run] = []
         known, damaged = self._last, self.damaged
         for count, append in enumerate(batch):
@@ -292,8 +296,8 @@ class Journal:
             if last is None:
                 last = self.last_of(session_id)
             if last != expected or session_id in damaged:
-                for done in reversed(batch[:count]):
-                    known[done.session_id] = done.expected_sequence
+                for accepted in reversed(batch[:count]):  # take back the earlier writes
+                    known[accepted.session_id] = accepted.expected_sequence
                 if session_id in damaged:
                     raise StoreDamaged(session_id, damaged[session_id])
                 raise SequenceConflict(session_id, expected, last)
@@ -333,8 +337,8 @@ class Journal:
         heads, bodies, offset = [], [], 1
         for session_id, tail in chosen.items():
             body = b"\n".join(tail.facts)
-            place = (session_id, tail.first, tail.last, crc32(body), offset, len(body))
-            heads.append((*place, self._linked(session_id, tail)))
+            head_row = (session_id, tail.first, tail.last, crc32(body), offset, len(body))
+            heads.append((*head_row, self._linked(session_id, tail)))
             bodies.append(body)
             offset += len(body)
         if heads:
@@ -359,7 +363,7 @@ class Journal:
         return None if after is None else after.hex()
 
     def _clear_damage(self, session_id: str) -> None:
-        """Remove the session from the damaged rows, so that it can begin again."""
+        """Remove the session from the damaged rows, so that it can start again from nothing."""
         for row in tuple(self._damaged_rows):
             select = "SELECT heads FROM journal WHERE id = ?"
             heads = _heads_decoder.decode(self._db.execute(select, (row,)).fetchone()[0])
@@ -383,20 +387,20 @@ class Journal:
         tails = Tails()
         self.damaged, self._damaged_rows, self._last, self._next_row = {}, [], {}, 1
         self._seen_version = self._version()
-        # The rows and what `last_of` looks up meanwhile are of one moment: one statement is open.
+        # The open statement keeps one read transaction, so `last_of` sees the same state.
         for row, heads, facts, crc in self._db.execute(_JOURNAL):
             self._next_row = row + 1
-            is_whole = crc32(facts, crc32(heads)) == crc
-            if not is_whole:
+            is_intact = crc32(facts, crc32(heads)) == crc
+            if not is_intact:
                 self._damaged_rows.append(row)
-            self._load_row(tails, row, self._runs_of(row, heads, facts), is_whole)
+            self._load_row(tails, row, self._runs_of(row, heads, facts), is_intact)
         return tails
 
-    def _load_row(self, tails: Tails, row: int, runs: list[Run], is_whole: bool) -> None:
+    def _load_row(self, tails: Tails, row: int, runs: list[Run], is_intact: bool) -> None:
         for session_id, first, facts in runs:
             known = self.last_of(session_id)
             last = first + len(facts) - 1
-            if not is_whole or first > known + 1:
+            if not is_intact or first > known + 1:
                 self.damaged.setdefault(session_id, known)
             elif last > known:
                 tails.add([(session_id, known + 1, facts[known + 1 - first :])], row)
@@ -407,8 +411,8 @@ class Journal:
             counts = _heads_decoder.decode(heads)
         except msgspec.DecodeError as error:
             raise StoreUnavailable(
-                f"ledger {self.path}: row {row} of its journal is damaged, and with it which "
-                "sessions it belongs to; restore the file from a backup"
+                f"ledger {self.path}: row {row} of its journal is damaged, so its sessions are not "
+                "known; restore the file from a backup"
             ) from error
         lines, start, runs = facts.split(b"\n"), 0, list[Run]()
         for session_id, first, count in counts:
@@ -418,7 +422,7 @@ class Journal:
 
 
 def _journal_row(runs: list[Run]) -> tuple[list[Run], bytes, bytes]:
-    """Return the runs as they will be read again, and the heads and facts of their row."""
+    """Return the runs with one line for each fact, and the heads and facts of their row."""
     lines = list(chain.from_iterable([facts for _, _, facts in runs]))
     body = b"\n".join(lines)
     if body.count(b"\n") >= max(1, len(lines)):

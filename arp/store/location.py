@@ -1,9 +1,9 @@
-"""Which ledger is meant: `memory:`, `sqlite:PATH`, a path, or the target that is served.
+"""The location of a ledger: `memory:`, `sqlite:PATH`, a path, or the target that is served.
 
-A target is `app.py`, `app.py:NAME` or a module. Each has a file of its own in `.arp` of the working
-directory, so that two agents can be served side by side. Earlier versions had one file for all of
-them, `.arp/ledger.db`. It stays the ledger of an app whose agents have sessions in it, until there
-is a file with the app's own name.
+A target is `app.py`, `app.py:NAME` or a module. Each has its own file in `.arp` of the working
+directory, so that two agents can be served at the same time. Earlier versions had one file for all
+targets, `.arp/ledger.db`. It is still the ledger of an app whose agents have sessions in it, until
+there is a file with the app's own name.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ import msgspec
 from arp.store.blobs import Blobs, BlobStore, MemoryBlobs
 from arp.store.errors import StoreError, StoreUnavailable
 from arp.store.memory import MemoryStore
-from arp.store.reader import Wanted, list_sessions
+from arp.store.reader import SessionQuery, list_sessions
 from arp.store.schema import open_read_only
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Store
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-"""Two characters at least, so that `C:\\ledger.db` is a path."""
+"""At least two characters, so that `C:\\ledger.db` is a path."""
 
 DIRECTORY: Final = Path(".arp")
 SHARED: Final = DIRECTORY / "ledger.db"
-"""The file that all targets shared before each had its own."""
+"""The file that all targets shared in earlier versions."""
 
 MAX_NAME: Final = 80
-"""Characters of a name; file systems allow 255 bytes, and `.blobs` or `.db-wal` follows it."""
+"""Characters of a name; file systems allow 255 bytes, and `.blobs` or `.db-wal` is appended."""
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
-_OBJECT: Final = re.compile(r"(?P<place>.{2,}):(?P<name>[^\W\d]\w*)", re.DOTALL)
-"""Two characters at least in front of the colon, so that `C:app.py` is a path."""
+_OBJECT: Final = re.compile(r"(?P<module>.{2,}):(?P<name>[^\W\d]\w*)", re.DOTALL)
+"""At least two characters before the colon, so that `C:app.py` is a path."""
 
 _IS_FILE: Final = re.compile(r"\.py(:\w+)?$")
 _SCHEMES: Final = ("sqlite:", "memory:", "nats:")
@@ -52,17 +52,17 @@ def open_store(location: str) -> Store:
         location: `memory:`, `sqlite:PATH`, or a path.
 
     Raises:
-        StoreUnavailable: Another scheme, or `sqlite:` without a path.
+        StoreUnavailable: It has another scheme, or is `sqlite:` without a path.
     """
     path = path_of(location)
     return MemoryStore() if path is None else SqliteStore(path)
 
 
 def open_blobs(location: str) -> Blobs:
-    """Return the blobs that live beside the store of the same `location`.
+    """Return the blobs that belong to the store of the same `location`.
 
-    For `sqlite:.arp/ledger.db` that is the directory `.arp/ledger.blobs`. To be called while the
-    store is open: what a killed process left unfinished is removed here.
+    For `sqlite:.arp/ledger.db` that is the directory `.arp/ledger.blobs`. Call it while the store
+    is open: it removes unfinished files of a killed process.
 
     Raises:
         StoreUnavailable: As `open_store`.
@@ -76,7 +76,7 @@ def open_blobs(location: str) -> Blobs:
 
 
 def tokens_of(location: str) -> Path | None:
-    """Return the file with the tokens of a ledger, which lies beside it; `None` for memory.
+    """Return the file with the tokens of a ledger, in the same directory; `None` for memory.
 
     Raises:
         StoreUnavailable: As `open_store`.
@@ -86,7 +86,7 @@ def tokens_of(location: str) -> Path | None:
 
 
 def logins_of(location: str) -> Path | None:
-    """Return the file with the logins of a ledger, which lies beside it; `None` for memory.
+    """Return the file with the logins of a ledger, in the same directory; `None` for memory.
 
     Raises:
         StoreUnavailable: As `open_store`.
@@ -127,8 +127,8 @@ def ledger_of(target: str) -> Path:
     directory has a hash of its path in the name.
     """
     match = _OBJECT.fullmatch(target)
-    place, name = (match["place"], match["name"]) if match else (target, "app")
-    parts = list(_parts(place))
+    module, name = (match["module"], match["name"]) if match else (target, "app")
+    parts = list(_parts(module))
     if name != "app":
         parts.append(name)
     stem = _UNSAFE.sub("_", "-".join(parts)).lstrip(".-") or "app"
@@ -152,29 +152,29 @@ def default_ledger(target: str, agents: Iterable[str]) -> Path:
 
 
 def ledger_to_read(location: str) -> str:
-    """Return the location of a ledger to read, named by its place or its target.
+    """Return the location of a ledger to read, named by its location or its target.
 
-    What ends in `.py` or `.py:NAME` is a target, and so is the name of a module that has a ledger
-    here. The target need not be loaded: while it has no file of its own, `.arp/ledger.db` is meant
-    if that exists. Everything else is returned as it is.
+    A text that ends in `.py` or `.py:NAME` is a target, and so is the name of a module that has a
+    ledger here. The target is not loaded: if it has no file of its own, the result is
+    `.arp/ledger.db` if that exists. Every other text is returned as it is.
     """
     own = ledger_of(location)
-    is_place = Path(location).exists() or not own.exists()
-    if location.lower().startswith(_SCHEMES) or (is_place and not _IS_FILE.search(location)):
+    is_path = Path(location).exists() or not own.exists()
+    if location.lower().startswith(_SCHEMES) or (is_path and not _IS_FILE.search(location)):
         return location
     return f"sqlite:{SHARED if not own.exists() and SHARED.exists() else own}"
 
 
-def _parts(place: str) -> Iterable[str]:
-    """Return the words of which the name is made."""
-    path = Path(place)
-    if path.suffix != ".py" and not path.is_file():  # a module
-        return place.split(".")
-    whole = Path(os.path.abspath(path))  # not resolve(): a link keeps its own name
+def _parts(module: str) -> Iterable[str]:
+    """Return the parts of the file name for a module or the path of one."""
+    path = Path(module)
+    if path.suffix != ".py" and not path.is_file():  # the name of a module
+        return module.split(".")
+    absolute = Path(os.path.abspath(path))  # not resolve(): a link keeps its own name
     try:
-        return whole.relative_to(Path.cwd()).with_suffix("").parts
+        return absolute.relative_to(Path.cwd()).with_suffix("").parts
     except ValueError:
-        return (whole.stem, _hash(str(whole)))
+        return (absolute.stem, _hash(str(absolute)))
 
 
 def _hash(text: str) -> str:
@@ -184,16 +184,16 @@ def _hash(text: str) -> str:
 def _has_sessions_of(path: Path, agents: Iterable[str]) -> bool:
     """Return whether a ledger file has a session of one of these agents.
 
-    Yes for a file that cannot be read: sessions of the app may be in it, so the server opens it
-    and reports what is wrong with it, instead of beginning a new file silently.
+    `True` for a file that cannot be read: it may have sessions of the app, so the server opens it
+    and reports what is wrong with it, instead of creating a new file silently.
     """
     try:
-        if not path.stat().st_size:  # a server that was killed as it started
+        if not path.stat().st_size:  # left by a server that was killed while it started
             return False
     except OSError:
         return False
     try:
         with closing(open_read_only(path)) as db:
-            return any(list_sessions(db, Wanted(workflow=name), 1) for name in agents)
+            return any(list_sessions(db, SessionQuery(workflow=name), 1) for name in agents)
     except (StoreError, sqlite3.Error, msgspec.DecodeError):
         return True

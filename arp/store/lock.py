@@ -2,19 +2,19 @@
 
 Theory of operation. Two locks are taken, one after the other.
 
-1. `<file>.lock`, beside the file that the path leads to (links are followed). It holds the process
-   id of its owner, for the message to a process that is refused. It is not enough: it can be
-   removed, and a second name of the same file has another one.
+1. `<file>.lock`, in the directory of the file that the path leads to (links are followed). It
+   contains the process id of its owner, for the error message of a process that is refused. It is
+   not enough: it can be removed, and another hard link of the same file has another lock file.
 2. One byte of the database itself, far beyond everything that SQLite locks or writes. It is a lock
    of the open file, not of the process (`F_OFD_SETLK`), because a process loses its ordinary locks
    on a file as soon as it closes any descriptor of it, and SQLite opens and closes several. `flock`
    will not do: over NFS and on macOS it collides with SQLite's own locks.
 
 For the same reason the descriptor of the second lock is opened before SQLite opens the file and
-closed after SQLite has closed it: closing it takes SQLite's locks away. And a store of the same
-process is refused by a table, before it opens anything.
+closed after SQLite has closed it: closing it would release SQLite's locks. A second store in the
+same process is refused by a table of open ledgers, before it opens anything.
 
-Where the system has no locks of open files (macOS, Windows), a file with several names is refused.
+If the system has no locks of open files (macOS, Windows), a file with several names is refused.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from typing import Final
 from arp.store.errors import StoreLocked, StoreUnavailable, os_reason
 
 _FAR_AWAY: Final = 2**30
-"""Windows locks bytes, and locked bytes cannot be read: so not those with the process id."""
+"""Windows locks bytes, which then cannot be read: so not the bytes with the process id."""
 
 _BEYOND_FILE: Final = 2**62
 """No database is that long, and SQLite locks bytes at 2^30 alone."""
 
 _TAKEN: Final = (errno.EAGAIN, errno.EACCES)
-"""How a system says that somebody else has the lock."""
+"""Error numbers for a lock that another process has."""
 
 _held: set[tuple[int, int]] = set()
-"""The ledgers of this process: device and inode."""
+"""The ledgers that this process has open: device and inode."""
 _held_guard: Final = threading.Lock()
 
 
 class FileLock:
-    """Holds a ledger for this process. `<file>.lock` stays when the lock goes: removing it races.
+    """Locks a ledger for this process. `release` keeps `<file>.lock`: removing it would race.
 
     Args:
-        path: Of the ledger.
+        path: The ledger file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class FileLock:
         self._key: tuple[int, int] | None = None
 
     def acquire(self) -> None:
-        """Take the lock, at once or not at all. A ledger that is missing is made, empty.
+        """Take the lock without waiting. A missing ledger is created as an empty file.
 
         Raises:
             StoreLocked: A process has it, maybe this one; the message says which and what to do.
@@ -72,7 +72,7 @@ class FileLock:
             raise
 
     def release(self) -> None:
-        """Release the lock. Harmless when repeated; SQLite must have closed the file before."""
+        """Release the lock; SQLite must have closed the file before. May be repeated."""
         database, self._database_fd = self._database_fd, None
         if database is not None:
             os.close(database)
@@ -87,7 +87,7 @@ class FileLock:
                 _held.discard(key)
 
     def _claim(self) -> None:
-        """Keep other stores of this process away, without opening a file that one may have."""
+        """Refuse other stores of this process, without opening a file that one may have open."""
         try:
             with suppress(FileExistsError):
                 os.close(os.open(self._path.resolve(), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -117,7 +117,7 @@ class FileLock:
                 raise self._unavailable("lock", lock_path, error) from error
             raise self._locked(holder) from error
         self._named_fd = fd
-        with suppress(OSError):  # on a full disk it holds all the same, and only the id is missing
+        with suppress(OSError):  # on a full disk the lock works, and only the id is missing
             os.ftruncate(fd, 0)
             os.write(fd, f"{os.getpid()}\n".encode())
 
@@ -150,9 +150,9 @@ class FileLock:
 
 
 def _holder_of(path: Path) -> str:
-    """Return the process that holds the lock of a database, as /proc shows it, or `""`."""
+    """Return the id of the process that has locked a database, found in /proc, or `""`."""
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it belongs to another user, or has just ended
+        with suppress(OSError):  # the process belongs to another user, or has just ended
             for link in (process / "fd").iterdir():
                 with suppress(OSError):
                     is_ours = os.path.samestat(os.stat(link), os.stat(path))
@@ -182,7 +182,7 @@ if sys.platform == "linux":
     import struct
 
     def _lock_beyond_file(fd: int) -> bool:
-        """Lock a byte of an open file; return whether the system has such locks.
+        """Lock one byte of an open file; return whether the system has such locks.
 
         Raises:
             OSError: Another process has it.

@@ -1,4 +1,4 @@
-"""The store in memory, for tests and for embedding: everything is gone when the process is."""
+"""The store in memory, for tests and for embedding: nothing survives the process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from arp.store.store import Page, SessionWrite, check_append, new_runtime_id, on
 
 
 class MemoryStore:
-    """A `Store` that keeps its promises for as long as the process lives."""
+    """A `Store` that is durable as long as the process lives."""
 
     def __init__(self) -> None:
         self._facts: dict[str, list[bytes]] = {}
@@ -37,7 +37,7 @@ class MemoryStore:
         self._is_open = True
 
     async def aclose(self) -> None:
-        """As `Store.aclose`. What was stored is there again after the next `open`."""
+        """As `Store.aclose`. The stored facts are available again after the next `open`."""
         self._is_open = False
 
     async def runtime_id(self) -> str:
@@ -75,14 +75,14 @@ class MemoryStore:
     ) -> list[SessionMeta]:
         """As `Store.sessions`."""
         self._check_open()
-        place = split_cursor(before) if before is not None else None
+        cursor = split_cursor(before) if before is not None else None
         found = [
             meta
             for meta in self._metas.values()
             if (owner is None or meta.owner == owner)
             and (workflow is None or meta.workflow == workflow)
             and (pinned is None or meta.pinned == pinned)
-            and (place is None or (meta.updated_at, meta.id) < place)
+            and (cursor is None or (meta.updated_at, meta.id) < cursor)
         ]
         found.sort(key=lambda meta: (meta.updated_at, meta.id), reverse=True)
         return [self._complete(meta) for meta in found[: page_limit(limit)]]
@@ -117,13 +117,13 @@ class MemoryStore:
             return Match(meta)
         texts = self._texts.get(meta.id, {})
         newest = list(reversed(texts.items()))
-        places = [
+        turns = [
             next(((turn_id, text) for turn_id, text in newest if word in fold(text)), None)
             for word in missing
         ]
-        if places[0] is None or None in places:
+        if turns[0] is None or None in turns:
             return None
-        turn_id, text = places[0]
+        turn_id, text = turns[0]
         return Match(meta, turn_id, excerpt(text, missing[0]))
 
     async def session(self, session_id: str) -> SessionMeta | None:
@@ -138,7 +138,7 @@ class MemoryStore:
         facts = self._facts.pop(session_id, None)
         meta = self._metas.pop(session_id, None)
         self._texts.pop(session_id, None)
-        self._models = {key: kept for key, kept in self._models.items() if key[0] != session_id}
+        self._models = {key: model for key, model in self._models.items() if key[0] != session_id}
         return facts is not None or meta is not None
 
     async def open_sessions(self) -> list[str]:
@@ -147,7 +147,7 @@ class MemoryStore:
         return sorted(meta.id for meta in self._metas.values() if meta.active)
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """As `Store.heads`: none is stored."""
+        """As `Store.heads`: return an empty list, since no hash is stored."""
         self._check_open()
         return []
 
@@ -167,10 +167,10 @@ class MemoryStore:
 
     def _keep_texts(self, session_id: str, texts: Sequence[TurnText]) -> None:
         if texts:
-            kept = self._texts.setdefault(session_id, {})
+            stored = self._texts.setdefault(session_id, {})
             for one in texts:
-                kept.pop(one.turn_id, None)
-                kept[one.turn_id] = one.text
+                stored.pop(one.turn_id, None)  # the newest turn is last
+                stored[one.turn_id] = one.text
 
     def _check_open(self) -> None:
         if not self._is_open:

@@ -1,7 +1,7 @@
-"""The reading side of a ledger file: its own connections on its own threads, beside the writer.
+"""The reading side of a ledger file, with its own connections and threads.
 
-Checkpoints (moving the write-ahead log into the file) run here too. SQLite would do one inside the
-commit that makes the log too long, and let that commit wait for it.
+Checkpoints (moving the write-ahead log into the file) run here too. Otherwise SQLite would run one
+inside the commit that makes the log too long, and that commit would wait.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Row = tuple[SessionMeta, int]
-"""A session's row, and the last sequence that its segments hold."""
+"""A session's row, and the last sequence in its segments."""
 
 _THREADS: Final = 3
-"""Most reads are answered from memory; a long list, a resume and a checkpoint run side by side."""
+"""Most reads are answered from memory; a long list, a resume and a checkpoint can run at once."""
 
 _MAX_CHECKPOINT_PASSES: Final = 8
-"""The writer adds pages meanwhile; each pass is shorter than the one before, so few are enough."""
+"""The writer adds pages meanwhile; each pass is shorter than the last, so a few are enough."""
 
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""Errors that do not go away by asking again."""
+"""Errors that a retry does not fix."""
 
 _SEGMENTS: Final = """
     SELECT first, last, crc, CAST(facts AS BLOB) FROM segment
@@ -60,13 +60,13 @@ _TURN_TEXTS: Final = """
     WHERE instr(folded, ?3) LIMIT 1"""
 
 MAX_SEARCHED: Final = 500
-"""Sessions that one search looks through."""
+"""Sessions that one search examines."""
 
 MAX_TURNS_SEARCHED: Final = 2000
-"""The newest turns of a session that a search looks through."""
+"""The newest turns of a session that a search examines."""
 
 SEARCH_S: Final = 0.25
-"""A search ends with the session that exceeds this; the caller may continue it."""
+"""A search stops after the session that exceeds this time; the caller may continue it."""
 
 _MODEL: Final = """
     SELECT sequence, crc, CAST(data AS BLOB) FROM model WHERE session = ? AND name = ?"""
@@ -75,7 +75,7 @@ _meta_decoder = msgspec.json.Decoder(SessionMeta)
 
 
 class Reader:
-    """Runs questions against the file on a few threads, each with a connection at hand."""
+    """Runs queries on a few threads, with a pool of connections."""
 
     def __init__(
         self, path: Path, connect: Callable[[Path], sqlite3.Connection] = open_reader
@@ -88,33 +88,33 @@ class Reader:
         for _ in range(_THREADS):
             self._free.put(None)
 
-    async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what `question` returns, without blocking the loop.
+    async def run(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a query in a thread and return its result.
 
         Raises:
             StoreUnreadable: The file cannot be read now.
-            StoreUnavailable: It is damaged. Errors of the question itself are passed on.
+            StoreUnavailable: The file is damaged. Errors of the query itself are passed on.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, query)
 
     def checkpoint(self) -> None:
-        """Start a checkpoint, unless one is under way. Never waits; a failure is logged."""
+        """Start a checkpoint, unless one is running. Never waits; a failure is logged."""
         if not self._is_checkpointing:
             self._is_checkpointing = True
             self._pool.submit(self._checkpoint)
 
     def close(self) -> None:
-        """Wait for the questions under way and close the connections."""
+        """Wait for the running queries and close the connections."""
         self._pool.shutdown(wait=True)
         while not self._free.empty():
             connection = self._free.get_nowait()
             if connection is not None:
                 connection.close()
 
-    def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
         try:
             with self._borrowed() as connection:
-                return question(connection)
+                return query(connection)
         except sqlite3.Error as error:
             is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
             kind = StoreUnavailable if is_damaged else StoreUnreadable
@@ -155,12 +155,12 @@ def _move_log(db: sqlite3.Connection) -> None:
 
 
 def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> Page:
-    """Return up to `limit` facts after `after` that are in segments, in order, without holes.
+    """Return up to `limit` facts after `after` that are in segments, in order, without gaps.
 
     A page ends with the segment that makes it larger than `PAGE_BYTES`.
 
     Raises:
-        StoreDamaged: The very next fact does not pass its checksum or is missing.
+        StoreDamaged: The first fact of the page fails its checksum or is missing.
     """
     found: Page = []
     wanted, size = after + 1, 0
@@ -179,7 +179,7 @@ def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: in
     return found
 
 
-class Wanted(NamedTuple):
+class SessionQuery(NamedTuple):
     """Which sessions to return; `None` means any."""
 
     owner: str | None = None
@@ -188,57 +188,66 @@ class Wanted(NamedTuple):
     before: str | None = None
 
 
-def list_sessions(db: sqlite3.Connection, wanted: Wanted, limit: int) -> list[Row]:
+def list_sessions(db: sqlite3.Connection, query: SessionQuery, limit: int) -> list[Row]:
     """Return the rows of `Store.sessions`, newest update first."""
-    return list(_rows(db, wanted, page_limit(limit)))
+    return list(_rows(db, query, page_limit(limit)))
 
 
 def search_sessions(
-    db: sqlite3.Connection, words: Sequence[str], wanted: Wanted, limit: int
+    db: sqlite3.Connection, words: Sequence[str], query: SessionQuery, limit: int
 ) -> tuple[list[tuple[Row, str | None, str]], str | None]:
-    """Return rows with a turn and an excerpt each, and where the search continues, if it does."""
-    until, found, last = time.monotonic() + SEARCH_S, list[tuple[Row, str | None, str]](), None
+    """Return the sessions with all words.
+
+    Returns:
+        For each session its row, a turn and an excerpt; and the cursor at which the search
+        continues, or `None` at its end.
+    """
+    deadline, found, last = time.monotonic() + SEARCH_S, list[tuple[Row, str | None, str]](), None
     examined = 0
-    for row in _rows(db, wanted, MAX_SEARCHED):
+    for row in _rows(db, query, MAX_SEARCHED):
         examined += 1
         last = row[0].cursor
-        place = _found_in(db, row[0], words)
-        if place is not None:
-            found.append((row, *place))
-        if len(found) == page_limit(limit) or time.monotonic() > until:
+        match = _match_in(db, row[0], words)
+        if match is not None:
+            found.append((row, *match))
+        if len(found) == page_limit(limit) or time.monotonic() > deadline:
             return found, last
     return found, last if examined == MAX_SEARCHED else None
 
 
-def _found_in(
+def _match_in(
     db: sqlite3.Connection, meta: SessionMeta, words: Sequence[str]
 ) -> tuple[str | None, str] | None:
-    """Return where the first word is that the title has not; `None` if a word is missing."""
-    place: tuple[str | None, str] = (None, "")
+    """Return the turn and the excerpt with the first word that is not in the title.
+
+    Returns:
+        `None` if the session does not have all words.
+    """
+    match: tuple[str | None, str] = (None, "")
     for word in reversed(missing_in(meta.title, words)):
         row = db.execute(_TURN_TEXTS, (meta.id, MAX_TURNS_SEARCHED, word)).fetchone()
         if row is None:
             return None
-        place = row[0], excerpt(row[1], word)
-    return place
+        match = row[0], excerpt(row[1], word)
+    return match
 
 
-def _rows(db: sqlite3.Connection, wanted: Wanted, limit: int) -> Iterator[Row]:
+def _rows(db: sqlite3.Connection, query: SessionQuery, limit: int) -> Iterator[Row]:
     conditions, values = ["1"], list[str | int]()
-    if wanted.owner is not None:
+    if query.owner is not None:
         conditions.append("owner = ?")
-        values.append(wanted.owner)
-    if wanted.workflow is not None:
+        values.append(query.owner)
+    if query.workflow is not None:
         conditions.append("workflow = ?")
-        values.append(wanted.workflow)
-    if wanted.pinned is not None:
-        conditions.append("pinned" if wanted.pinned else "NOT pinned")
-    if wanted.before is not None:
+        values.append(query.workflow)
+    if query.pinned is not None:
+        conditions.append("pinned" if query.pinned else "NOT pinned")
+    if query.before is not None:
         conditions.append("(updated_at, id) < (?, ?)")
-        values += split_cursor(wanted.before)
+        values += split_cursor(query.before)
     values.append(limit)
-    query = f"WHERE {' AND '.join(conditions)} ORDER BY updated_at DESC, id DESC LIMIT ?"
-    for meta, last in db.execute(_ROWS + query, values):
+    sql = f"WHERE {' AND '.join(conditions)} ORDER BY updated_at DESC, id DESC LIMIT ?"
+    for meta, last in db.execute(_ROWS + sql, values):
         yield _row(meta, last)
 
 
@@ -249,14 +258,14 @@ def find_session(db: sqlite3.Connection, session_id: str) -> Row | None:
 
 
 def active_sessions(db: sqlite3.Connection) -> list[str]:
-    """Return the ids of the sessions whose row says `active`, in order."""
+    """Return the ids of the sessions whose row is `active`, in order."""
     return [row[0] for row in db.execute("SELECT id FROM session WHERE active ORDER BY id")]
 
 
 def find_heads(db: sqlite3.Connection, session_id: str) -> list[tuple[int, bytes | None]]:
     """Return the stored hash of the last fact of each segment."""
     if db.execute("PRAGMA user_version").fetchone()[0] < HEADS_SINCE:
-        return []  # only of a file that is read and not written: writing brings it up to date
+        return []  # an older file that is opened read-only; opening it for writing upgrades it
     return [(last, _digest(head)) for last, head in db.execute(_HEADS, (session_id,))]
 
 
@@ -264,17 +273,17 @@ def _digest(head: object) -> bytes | None:
     try:
         return bytes.fromhex(head) if isinstance(head, str) else None
     except ValueError:
-        return b""  # it was overwritten: no fact has this hash
+        return b""  # the value was overwritten; no fact has this hash
 
 
 def find_model(db: sqlite3.Connection, session_id: str, name: str) -> tuple[int, bytes] | None:
-    """Return a model with the sequence that it covers, without its data if that is damaged."""
+    """Return the sequence that a model covers and its data, which is empty if it is damaged."""
     found = db.execute(_MODEL, (session_id, name)).fetchone()
     if found is None:
         return None
     sequence, crc, data = found
     if crc32(data) != crc:
-        log.warning("session %s: its model %s is damaged, and made again", session_id, name)
+        log.warning("session %s: model %s is damaged, and is built again", session_id, name)
         return sequence, b""
     return sequence, data
 

@@ -1,10 +1,10 @@
-"""The tables of a ledger file, and how a connection to one is made.
+"""The tables of a ledger file, and how to connect to one.
 
-`journal` gets what is written: one row per transaction, at the end of the table, with facts of any
-sessions. `segment` gets it later, sorted: one row per run of facts of one session, with the hash of
-the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of their
-facts, `said` the texts of turns for the search, `ledger` the name of the whole file. `journal.py`
-says why facts have two places.
+Facts are first written to `journal`: one row per transaction, at the end of the table, with facts
+of any sessions. Later they are sorted into `segment`: one row per run of facts of one session, with
+the hash of the last one (`arp.ledger.chain`). `session` is the list of sessions, `model` has the
+stored read models, `said` the texts of turns for the search, `ledger` the id of the whole file.
+`journal.py` explains why facts are in two tables.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from arp.store.errors import StoreUnavailable, opening_reason, sqlite_reason
 from arp.store.store import new_runtime_id
 
 VERSION: Final = 3
-"""Of the tables below; the value of `PRAGMA user_version`."""
+"""The version of the tables below; the value of `PRAGMA user_version`."""
 
 HEADS_SINCE: Final = 2
-"""The version from which on `segment` has the hashes of chains."""
+"""The first version in which `segment` has the hashes of chains."""
 
 APPLICATION_ID: Final = 0x41525031
 """`ARP1` in `PRAGMA application_id`: marks a ledger among other SQLite files."""
@@ -29,7 +29,7 @@ _BUSY_TIMEOUT_S: Final = 5.0
 """How long another program (a backup, a shell) may hold the file before a write fails."""
 
 _BACKSTOP_PAGES: Final = 16_384
-"""64 MiB of write-ahead log: a commit makes a checkpoint only if the reader is too slow."""
+"""64 MiB of write-ahead log: a commit runs a checkpoint only if the reader is too slow."""
 
 _MODEL: Final = """CREATE TABLE model (
         session TEXT NOT NULL,
@@ -83,7 +83,7 @@ _TABLES: Final = (
 )
 
 _LEDGER: Final = """CREATE TABLE IF NOT EXISTS ledger (
-        name TEXT PRIMARY KEY,      -- of what is known of the file as a whole
+        name TEXT PRIMARY KEY,      -- of a property of the whole file
         value TEXT NOT NULL
     )"""
 
@@ -91,10 +91,10 @@ _CHANGES: Final = {
     2: ("ALTER TABLE segment ADD COLUMN head TEXT", _MODEL),
     3: ("ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0", _PINNED, _TURN_TEXTS),
 }
-"""Version → the statements that bring a file of the version before up to it.
+"""Version → the statements that upgrade a file of the version before.
 
-Sessions that version 1 began to sort have no heads: their chain is made from the first fact.
-Of turns before version 3 only the titles of their sessions are searched.
+Segments of version 1 have no heads: the chains of their sessions are built from the first fact.
+Turns from before version 3 are not searched, except for the titles of their sessions.
 """
 
 
@@ -104,21 +104,21 @@ _PRAGMAS: Final = (
     "fullfsync = ON",  # macOS: fsync alone does not reach the disk there
     "checkpoint_fullfsync = ON",
     f"wal_autocheckpoint = {_BACKSTOP_PAGES}",
-    "journal_size_limit = 33554432",  # 32 MiB: what the log may keep of the disk when it is empty
-    "secure_delete = FAST",  # blank only what is written anyway; some builds would blank all
+    "journal_size_limit = 33554432",  # 32 MiB: disk space that an empty log may keep
+    "secure_delete = FAST",  # overwrite only pages that are written anyway; some builds do all
     "trusted_schema = OFF",
 )
 
 
 def open_ledger(path: Path) -> sqlite3.Connection:
-    """Open a ledger for writing, make the tables if it is new, and bring an old one up to date.
+    """Open a ledger for writing; create the tables of a new one and upgrade an older one.
 
-    Every commit is synced to the disk before it returns. Statements commit by themselves unless
-    they are between BEGIN and COMMIT.
+    Every commit is synced to the disk before it returns. Each statement is its own transaction
+    unless it is between BEGIN and COMMIT.
 
     Raises:
-        StoreUnavailable: The file is not a ledger, or of a newer version, or cannot be opened.
-            A file that is not ours has not been touched.
+        StoreUnavailable: The file is not a ledger, has a newer version, or cannot be opened. A
+            file that is not a ledger is unchanged.
     """
     try:
         connection = _connect(path)
@@ -130,7 +130,7 @@ def open_ledger(path: Path) -> sqlite3.Connection:
         if is_fresh:
             _make_tables(connection)
         else:
-            _bring_up(connection)
+            _upgrade(connection)
     except sqlite3.Error as error:
         connection.close()
         raise StoreUnavailable(f"ledger {path}: {opening_reason(error, path)}") from error
@@ -141,33 +141,33 @@ def open_ledger(path: Path) -> sqlite3.Connection:
 
 
 def stored_runtime_id(connection: sqlite3.Connection) -> str:
-    """Return the name of the runtime that a ledger belongs to; it is made with the first call.
+    """Return the id of the runtime that a ledger belongs to; the first call creates it.
 
-    Its table is no part of `VERSION`: a program that does not know it works without it.
+    Its table does not count for `VERSION`: older programs work without it.
     """
     find = "SELECT value FROM ledger WHERE name = 'runtimeId'"
     connection.execute(_LEDGER)
     row = connection.execute(find).fetchone()
     if row is None:
-        made = (new_runtime_id(),)
-        connection.execute("INSERT OR IGNORE INTO ledger VALUES ('runtimeId', ?)", made)
+        created = (new_runtime_id(),)
+        connection.execute("INSERT OR IGNORE INTO ledger VALUES ('runtimeId', ?)", created)
         row = connection.execute(find).fetchone()
     return str(row[0])
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """Open a ledger that this process writes, for questions beside the writer."""
+    """Open a ledger that this process also writes, for queries."""
     connection = _connect(path)
     _configure(connection)
-    connection.execute("PRAGMA query_only = ON")  # a checkpoint is still possible
+    connection.execute("PRAGMA query_only = ON")  # it still allows checkpoints
     return connection
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open a ledger that another process may be writing. Nothing is written and nothing repaired.
+    """Open a ledger that another process may be writing. It writes and repairs nothing.
 
     Raises:
-        StoreUnavailable: There is no such file, it is no ledger, or of a newer version.
+        StoreUnavailable: There is no such file, it is no ledger, or it has a newer version.
     """
     if not path.is_file():
         raise StoreUnavailable(f"there is no ledger {path}; name its file")
@@ -187,13 +187,14 @@ def open_read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _connect(place: Path | str) -> sqlite3.Connection:
+def _connect(path: Path | str) -> sqlite3.Connection:
+    """Connect to a file; a `str` is a URI."""
     return sqlite3.connect(
-        place,
+        path,
         timeout=_BUSY_TIMEOUT_S,
         isolation_level=None,
         check_same_thread=False,
-        uri=isinstance(place, str),
+        uri=isinstance(path, str),
     )
 
 
@@ -201,7 +202,7 @@ def _configure(connection: sqlite3.Connection) -> None:
     try:
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").fetchall()
-    except UnicodeDecodeError as error:  # SQLite quotes the damaged text of its own tables
+    except UnicodeDecodeError as error:  # the error quotes damaged text of SQLite's own tables
         raise sqlite3.DatabaseError("database disk image is malformed") from error
 
 
@@ -209,7 +210,7 @@ def is_new(connection: sqlite3.Connection, path: Path) -> bool:
     """Return whether a file has no tables yet.
 
     Raises:
-        StoreUnavailable: It is a database of something else, or of a newer version.
+        StoreUnavailable: It is a database of another program, or has a newer version.
     """
     application = _pragma(connection, "application_id")
     version = _pragma(connection, "user_version")
@@ -222,7 +223,7 @@ def is_new(connection: sqlite3.Connection, path: Path) -> bool:
         return False
     if application or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise StoreUnavailable(
-            f"{path} is a database of something else; name another file: --ledger sqlite:other.db"
+            f"{path} is a database of another program; name another file: --ledger sqlite:other.db"
         )
     return True
 
@@ -236,8 +237,8 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def _bring_up(connection: sqlite3.Connection) -> None:
-    """Make a file of an older version one of this version, whole or not at all."""
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Upgrade a file of an older version, in one transaction."""
     version = _pragma(connection, "user_version")
     if version == VERSION:
         return

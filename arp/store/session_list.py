@@ -1,7 +1,7 @@
-"""The list of sessions: its rows, its pages, and the texts of turns that a search looks through.
+"""The list of sessions: its rows, its pages, and the texts of turns that are searched.
 
-Those texts are made from the facts and stored beside them, so they can be made again. A search
-compares *folded* text: case does not count, and every character keeps its place.
+Those texts are derived from the facts, so they can be built again. A search compares *folded* text:
+lower case, with the same number of characters.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Sequence
 import msgspec
 
 MAX_PAGE = 1000
-"""Most rows of one `sessions` call: as many as a person can be shown at once."""
+"""Most rows of one `sessions` call: more than a person reads at once."""
 
 MAX_TURN_TEXT = 32 << 10
 """Characters that are stored of one turn: ten pages."""
 
 MAX_WORDS = 8
-"""Of one search; more are ignored."""
+"""Words of one search; more are ignored."""
 
 MAX_WORD = 64
-"""Characters of a word that count."""
+"""Characters of a word that are compared."""
 
 AROUND = 60
-"""Characters that an excerpt shows on each side of what was found."""
+"""Characters that an excerpt shows on each side of the word."""
 
 
 class SessionMeta(msgspec.Struct, frozen=True):
-    """One row of the list of sessions: what is known about a session without reading its facts."""
+    """One row of the list of sessions: the properties of a session, without its facts."""
 
     id: str
     epoch: str
@@ -41,13 +41,13 @@ class SessionMeta(msgspec.Struct, frozen=True):
     """As `created_at`; the list is ordered by it."""
     turn_count: int = 0
     last_sequence: int = 0
-    """Filled in by the store from the facts; what a caller writes here is not looked at."""
+    """Filled in by the store from the facts; the value of a caller is ignored."""
     active: bool = False
     """A turn runs or waits, or an action is pending: it needs recovery after a crash."""
     pinned: bool = False
     """Its owner pinned it."""
     is_named: bool = False
-    """`title` was given by its owner; it is not the beginning of the first input."""
+    """Its owner chose `title`; otherwise it is the beginning of the first input."""
 
     @property
     def cursor(self) -> str:
@@ -88,23 +88,24 @@ class SearchPage(msgspec.Struct, frozen=True):
 
     matches: list[Match]
     next: str | None
-    """Where the search continues; `None`: everything was searched."""
+    """The cursor at which the search continues; `None`: everything was searched."""
 
 
 def fold(text: str) -> str:
-    """Return a text without case, with the same number of characters."""
+    """Return a text in lower case, with the same number of characters."""
     if text.isascii():
         return text.lower()
+    # Some characters have two in lower case (`İ`); they stay, so that positions are the same.
     return "".join(low if len(low := one.lower()) == 1 else one for one in text)
 
 
 def words_of(query: str) -> list[str]:
-    """Return the words of a search, folded: at most eight."""
+    """Return the folded words of a search, at most `MAX_WORDS`."""
     return [fold(word[:MAX_WORD]) for word in query.split()[:MAX_WORDS]]
 
 
 def missing_in(title: str, words: Sequence[str]) -> list[str]:
-    """Return the words that a title does not have."""
+    """Return the words that are not in a title."""
     folded = fold(title)
     return [word for word in words if word not in folded]
 

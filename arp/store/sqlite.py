@@ -1,4 +1,4 @@
-"""The store in a SQLite file: puts together the writer, the reader and the lock."""
+"""The store in a SQLite file, which combines the writer, the reader and the lock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arp.store.lock import FileLock
 from arp.store.reader import (
     Reader,
     Row,
-    Wanted,
+    SessionQuery,
     active_sessions,
     find_heads,
     find_model,
@@ -46,15 +46,15 @@ T = TypeVar("T")
 
 
 class SqliteStore:
-    """A `Store` in one file: what was acknowledged survives a kill and a power loss.
+    """A `Store` in one file: acknowledged facts survive a kill and a power loss.
 
-    Opened read-only it takes no lock and writes nothing, so another process may be writing the
-    file: facts and sequences are those of `open` or of the last `refresh`. A damaged file is read
-    as far as it is whole. What would write raises `StoreClosed`.
+    A read-only store takes no lock and writes nothing, so another process may be writing the file:
+    facts and sequences are those at `open` or at the last `refresh`. A damaged file is read up to
+    the damage. Methods that write raise `StoreClosed`.
 
     Args:
-        path: Of the file.
-        read_only: Only read it.
+        path: The file.
+        read_only: Whether to only read it.
 
     Source: ledger.md 5.
     """
@@ -69,12 +69,12 @@ class SqliteStore:
         self._reader: Reader | None = None
 
     async def open(self) -> None:
-        """As `Store.open`. Makes the file and its directory, for this user alone.
+        """As `Store.open`. Create the file and its directory, for this user alone.
 
-        A file to be read only must be there.
+        With `read_only`, the file must exist.
         """
         if self._read_only:
-            await asyncio.to_thread(self._explained, self._journal.open)
+            await asyncio.to_thread(self._with_reason, self._journal.open)
             self._reader = Reader(self.path, open_read_only)
             return
         await asyncio.to_thread(self._open_file)
@@ -83,7 +83,7 @@ class SqliteStore:
         log.info("ledger %s opened", self.path)
 
     async def aclose(self) -> None:
-        """As `Store.aclose`. The file is left sorted and without a write-ahead log."""
+        """As `Store.aclose`. The file is sorted and has no write-ahead log afterwards."""
         reader, self._reader = self._reader, None
         writer, self._writer = self._writer, None
         if writer is not None:
@@ -94,14 +94,14 @@ class SqliteStore:
             log.info("ledger %s closed", self.path)
 
     async def refresh(self) -> bool:
-        """See what another process has written since; return whether there may be something.
+        """Read what another process has written since; return whether there may be new facts.
 
-        Only for a store that is opened read-only.
+        Only for a read-only store.
 
         Raises:
             StoreUnavailable: The file cannot be read.
         """
-        return await asyncio.to_thread(self._explained, self._journal.refresh)
+        return await asyncio.to_thread(self._with_reason, self._journal.refresh)
 
     async def runtime_id(self) -> str:
         """As `Store.runtime_id`: it is stored in the file."""
@@ -118,20 +118,20 @@ class SqliteStore:
         return self._writer.append(tuple(batch))
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
-        """As `Store.read`. What is new comes from memory, without a thread."""
+        """As `Store.read`. The newest facts come from memory, without a thread."""
         tail = self._journal.tails.get(session_id)
         after, limit = max(after, 0), max(limit, 1)
         found: Page = []
         if tail is None or after + 1 < tail.first:
-            found = await self._open_reader.ask(
+            found = await self._open_reader.run(
                 lambda db: read_segments(db, session_id, after, limit)
             )
             after = found[-1][0] if found else after
         if tail is not None and after + 1 >= tail.first:
             start = after + 1 - tail.first
             found += enumerate(tail.facts[start : start + limit - len(found)], after + 1)
-        is_hole = tail is not None and after + 1 < tail.first
-        if not found and (is_hole or session_id in self._journal.damaged):
+        has_gap = tail is not None and after + 1 < tail.first
+        if not found and (has_gap or session_id in self._journal.damaged):
             raise StoreDamaged(session_id, after)
         return readable(session_id, found)
 
@@ -145,8 +145,8 @@ class SqliteStore:
         limit: int = 50,
     ) -> list[SessionMeta]:
         """As `Store.sessions`."""
-        wanted = Wanted(owner, workflow, pinned, before)
-        rows = await self._open_reader.ask(lambda db: list_sessions(db, wanted, limit))
+        query = SessionQuery(owner, workflow, pinned, before)
+        rows = await self._open_reader.run(lambda db: list_sessions(db, query, limit))
         return [self._complete(row) for row in rows]
 
     async def search(
@@ -160,9 +160,9 @@ class SqliteStore:
         limit: int = 50,
     ) -> SearchPage:
         """As `Store.search`: up to 500 sessions, or as many as a quarter of a second allows."""
-        wanted = Wanted(owner, workflow, pinned, before)
-        found, more = await self._open_reader.ask(
-            lambda db: search_sessions(db, words, wanted, limit)
+        query = SessionQuery(owner, workflow, pinned, before)
+        found, more = await self._open_reader.run(
+            lambda db: search_sessions(db, words, query, limit)
         )
         return SearchPage(
             [Match(self._complete(row), turn, text) for row, turn, text in found], more
@@ -170,22 +170,22 @@ class SqliteStore:
 
     async def session(self, session_id: str) -> SessionMeta | None:
         """As `Store.session`."""
-        row = await self._open_reader.ask(lambda db: find_session(db, session_id))
+        row = await self._open_reader.run(lambda db: find_session(db, session_id))
         return self._complete(row) if row else None
 
     async def delete(self, session_id: str) -> bool:
-        """As `Store.delete`. Sorts what is in the journal first, since rows there are shared."""
+        """As `Store.delete`."""
         if self._writer is None:
             raise StoreClosed
         return await self._writer.delete(session_id)
 
     async def open_sessions(self) -> list[str]:
         """As `Store.open_sessions`."""
-        return await self._open_reader.ask(active_sessions)
+        return await self._open_reader.run(active_sessions)
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """As `Store.heads`: that of the last fact of each segment."""
-        return await self._open_reader.ask(lambda db: find_heads(db, session_id))
+        """As `Store.heads`: one hash for each segment, of its last fact."""
+        return await self._open_reader.run(lambda db: find_heads(db, session_id))
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
         """As `Store.save_model`."""
@@ -195,7 +195,7 @@ class SqliteStore:
 
     async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
         """As `Store.load_model`."""
-        return await self._open_reader.ask(lambda db: find_model(db, session_id, name))
+        return await self._open_reader.run(lambda db: find_model(db, session_id, name))
 
     @property
     def _open_reader(self) -> Reader:
@@ -213,7 +213,7 @@ class SqliteStore:
             make_private_directory(self.path.parent)
         except OSError as error:
             raise StoreUnavailable(
-                f"ledger {self.path}: cannot make its directory {os_reason(error)}"
+                f"ledger {self.path}: cannot create its directory {os_reason(error)}"
             ) from error
         self._lock.acquire()
         try:
@@ -227,8 +227,8 @@ class SqliteStore:
                 raise StoreUnavailable(f"ledger {self.path}: {reason}") from error
             raise
 
-    def _explained(self, action: Callable[[], T]) -> T:
-        """Return what `action` returns, with its errors as `StoreUnavailable`."""
+    def _with_reason(self, action: Callable[[], T]) -> T:
+        """Return what `action` returns; raise errors of SQLite as `StoreUnavailable`."""
         try:
             return action()
         except sqlite3.Error as error:
@@ -243,6 +243,6 @@ class SqliteStore:
         try:
             self._journal.close()
         except sqlite3.Error as error:
-            log.warning("ledger %s: not sorted at the end: %s", self.path, sqlite_reason(error))
+            log.warning("ledger %s: not sorted on close: %s", self.path, sqlite_reason(error))
         finally:
             self._lock.release()

@@ -1,4 +1,4 @@
-"""The interface of every store, and what is appended to it."""
+"""The interface of every store, and the values that are appended to it."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from arp.store.errors import FactUnreadable
 from arp.store.session_list import SearchPage, SessionMeta, TurnText
 
 Page: TypeAlias = list[tuple[int, bytes]]
-"""Facts of one session in order, without holes: sequence and encoded fact."""
+"""Facts of one session in order, without gaps: sequence and encoded fact."""
 
 PAGE_FACTS: Final = 500
-"""Facts that `pages` and `facts` read at once."""
+"""Facts that `pages` and `facts` read in one call."""
 
 PAGE_BYTES: Final = 4 * 2**20
-"""Facts of one page have at most this size together; a single larger fact is a page."""
+"""Most bytes of all facts of a page; a single larger fact is a page of its own."""
 
 
 class SessionWrite(msgspec.Struct, frozen=True):
-    """Facts of one session that follow the last one stored."""
+    """New facts of one session, which follow the last one stored."""
 
     session_id: str
     """Printable and not empty."""
     expected_sequence: int
-    """The last sequence that is stored already; 0 for a new session."""
+    """The sequence of the last stored fact; 0 for a new session."""
     facts: list[bytes]
-    """Encoded facts with the sequences `expected_sequence + 1` and on; may be empty."""
+    """Encoded facts with the sequences from `expected_sequence + 1` on; may be empty."""
     meta: SessionMeta | None = None
     """The session's new row, or `None` to leave it as it is."""
     texts: Sequence[TurnText] = ()
-    """The texts of turns that ended; a newer text of the same turn replaces the older."""
+    """The texts of turns that ended; a newer text of the same turn replaces the older one."""
 
 
 class Store(Protocol):
-    """Where facts live. Safe for many tasks of one event loop."""
+    """Stores facts, by session. Safe for many tasks of one event loop."""
 
     async def open(self) -> None:
-        """Make the store ready: what was acknowledged before a crash is there.
+        """Open the store, with all facts that were acknowledged before a crash.
 
         Raises:
             StoreLocked: Another process has it.
@@ -49,23 +49,24 @@ class Store(Protocol):
         """
 
     async def aclose(self) -> None:
-        """End the store; what waits is written first. Harmless when repeated."""
+        """Write what is waiting and close the store. May be repeated."""
 
     async def runtime_id(self) -> str:
-        """Return the name of the runtime that this ledger belongs to.
+        """Return the id of the runtime that this ledger belongs to.
 
-        It is made with the ledger, or when an older ledger is opened for the first time.
+        It is created with the ledger, or when an older ledger is opened for the first time.
         """
         ...
 
     def append(self, batch: Sequence[SessionWrite]) -> Awaitable[None]:
-        """Make all of `batch` durable, or nothing of it. Calls that wait share one transaction.
+        """Make all of `batch` durable, or none of it. Waiting calls share one transaction.
 
         Line breaks between the tokens of a fact become spaces; nothing else is changed.
 
         Raises:
             SequenceConflict: A session is not at its `expected_sequence`.
-            StoreUnwritable: The disk refuses; until it is back, calls fail at once and reads go on.
+            StoreUnwritable: The disk refuses; until it works again, calls fail at once, and reads
+                still work.
             StoreDamaged: A session of the batch is damaged.
             ValueError: As `check_append`.
 
@@ -73,17 +74,17 @@ class Store(Protocol):
         """
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
-        """Return up to `limit` facts after sequence `after`, in order, without holes.
+        """Return up to `limit` facts after sequence `after`, in order, without gaps.
 
         To read all of them use `facts` or `pages`.
 
         Returns:
-            None if the session is unknown or has no more. Fewer than `limit` where they have
-            `PAGE_BYTES` together.
+            An empty page if the session is unknown or has no more facts. Fewer facts than `limit`
+            if they have `PAGE_BYTES` together, or the next one is damaged.
 
         Raises:
-            StoreDamaged: The very next fact is damaged (those before it are given); it is a
-                `FactUnreadable` if the fact is what was written, and no JSON.
+            StoreDamaged: The first fact after `after` is damaged; `FactUnreadable` if its checksum
+                is right but it is no JSON.
         """
 
     async def sessions(
@@ -98,11 +99,11 @@ class Store(Protocol):
         """Return the sessions, newest update first.
 
         Args:
-            owner: Only those of this owner; `None` means everybody's.
-            workflow: Only those of this workflow; `None` means any.
-            pinned: Only those that are pinned, or only those that are not; `None` means both.
-            before: The `cursor` of the last row of the page before; any text is harmless.
-            limit: 1 to `MAX_PAGE`; what is outside is brought inside.
+            owner: Only sessions of this owner; `None` means any.
+            workflow: Only sessions of this workflow; `None` means any.
+            pinned: Only pinned sessions, or only those that are not; `None` means both.
+            before: The `cursor` of the last row of the previous page; any text is allowed.
+            limit: 1 to `MAX_PAGE`; other values are clamped to that range.
         """
 
     async def search(
@@ -115,16 +116,16 @@ class Store(Protocol):
         before: str | None = None,
         limit: int = 50,
     ) -> SearchPage:
-        """Return the sessions that have each word in their title or in the texts of their turns.
+        """Return the sessions that have every word in their title or in the texts of their turns.
 
         One call searches a bounded number of sessions, newest update first.
 
         Args:
             words: As `session_list.words_of` returns them.
-            owner: As in `sessions`; the rest too.
+            owner: As in `sessions`.
             workflow: As in `sessions`.
             pinned: As in `sessions`.
-            before: The `next` of the page before.
+            before: The `next` of the previous page.
             limit: As in `sessions`.
         """
 
@@ -132,38 +133,38 @@ class Store(Protocol):
         """Return the row of one session, or `None`."""
 
     async def delete(self, session_id: str) -> bool:
-        """Remove the session's row and facts for good; return whether there was anything.
+        """Remove the session's row, facts, texts and models; return whether it had any.
 
         Raises:
-            StoreUnwritable: The disk refuses; the session is still there.
+            StoreUnwritable: The disk refuses; the session is still stored.
         """
 
     async def open_sessions(self) -> list[str]:
-        """Return the ids of the sessions whose row says `active`, in order of id."""
+        """Return the ids of the sessions whose row is `active`, in order of id."""
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """Return every stored hash of the session's chain: sequences, and hashes of facts.
+        """Return the stored hashes of the session's chain.
 
-        The hashes of other facts are made from the one before with `arp.ledger.chain.links`.
+        The hashes of other facts are computed from the previous one with `arp.ledger.chain.links`.
 
         Returns:
-            In order. `None`: the hash should be stored and is not.
+            Sequence and hash of a fact, in order; the hash is `None` if it is missing.
         """
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
-        """Store what was made of a session's facts, durably, in the place of the one before.
+        """Store a read model of a session, durably, and replace the older one.
 
-        One that covers less than the stored one changes nothing. It is deleted with the session.
+        A model that covers less than the stored one changes nothing. `delete` removes it.
 
         Args:
-            session_id: Of a session that has facts.
-            name: Of the kind of model; one of each is stored.
-            sequence: Of the last fact that it covers.
+            session_id: A session that has facts.
+            name: The kind of model; one of each kind is stored.
+            sequence: The sequence of the last fact that it covers.
             data: As `load_model` returns it.
 
         Raises:
-            SequenceConflict: It covers more than the session has; nothing changes.
-            StoreUnwritable: The disk refuses; the one before is still there.
+            SequenceConflict: It covers more facts than the session has; nothing changes.
+            StoreUnwritable: The disk refuses; the older model is still stored.
 
         Cancel: It may still be stored.
         """
@@ -172,8 +173,8 @@ class Store(Protocol):
         """Return the sequence that a model covers and its data, as they were saved together.
 
         Returns:
-            `None` if there is none. The data is empty if it is damaged: make it again from the
-            facts, and save it.
+            `None` if there is no model. The data is empty if it is damaged: build the model again
+            from the facts, and save it.
         """
 
 
@@ -183,14 +184,14 @@ async def pages(
     """Yield the facts of a session in pages; one page at a time is in memory.
 
     Args:
-        store: Holds the facts.
-        session_id: Of the session; an unknown one has no facts.
+        store: Has the facts.
+        session_id: The session; an unknown one has no facts.
         after: The first fact is the one after this sequence.
-        through: The sequence of the last fact; `None` reads to the end, with facts that are
+        through: The sequence of the last fact; `None` reads to the end, including facts that are
             appended meanwhile.
 
     Raises:
-        StoreDamaged: The next fact is damaged; all before it were yielded.
+        StoreDamaged: The next fact is damaged; all facts before it were yielded.
     """
     while through is None or after < through:
         limit = PAGE_FACTS if through is None else min(PAGE_FACTS, through - after)
@@ -216,17 +217,17 @@ async def facts(
 
 
 def new_runtime_id() -> str:
-    """Return a name that no other ledger has."""
+    """Return a random id for a new ledger."""
     return f"arp-{secrets.token_hex(8)}"
 
 
 def check_append(append: SessionWrite) -> None:
-    """Refuse what some store could not hold, or could not return.
+    """Check that every store can store and return a write.
 
     Raises:
-        ValueError: A fact that is no JSON object, a session id that is empty or not printable, a
-            meta of another session, a NUL in what the list of sessions is sorted and filtered by,
-            or a text with half a character (a lone surrogate), which no encoding has.
+        ValueError: A fact is no JSON object, the session id is empty or not printable, the meta is
+            of another session, a field by which sessions are sorted or filtered has a NUL, or a
+            text has a lone surrogate, which cannot be encoded.
     """
     checked, read = 0, _object_decoder.decode
     try:
@@ -258,10 +259,10 @@ _object_decoder = msgspec.json.Decoder(_Object)
 
 
 def readable(session_id: str, found: Page) -> Page:
-    """Return a page of facts: up to the first that is no JSON object, and up to `PAGE_BYTES`.
+    """Return the beginning of a page, up to `PAGE_BYTES` and to the first fact that is no JSON.
 
     Raises:
-        FactUnreadable: It is the very first.
+        FactUnreadable: The first fact of the page is no JSON object.
     """
     size = 0
     for place, (sequence, fact) in enumerate(found):
@@ -278,5 +279,5 @@ def readable(session_id: str, found: Page) -> Page:
 
 
 def one_line(facts: list[bytes]) -> list[bytes]:
-    """Return the facts without line breaks, which in JSON are only between tokens."""
+    """Return the facts without line breaks; in JSON they are only between tokens."""
     return [fact.replace(b"\n", b" ") if b"\n" in fact else fact for fact in facts]

@@ -1,8 +1,8 @@
-"""What is in the journal and not yet in a segment, kept in memory by session.
+"""The facts that are in the journal and not yet in a segment, in memory by session.
 
-A tail only grows, and is removed only when its segment is committed. So another thread may look one
-up (`Tails.get`) and slice its `facts` without a lock; reading the tail first and the file then
-misses nothing.
+A tail only grows, and is removed only after its segment is committed. So another thread may get one
+(`Tails.get`) and slice its `facts` without a lock. To miss no fact, read the tail first and the
+file afterwards.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 JOURNAL_BYTES: Final = 16 * 2**20
-"""Facts in the journal from the oldest tail on; memory holds half of that when all are busy.
+"""Bytes of facts in the journal from the oldest tail on; half of it is in memory under full load.
 
-With 500 busy sessions it makes segments of 100 facts. It is read in 50 ms when a file is opened.
+With 500 busy sessions segments have 100 facts each. It is read in 50 ms when a file is opened.
 """
 
 SPILL_BYTES: Final = 256 * 2**10
-"""What is sorted at a time, and the most that one session's tail holds: about 2 ms of writing."""
+"""Bytes that are sorted at a time, and the most of one session's tail: about 2 ms of writing."""
 
 Run: TypeAlias = tuple[str, int, list[bytes]]
 """A session, the sequence of the first fact, the facts."""
 
 
 class Tail:
-    """The newest facts of one session, without holes."""
+    """The newest facts of one session, without gaps."""
 
     __slots__ = ("facts", "first", "row", "size", "start")
 
@@ -33,7 +33,7 @@ class Tail:
         self.row = row
         """The journal row that holds `facts[0]`; the later facts are in later rows."""
         self.start = start
-        """Bytes that had gone into the journal before that row."""
+        """Bytes that the journal had received before that row."""
         self.size = 0
         """Bytes of all facts."""
         self.facts: list[bytes] = []
@@ -57,7 +57,7 @@ class Tails:
         return self.by_session.get(session_id)
 
     def add(self, runs: list[Run], row: int) -> None:
-        """Append facts that are durable now, in journal row `row`, to the tails."""
+        """Append facts to the tails that are durable in the journal row `row`."""
         by_session, start, written = self.by_session, self._written, 0
         for session_id, first, facts in runs:
             tail = by_session.get(session_id)
@@ -77,7 +77,7 @@ class Tails:
         self._written += written
 
     def due(self) -> dict[str, Tail]:
-        """Return what should be sorted now: full tails, and the oldest of a journal too long."""
+        """Return the tails to sort now: full ones, and the oldest if the journal is too long."""
         chosen = {session_id: self.by_session[session_id] for session_id in self._full}
         oldest = next(iter(self.by_session.values()), None)
         if oldest is not None and self._written - oldest.start > JOURNAL_BYTES:
@@ -90,7 +90,7 @@ class Tails:
         return chosen
 
     def oldest_row_without(self, chosen: dict[str, Tail], default: int) -> int:
-        """Return the first journal row that is needed once `chosen` is sorted, or `default`."""
+        """Return the first journal row that is needed after `chosen` is sorted, or `default`."""
         rows = (tail.row for key, tail in self.by_session.items() if key not in chosen)
         return next(rows, default)
 

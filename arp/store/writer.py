@@ -1,16 +1,16 @@
-"""The thread that writes a ledger: all waiting calls share one transaction, which is synced.
+"""The thread that writes a ledger: all waiting calls share one transaction and one sync.
 
-Theory of operation. Calls come in by a queue. The thread takes all that wait, lets the `Journal`
-commit them together, and reports to the loop once. While it syncs, the next calls gather: that is
-the group commit.
+Theory of operation. Calls arrive in a queue. The thread takes all that are waiting, lets the
+`Journal` commit them together, and reports to the loop once. During the sync the next calls queue
+up (group commit).
 
-Under load a `Pace` holds it back a little: a sync costs the same for one fact as for a hundred
-(about 130 µs of CPU), so 60 of them a second, with what gathers in 17 ms each, are far cheaper than
+Under load a `Pace` slows it down a little: a sync costs the same for one fact as for a hundred
+(about 130 µs of CPU), so 60 syncs a second, each with the calls of 17 ms, are far cheaper than
 1,300. An occasional writer never waits for it.
 
-When the disk refuses, all waiting calls are refused, and so are later ones, at once, until a delay
-is over. Then the next call makes the thread open the file again and check it before it writes. A
-sync that failed is never tried again and believed.
+When the disk refuses, all waiting calls are refused, and later ones at once until a delay is over.
+Then the thread opens the file again for the next call, and checks it before it writes. After a
+failed sync the state of the file is never assumed.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ CHECKPOINT_BYTES: Final = 8 * 2**20
 """Facts written between two checkpoints: about 20 MiB of write-ahead log."""
 
 COMMITS_PER_S: Final = 60
-"""How many transactions a second are enough, once more than `_BURST` came at a stretch.
+"""Most transactions a second, after a burst of `_BURST`.
 
-A screen shows 60 pictures a second, so more would not be seen. At 10,000 facts/s, 1,300 cost 20 µs
+A screen shows 60 frames a second, so more would not be visible. At 10,000 facts/s, 1,300 cost 20 µs
 of CPU per fact, 250 cost 10, 125 about 7, 60 about 6.
 """
 
 _BURST: Final = 32
-"""Transactions that need not wait: a whole turn of one person."""
+"""Transactions that do not wait: a whole turn of one person."""
 
 _MAX_GROUP: Final = 256
-"""Calls in one transaction, so that its size has an end."""
+"""Most calls in one transaction, to bound its size."""
 
 RETRY_S: Final = 1.0
 """How long calls are refused at once after a failure, before the next one tries the disk again."""
@@ -63,7 +63,7 @@ Outcome: TypeAlias = object
 
 
 class StoreCall(NamedTuple):
-    """One call that waits: facts to append, or something else to do with the journal."""
+    """One waiting call: facts to append, or another action on the journal."""
 
     future: asyncio.Future[Any]
     batch: Sequence[SessionWrite] = ()
@@ -71,7 +71,7 @@ class StoreCall(NamedTuple):
 
 
 class Pace:
-    """Lets `_BURST` pass, then `COMMITS_PER_S`: the pauses gather calls."""
+    """Limits the rate of transactions: `_BURST` at once, then `COMMITS_PER_S`."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Pace:
         self._counted_at = clock()
 
     def wait(self) -> None:
-        """Sleep until one more transaction is due."""
+        """Sleep until the next transaction is allowed."""
         now = self._clock()
         earned = (now - self._counted_at) * COMMITS_PER_S
         self._credits = min(self._credits + earned, _BURST) - 1
@@ -94,12 +94,12 @@ class Pace:
 
 
 class LedgerWriter:
-    """Serves calls in the order in which they came; appends that wait share one transaction.
+    """Handles calls in the order in which they came; waiting appends share one transaction.
 
     Args:
-        journal: Is used by the writer's thread alone from now on.
-        checkpoint: Is called from that thread when `CHECKPOINT_BYTES` were written; never waits.
-        clock: In seconds.
+        journal: From now on only the writer's thread uses it.
+        checkpoint: Called from that thread after each `CHECKPOINT_BYTES`; must not wait.
+        clock: Returns seconds.
     """
 
     def __init__(
@@ -120,21 +120,21 @@ class LedgerWriter:
         self._thread.start()
 
     def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
-        """Append facts; the future is done when they are durable, or says why they are not."""
+        """Append facts; the future is done when they are durable, or has the error."""
         future: asyncio.Future[None] = self._loop.create_future()
         self._put(StoreCall(future, batch))
         return future
 
     def delete(self, session_id: str) -> asyncio.Future[bool]:
-        """Delete a session; the future has whether there was anything."""
+        """Delete a session; the result of the future is whether it had anything stored."""
         return self._do(partial(self._journal.delete, session_id))
 
     def save(self, session_id: str, name: str, sequence: int, data: bytes) -> asyncio.Future[None]:
-        """Keep a model; the future is done when it is kept, or says why it is not."""
+        """Store a model; the future is done when it is durable, or has the error."""
         return self._do(partial(self._journal.save, session_id, name, sequence, data))
 
     async def aclose(self) -> None:
-        """Serve what waits, then end the thread. The journal is left open."""
+        """Handle the waiting calls and end the thread. The journal stays open."""
         if not self._is_closing:
             self._is_closing = True
             self._calls.put(None)
@@ -164,7 +164,7 @@ class LedgerWriter:
             self._serve(calls)
 
     def _take_waiting(self, calls: list[StoreCall]) -> bool:
-        """Add what waits to `calls`; false when the end has come."""
+        """Append the waiting calls to `calls`; return `False` if the writer is closing."""
         while len(calls) < _MAX_GROUP:
             try:
                 call = self._calls.get_nowait()
@@ -205,7 +205,7 @@ class LedgerWriter:
             self._refuse(sqlite_reason(error))
         except StoreError as error:
             self._refuse(str(error))
-        except Exception as error:  # every caller must get an answer, whatever it was
+        except Exception as error:  # every caller must get an answer
             log.exception("ledger %s: fault in the writer", self._journal.path)
             self._refuse(f"fault in the writer ({type(error).__name__})")
         return self._refusal()
@@ -224,7 +224,7 @@ class LedgerWriter:
         try:
             self._loop.call_soon_threadsafe(_answer, outcomes)
         except RuntimeError:
-            log.debug("ledger %s: the loop is closed, nobody waits", self._journal.path)
+            log.debug("ledger %s: the loop is closed, no call is waiting", self._journal.path)
 
 
 def _outcome(action: Callable[[], object]) -> Outcome:
@@ -237,7 +237,7 @@ def _outcome(action: Callable[[], object]) -> Outcome:
 def _answer(outcomes: list[tuple[StoreCall, Outcome]]) -> None:
     for call, outcome in outcomes:
         if call.future.done():
-            continue  # whoever waited was cancelled
+            continue  # the caller was cancelled
         if isinstance(outcome, Exception):
             call.future.set_exception(outcome)
         else:

@@ -75,10 +75,10 @@ class AnswerType(Generic[T]):
         try:
             return msgspec.convert(plain, self.kind)
         except msgspec.ValidationError as error:
-            told = str(error)
-            place = _PLACE.search(told)
+            reason = str(error)
+            place = _PLACE.search(reason)
             path = [name or number for name, number in _STEP.findall(place[1] if place else "")]
-            self._refuse(path, _PLACE.sub("", told))
+            self._refuse(path, _PLACE.sub("", reason))
 
     def check(self, answer: JsonObject) -> None:
         """Refuse an answer that `read` would refuse.

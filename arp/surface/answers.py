@@ -75,9 +75,9 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
         _refuse(f"{named} {_CLOSED[state]}", component.id)
     if is_decline(component, input_type, data):
         return {"action": DECLINE}
-    asked = _asked(component, input_type)
-    if asked is not None:
-        return _CHECKS[asked.type](asked.props, data)
+    question = _asked(component, input_type)
+    if question is not None:
+        return _CHECKS[question.type](question.props, data)
     spec = CATALOG.get(component.type)
     if spec is None:
         return data
@@ -141,14 +141,15 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
         with `multi_select` the values, of a table the number of the row or the list of them, of a
         text input the text; else `data`.
     """
-    asked = _asked(component, input_type)
-    match asked.type if asked is not None else "":
+    question = _asked(component, input_type)
+    match question.type if question is not None else "":
         case "form":
             return data["fields"]
         case "confirm":
             return data["action"] == "confirm"
-        case "choices" | "table" if asked is not None:
-            several = asked.props.get("multi_select") or asked.props.get("selectable") == "many"
+        case "choices" | "table" if question is not None:
+            props = question.props
+            several = props.get("multi_select") or props.get("selectable") == "many"
             return data["selected"] if several else data["selected"][0]
         case "text-input":
             return data["text"]
@@ -266,10 +267,10 @@ def _selected(data: JsonObject) -> list[Json]:
 def _offered_to_action(component: Component, input_type: InputType) -> Offered | None:
     """Return the options of choices that an action answers; `None` if it is no such answer."""
     takes_actions = component.type not in CATALOG or _asked(component, "action") is not None
-    asked = _asked(component, "selection")
-    if input_type != "action" or takes_actions or asked is None or asked.type != "choices":
+    question = _asked(component, "selection")
+    if input_type != "action" or takes_actions or question is None or question.type != "choices":
         return None
-    return Offered(msgspec.convert(asked.props, ChoicesProps).options)
+    return Offered(msgspec.convert(question.props, ChoicesProps).options)
 
 
 def _chosen(offered: Offered, data: JsonObject) -> list[Json]:
@@ -299,9 +300,9 @@ def _table(props: JsonObject, data: JsonObject) -> JsonObject:
     for index, value in enumerate(selected):
         row = _row(value)
         if row is None or not 0 <= row < rows:
-            told = value if type(value) is int else said(value)
+            shown = value if type(value) is int else said(value)
             _refuse(
-                f"selected[{index}]: {told} is no row; there are {rows}, counted from 0",
+                f"selected[{index}]: {shown} is no row; there are {rows}, counted from 0",
                 f"selected[{index}]",
             )
         if row in taken:

@@ -92,13 +92,13 @@ def how_shown(component: Component, profile: Supported) -> dict[str, str]:
     replaced = component.fallback is not None and not profile.knows(component)
     if replaced or (own != IN_PARTS and (spec is None or spec.slots is None)):
         return dict.fromkeys(_ids(component), own)
-    told = {component.id: own}
+    shapes = {component.id: own}
     for part in _parts(component):
         below = how_shown(part.component, profile)
         if below[part.component.id] == IN_PARTS and own in ("tabs", "split"):
             below = dict.fromkeys(below, "text")
-        told.update(below)
-    return told
+        shapes.update(below)
+    return shapes
 
 
 def _known(component: Component, profile: Supported) -> Component:

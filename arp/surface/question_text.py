@@ -114,8 +114,8 @@ def _choices(props: JsonObject) -> str:
     lines = [] if choices.title is None else [choices.title]
     if choices.state == "answered" and choices.answer is not None:
         taken = choices.answer if isinstance(choices.answer, list) else [choices.answer]
-        said = ", ".join(_label(choices.options, value) for value in taken) or "none"
-        return "\n".join([*lines, f"Answered: {said}."])
+        chosen = ", ".join(_label(choices.options, value) for value in taken) or "none"
+        return "\n".join([*lines, f"Answered: {chosen}."])
     numbered = by_number(choices.options)
     for number, option in enumerate(choices.options, 1):
         line = f"{number}. {label_of(option)}" if numbered else f"- {label_of(option)}"

@@ -107,13 +107,13 @@ class SchemaForm(Struct, frozen=True):
             submit_label: As in `ui.form`.
             id: As in `ui.form`.
         """
-        told = FormProps(
+        form = FormProps(
             self.fields,
             self.title if title is None else title,
             self.description if description is None else description,
             submit_label,
         )
-        props: JsonObject = msgspec.json.decode(msgspec.json.encode(told))
+        props: JsonObject = msgspec.json.decode(msgspec.json.encode(form))
         return Component(id, "form", props)
 
     def field_of(self, path: Sequence[Json]) -> str | None:
@@ -351,12 +351,12 @@ def _field(
 def _label(slot: _FormSlot) -> str:
     """Return what a person reads beside a field: its title, or name, and what it means."""
     *outer, by_name = map(_spoken, slot.path) if slot.path else ("Answer",)
-    title, told = _text(slot.schema.get("title")), _text(slot.schema.get("description"))
+    title, description = _text(slot.schema.get("title")), _text(slot.schema.get("description"))
     # Pydantic and others make titles of the names themselves.
     if title is None or title.casefold() == by_name.casefold():
-        label = told or title or by_name
+        label = description or title or by_name
     else:
-        label = f"{title}: {told}" if told else title
+        label = f"{title}: {description}" if description else title
     return ": ".join([*outer, label])
 
 
@@ -473,12 +473,12 @@ def _number(slot: _FormSlot, value: float) -> int | float:
 def _parsed(slot: _FormSlot, line: str) -> int | float:
     try:
         value = float(line)
-        whole = int(value)
+        integer = int(value)
     except (ValueError, OverflowError):
         _refuse(slot.name, f'expected a number on each line, got "{line:.40}"')
-    if slot.reading == "integers" and whole != value:
+    if slot.reading == "integers" and integer != value:
         _refuse(slot.name, f"expected whole numbers, got {line:.40}")
-    return whole if slot.reading == "integers" else value
+    return integer if slot.reading == "integers" else value
 
 
 def _counted(slot: _FormSlot, values: list[Json], name: str) -> list[Json]:

@@ -9,10 +9,9 @@ from arp.testbed.asgi_link import AsgiApp
 
 
 class Lifespan:
-    """Starts an application, and stops it.
+    """Starts and stops an application.
 
-    Its task is one of its own: what an application opens in its lifespan is closed by the task that
-    opened it.
+    The lifespan runs in one task: an application must close in the same task what it opened.
     """
 
     def __init__(self, app: AsgiApp) -> None:
@@ -22,10 +21,10 @@ class Lifespan:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start the application; one without a lifespan is started already.
+        """Start the application; do nothing for one without a lifespan.
 
         Raises:
-            RuntimeError: It does not start; the message says why.
+            RuntimeError: It did not start; the message says why.
         """
         self._events.put_nowait({"type": "lifespan.startup"})
         self._task = asyncio.create_task(self._run(), name="arp testing lifespan")
@@ -35,10 +34,10 @@ class Lifespan:
             raise RuntimeError(f"the application did not start: {answer.get('message', '')}")
 
     async def stop(self) -> None:
-        """Stop it.
+        """Stop the application.
 
         Raises:
-            RuntimeError: It failed meanwhile.
+            RuntimeError: It failed while it stopped; the message says why.
         """
         if self._task is None or self._task.done():
             return
@@ -63,7 +62,7 @@ class Lifespan:
         try:
             await self._app(scope, receive, send)
         except Exception as error:  # noqa: BLE001
-            # An application that knows no lifespan raises at once: then it needs none (ASGI).
+            # An application without a lifespan raises at once (ASGI), before it calls `receive`.
             kind = "lifespan.startup.failed" if is_known else "lifespan.startup.complete"
             self._answers.put_nowait({"type": kind, "message": f"{type(error).__name__}: {error}"})
         else:

@@ -1,7 +1,7 @@
 """A WebSocket connection to an ASGI application in this process, without a socket.
 
-The application sees what it sees under a server: a handshake with headers, then one event for each
-frame. So its guard, its login and its routes work as in production.
+The application gets the same events as from a server: a handshake with headers, then one event for
+each frame. So its guard, its login and its routes work as in production.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ AsgiApp: TypeAlias = Callable[[Any, Any, Any], Any]
 """Any ASGI application."""
 
 HOST = "127.0.0.1"
-"""The name under which applications are served to tests."""
+"""The host name of applications in tests."""
 
 CLOSE_S = 5.0
 """How long an application may take to end a connection that was closed."""
@@ -25,13 +25,13 @@ CLOSE_S = 5.0
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
-def headers_of(given: Mapping[str, str], cookies: Mapping[str, str]) -> Headers:
-    """Return headers as ASGI has them; with cookies, as a browser sends them from the page."""
-    pairs = {"host": HOST, **{name.lower(): value for name, value in given.items()}}
+def headers_of(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Headers:
+    """Return ASGI headers; with cookies also an `origin`, as a browser sends it from the page."""
+    pairs = {"host": HOST, **{name.lower(): value for name, value in headers.items()}}
     if cookies:
         pairs.setdefault("origin", f"http://{HOST}")
-        told = "; ".join(f"{name}={value}" for name, value in cookies.items())
-        pairs["cookie"] = "; ".join(filter(None, (pairs.get("cookie"), told)))
+        cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        pairs["cookie"] = "; ".join(filter(None, (pairs.get("cookie"), cookie)))
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs.items()]
 
 
@@ -68,10 +68,10 @@ class AsgiLink:
         self._lost: LinkLost | None = None
 
     async def open(self, app: AsgiApp, scope: dict[str, Any], hello: bytes) -> None:
-        """Connect, and send the `hello`.
+        """Connect and send the `hello`.
 
         Raises:
-            LinkLost: The application refuses the handshake.
+            LinkLost: The application refused the handshake.
         """
         self._to_app.put_nowait({"type": "websocket.connect"})
         self._serving = asyncio.create_task(self._serve(app, scope), name="arp testing connection")
@@ -116,7 +116,7 @@ class AsgiLink:
         self._to_app.put_nowait({"type": "websocket.receive", "text": frame.decode()})
 
     async def aclose(self) -> None:
-        """End the connection, and wait until the application has."""
+        """Close the connection, and wait until the application has ended it."""
         self._to_app.put_nowait({"type": "websocket.disconnect", "code": 1000, "reason": ""})
         if self._serving is not None:
             _, pending = await asyncio.wait([self._serving], timeout=CLOSE_S)

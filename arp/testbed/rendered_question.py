@@ -15,23 +15,23 @@ from arp.surface.typed_answer import DECLINE
 if TYPE_CHECKING:
     from arp.client.client import ArpClient
 
-_WANTED: Final = {
+_EXPECTED: Final = {
     "confirm": "True or False",
     "choices": "a value, or a list of values",
     "form": "a dict of its fields, or an object with them",
     "text-input": "a str",
     "table": "a list of row numbers, from 0",
 }
-"""What each kind of question is answered with."""
+"""The value that answers each kind of question."""
 
 
 class RenderedQuestion:
     """A question that is open on a renderer.
 
     Args:
-        component: That asks.
-        surface: Where it is.
-        permission: What a tool asks permission for, if it is about that.
+        component: The component of the question.
+        surface: The name of its surface.
+        permission: The request of a tool, if the question asks for a permission.
     """
 
     def __init__(
@@ -39,16 +39,16 @@ class RenderedQuestion:
     ) -> None:
         self.id = component.id
         self.type = component.type
-        """`confirm`, `choices`, `form`, `text-input` or `table`; or what stands in its place."""
+        """`confirm`, `choices`, `form`, `text-input` or `table`; or the type of its fallback."""
         self.props = component.props
-        """All that the component says."""
+        """All properties of the component."""
         self.permission = permission
-        """What a tool asks permission for; `None`: another question."""
+        """The request of a tool for permission; `None`: it is another question."""
         self.surface = surface
 
     @property
     def title(self) -> str:
-        """What is asked."""
+        """The text of the question."""
         for name in ("title", "label", "prompt", "question"):
             if isinstance(self.props.get(name), str):
                 return str(self.props[name])
@@ -68,10 +68,10 @@ class RenderedQuestion:
         ]
 
     async def send(self, client: ArpClient, answer: Any) -> str:
-        """Send an answer, and return the input's id.
+        """Send an answer and return the id of the input.
 
         Raises:
-            TypeError: The question is answered with something else; the message says with what.
+            TypeError: The answer does not fit the question; the message says what does.
         """
         if self.permission is not None and isinstance(answer, bool):
             return await client.send_permission(self.permission, answer)
@@ -88,17 +88,17 @@ class RenderedQuestion:
                 return await client.send_selection(values, source=self.id, surface=self.surface)
             case "form", _ if (fields := _fields(answer)) is not None:
                 return await client.send_form(fields, source=self.id, surface=self.surface)
-        wanted = _WANTED.get(self.type)
-        if wanted is None:  # it shows as text: its user types the answer
+        expected = _EXPECTED.get(self.type)
+        if expected is None:  # the question shows as text, so the user types the answer
             if isinstance(answer, str):
                 return await client.send_text(answer)
-            wanted = (
+            expected = (
                 f"a str, which this renderer's user types: it shows the question as {self.type}"
             )
-        raise TypeError(f"answer: expected {wanted}; got {answer!r:.80}")
+        raise TypeError(f"answer: expected {expected}; got {answer!r:.80}")
 
     async def decline(self, client: ArpClient) -> str:
-        """Decline to answer, and return the input's id."""
+        """Decline to answer and return the id of the input."""
         return await client.send_action(DECLINE, source=self.id, surface=self.surface)
 
     def __repr__(self) -> str:

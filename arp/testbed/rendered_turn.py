@@ -1,4 +1,4 @@
-"""A turn as a renderer shows it, and what its user may do about it."""
+"""A turn as a renderer shows it, and the answers of its user."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from arp.testbed.watched_client import WatchedClient
 
 
 class RenderedTurn:
-    """A turn, as it shows now.
+    """A turn, with its current output on a renderer.
 
     Args:
-        renderer: Where it shows.
-        turn_id: Its id.
+        renderer: The renderer that shows it.
+        turn_id: The id of the turn.
     """
 
     def __init__(self, renderer: WatchedClient, turn_id: str) -> None:
@@ -30,7 +30,7 @@ class RenderedTurn:
 
     @property
     def screen(self) -> TurnScreen:
-        """All that the protocol says of it."""
+        """The state of the turn in the protocol."""
         return self._renderer.screen.turns.get(self.id, TurnScreen(self.id))
 
     @property
@@ -40,12 +40,12 @@ class RenderedTurn:
 
     @property
     def text(self) -> str:
-        """What the agent said, without components."""
+        """The text of the agent, without components."""
         return self._renderer.screen.text(self.id)
 
     @property
     def thinking(self) -> str:
-        """What it thought."""
+        """The reasoning of the agent."""
         return self.screen.thinking
 
     @property
@@ -60,7 +60,7 @@ class RenderedTurn:
 
     @property
     def error(self) -> str:
-        """Why it failed, with the agent's traceback; empty if it did not."""
+        """Why the turn failed, with the agent's traceback; empty if it did not."""
         return "\n".join(one.debug or one.error for one in self.screen.errors)
 
     @property
@@ -69,12 +69,12 @@ class RenderedTurn:
         return [one for echo in self.screen.inputs for one in echo.data.get("files", ())]
 
     def components(self, type_name: str | None = None) -> list[Component]:
-        """Return the components that it shows, in order, also those inside of others.
+        """Return the components of the turn in order, including nested ones.
 
         Args:
-            type_name: Only of this type, as `chart`; `None`: of all, without what was said.
+            type_name: Only this type, such as `chart`; `None`: all, except the text of the agent.
         """
-        return [one for one, _ in self._placed() if type_name is None or one.type == type_name]
+        return [one for one, _ in self._components() if type_name is None or one.type == type_name]
 
     def component(self, type_name: str) -> Component:
         """Return the one component of a type.
@@ -90,11 +90,11 @@ class RenderedTurn:
         return found[0]
 
     def snapshot(self) -> str:
-        """Return all that shows of it as text, to compare with what a test has written down."""
+        """Return the output of the turn as text, to compare it with an expected text."""
         return turn_as_text(self._renderer.screen, self.id)
 
-    def _placed(self) -> Iterator[tuple[Component, str]]:
-        """Yield the components of this turn, each with its surface."""
+    def _components(self) -> Iterator[tuple[Component, str]]:
+        """Yield each component of this turn with the name of its surface."""
         screen = self._renderer.screen
         for surface in screen.surfaces:
             for root in screen.output(self.id, surface):
@@ -106,19 +106,19 @@ class RenderedTurn:
 
     @property
     def questions(self) -> list[RenderedQuestion]:
-        """The questions that are open."""
+        """The open questions of the turn."""
         permissions = self.screen.permissions
         return [
             RenderedQuestion(one, surface, permissions.get(one.id))
-            for one, surface in self._placed()
+            for one, surface in self._components()
             if one.props.get("state") == "open"
         ]
 
     @property
     def question(self) -> RenderedQuestion | None:
-        """The question that waits for an answer, the newest of several; `None`: there is none.
+        """The newest open question; `None`: there is none.
 
-        A renderer that shows it as text has it as text.
+        If the renderer shows a question as text, it is a question of type `text`.
         """
         questions = self.questions
         if questions:
@@ -130,57 +130,57 @@ class RenderedTurn:
 
     @property
     def permission(self) -> Permission | None:
-        """What a tool asks permission for: `tool`, `input`, `scopes`; `None`: nothing."""
+        """The open permission request of a tool (`tool`, `input`, `scopes`), or `None`."""
         question = self.question
         return None if question is None else question.permission
 
     async def answer(self, value: Any, *, to: str | None = None) -> RenderedTurn:
-        """Answer its question, and wait as `VirtualRenderer.say` does.
+        """Answer a question, and wait as `VirtualRenderer.say` does.
 
         Args:
             value: `True` or `False`, a text, an option or a list of them, the fields of a form.
             to: The id of a question; `None`: the newest.
 
         Returns:
-            The turn that goes on: this one; or a new one, if this one ended before the answer.
+            The turn that continues: this one; or a new one, if this one ended before the answer.
 
         Raises:
             ArpError: The server refuses the answer.
-            LookupError: Nothing is asked.
-            TypeError: It is no answer to this question.
+            LookupError: There is no open question.
+            TypeError: The value does not answer this question.
         """
-        question = self._asked(to)
+        question = self._open_question(to)
         return await self._after(await question.send(self._renderer.client, value))
 
     async def decline(self, *, to: str | None = None) -> RenderedTurn:
         """Decline to answer; see `answer`."""
-        return await self._after(await self._asked(to).decline(self._renderer.client))
+        return await self._after(await self._open_question(to).decline(self._renderer.client))
 
     async def allow(self, *, scope: str = "once", **more: Any) -> RenderedTurn:
-        """Allow what a tool asks permission for; see `answer`.
+        """Allow the permission request of a tool; see `answer`.
 
         Args:
-            scope: `session`: from now on too.
-            **more: As `ArpClient.send_permission` takes it: `updated_input`.
+            scope: `once`, or `session`: also for later calls of the session.
+            **more: As for `ArpClient.send_permission`: `updated_input`.
         """
         return await self._permit(True, scope=scope, **more)
 
     async def deny(self, reason: str = "") -> RenderedTurn:
-        """Deny it; see `answer`."""
+        """Deny the permission request of a tool; see `answer`."""
         return await self._permit(False, reason=reason)
 
     async def _permit(self, allowed: bool, **more: Any) -> RenderedTurn:
         permission = self.permission
         if permission is None:
-            raise LookupError(f"no tool asks permission; what shows:\n{self.snapshot()}")
+            raise LookupError(f"no tool asks for permission; the turn shows:\n{self.snapshot()}")
         client = self._renderer.client
         return await self._after(await client.send_permission(permission, allowed, **more))
 
-    def _asked(self, question_id: str | None) -> RenderedQuestion:
+    def _open_question(self, question_id: str | None) -> RenderedQuestion:
         found = [one for one in self.questions if question_id in (None, one.id)]
         question = found[-1] if found else self.question
         if question is None:
-            raise LookupError(f"this turn asks nothing; what shows:\n{self.snapshot()}")
+            raise LookupError(f"this turn has no open question; it shows:\n{self.snapshot()}")
         return question
 
     async def _after(self, input_id: str) -> RenderedTurn:
@@ -191,10 +191,10 @@ class RenderedTurn:
         return await turn.settled(after=before if turn.id == self.id else None)
 
     async def settled(self, *, after: RenderedQuestion | None = None) -> RenderedTurn:
-        """Wait until it is over, or waits for an answer; return it.
+        """Wait until the turn has ended or waits for an answer; return it.
 
         Args:
-            after: A question that was answered: another one is waited for.
+            after: A question that was answered: ignore it, and wait for another one.
         """
 
         def look() -> RenderedTurn | None:
@@ -209,7 +209,7 @@ class RenderedTurn:
         return await self._renderer.until(look, f"end of turn {self.id}, and no question of it")
 
     async def over(self) -> RenderedTurn:
-        """Wait until it is over, whatever it asks meanwhile; return it."""
+        """Wait until the turn has ended, even if it asks questions; return it."""
 
         def look() -> RenderedTurn | None:
             return self if is_over(self.screen) else None

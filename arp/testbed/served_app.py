@@ -1,9 +1,9 @@
-"""An app that is served to tests in this process: with its ledger, its users and its renderers.
+"""An app that is served to tests in this process, with its ledger, users and renderers.
 
-Theory of operation. The app runs behind the ASGI application that servers run, over a ledger in a
-temporary folder. A renderer connects through the front door, with headers and cookies; only a
-`user` that a test names needs no credential. A restart ends everything that one server process has
-and makes it again from the ledger.
+Theory of operation. The app runs in the same ASGI application as on a server, with a ledger in a
+temporary folder. Renderers connect to it like clients, with headers and cookies; only a `user` that
+a test names needs no credential. A restart stops everything that a server process has, and starts
+it again from the ledger.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from arp.testbed.virtual_clock import VirtualClock
 from arp.testbed.virtual_renderer import TIMEOUT_S, Coming, EntryPoint, VirtualRenderer
 
 USER_HEADER = "x-arp-testing-user"
-"""Which of the users that a test has named is at the other end."""
+"""The header with the number of a user that a test has named."""
 
 
 class ServedApp:
-    """An app and all that runs of it; see `serve`.
+    """A served app; see `serve`.
 
     Args:
         app: The app.
         inside: The ASGI application in which it is mounted.
-        at: Where it is mounted there.
-        ledger: A ledger of the test's own.
+        at: The path at which it is mounted there.
+        ledger: The test's own ledger.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ServedApp:
     ) -> None:
         if not isinstance(app, App):
             kind = type(app).__name__
-            raise TypeError(f"expected an App, got {kind}; of another application: inside=…, at=…")
+            raise TypeError(f"expected an App, got {kind}; pass another application as inside=…")
         self.app = app
         self._clock = VirtualClock()
         self._folder = Path(tempfile.mkdtemp(prefix="arp-testing-"))
@@ -68,12 +68,12 @@ class ServedApp:
         self._users: dict[str, User] = {}
         self._restarts = 0
         self._is_up = asyncio.Event()
-        """Set while it may be connected to."""
+        """Set while renderers may connect."""
 
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start it, as a new process would."""
+        """Start the app, as a new process would."""
         self._application.state = state = ServerState(
             self.app.served(ledger=self._ledger, debug=True)
         )
@@ -84,26 +84,26 @@ class ServedApp:
         self._is_up.set()
 
     async def stop(self) -> None:
-        """End what runs of it."""
+        """Stop the app."""
         self._is_up.clear()
         state = self._application.state
         await self._lifespan.stop()
         await state.aclose()
 
     async def restart(self, *, crash: bool = False) -> None:
-        """End the server and start it again over its ledger; renderers come back by themselves.
+        """Stop the server and start it again with its ledger; renderers reconnect by themselves.
 
         Args:
-            crash: As after `kill -9`: the new server finds what was durable at this moment, and
-                turns that run have no time to end.
+            crash: As after `kill -9`: the new server has only what is durable at this moment, and
+                running turns cannot finish.
 
         Raises:
-            ValueError: A crash of a ledger that the test has named itself.
+            ValueError: `crash` is used with a ledger of the test's own.
         """
         if not crash:
             await self.stop()
         elif not self._is_own:
-            raise ValueError("restart(crash=True) needs the ledger of its own; leave ledger=… out")
+            raise ValueError("restart(crash=True) needs a temporary ledger; leave out ledger=…")
         else:
             self._restarts += 1
             survivor = self._folder / f"after-{self._restarts}"
@@ -115,7 +115,7 @@ class ServedApp:
         await self.start()
 
     async def aclose(self) -> None:
-        """End it, and remove its ledger."""
+        """Stop the app and remove its ledger."""
         try:
             self._application.state.hurry()
             await self.stop()
@@ -125,7 +125,7 @@ class ServedApp:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass at once: deadlines of questions, timers of agents, ends of tokens."""
+        """Advance the clock: deadlines of questions, timers of agents, expiry of tokens."""
         await self._clock.advance(seconds, self._written)
 
     async def _written(self) -> None:
@@ -133,12 +133,13 @@ class ServedApp:
         if hub is not None:
             await hub.writer.turnover()
 
-    # -- who comes in ----------------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------
 
     def session(self, **coming: Unpack[Coming]) -> AbstractAsyncContextManager[VirtualRenderer]:
-        """Connect a renderer to a session, a new one if none is named.
+        """Connect a renderer to a session, or to a new one if none is named.
 
-        Entering raises an `ArpError` if it is not let in, or the session is somebody else's.
+        Entering raises an `ArpError` if the connection is refused, or the session belongs to
+        another user.
         """
         headers, user = dict(coming.get("headers", {})), coming.get("user")
         if user is not None:
@@ -159,10 +160,10 @@ class ServedApp:
     async def open_link(
         self, hello: bytes, headers: Mapping[str, str], cookies: Mapping[str, str]
     ) -> AsgiLink:
-        """Connect one WebSocket, as soon as it may be connected to.
+        """Connect one WebSocket, as soon as the app has started.
 
         Raises:
-            LinkLost: It is refused.
+            LinkLost: The connection is refused.
         """
         await self._is_up.wait()
         link = AsgiLink()
@@ -183,7 +184,7 @@ class ServedApp:
 
 
 class _GuardWithNamedUsers(Guard):
-    """The guard of an app, which also lets in users that a test has named."""
+    """The guard of an app, which also accepts users that a test has named."""
 
     def __init__(self, guard: Guard, users: Mapping[str, User]) -> None:
         self.__dict__.update(vars(guard))
@@ -199,7 +200,7 @@ class _GuardWithNamedUsers(Guard):
 
 
 def _copy_durable(source: Path, folder: Path) -> None:
-    """Copy a ledger as a crash would leave it, with the files beside it."""
+    """Copy a ledger as a crash would leave it, with the other files of its directory."""
     folder.mkdir()
     with (
         closing(sqlite3.connect(source)) as before,
@@ -224,9 +225,9 @@ async def serve(
 
     Args:
         app: The app.
-        inside: The application in which it is mounted, such as a FastAPI application: then
-            renderers and requests come in through that, and its lifespan runs.
-        at: Where the app is mounted there, as `/agent`.
+        inside: The application in which the app is mounted, such as a FastAPI application: then
+            all connections go through it, and its lifespan runs.
+        at: The path at which the app is mounted there, such as `/agent`.
         ledger: A ledger such as `sqlite:PATH`; `None`: a new one, which is removed at the end.
     """
     served = ServedApp(app, inside=inside, at=at, ledger=ledger)

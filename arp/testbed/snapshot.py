@@ -1,4 +1,4 @@
-"""What a renderer shows as text: for snapshots, and for the messages of tests that fail."""
+"""The output of a renderer as text, for snapshots and for the messages of failed tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arp.surface.degrade import Supported, as_one_text, degrade
 def as_seen(component: Component, level: str = "minimal") -> str:
     """Return a component as text, as a renderer of a level shows it.
 
-    `as_seen(ui.chart(…))` is what a renderer gets that knows texts alone.
+    `as_seen(ui.chart(…))` returns what a renderer shows that supports only text.
 
     Args:
         component: Any.
@@ -30,25 +30,25 @@ def as_seen(component: Component, level: str = "minimal") -> str:
 
 
 def component_as_text(component: Component) -> str:
-    """Return a component as text: its type, unless it is a text, and what it says."""
-    said = str(as_one_text(component).props.get("content", ""))
+    """Return a component as text: its type (except for a text) and its content."""
+    content = str(as_one_text(component).props.get("content", ""))
     if component.type == "text":
-        return said
+        return content
     state = component.props.get("state")
     head = f"[{component.type}{'' if state is None else f' {state}'}]"
-    return "\n".join((head, *(f"  {line}".rstrip() for line in said.splitlines())))
+    return "\n".join((head, *(f"  {line}".rstrip() for line in content.splitlines())))
 
 
 def turn_as_text(screen: Screen, turn_id: str) -> str:
-    """Return all that a screen shows of a turn: inputs, tools, output, errors, its status."""
+    """Return a turn on a screen as text: inputs, tools, output, errors and status."""
     turn = screen.turns.get(turn_id, TurnScreen(turn_id))
     lines: list[str] = []
     for echo in turn.inputs:
-        said = echo.data.get("text")
-        lines.append(f"> {said}" if isinstance(said, str) else f"> [{echo.input_type}] {echo.data}")
+        text = echo.data.get("text")
+        lines.append(f"> {text}" if isinstance(text, str) else f"> [{echo.input_type}] {echo.data}")
     for run in turn.tools:
-        ended = {None: "runs", True: "done", False: f"failed: {run.error}"}[run.ok]
-        lines.append(f"* {run.tool} {run.args}: {ended}")
+        status = {None: "runs", True: "done", False: f"failed: {run.error}"}[run.ok]
+        lines.append(f"* {run.tool} {run.args}: {status}")
     lines += map(component_as_text, screen.output(turn_id))
     lines += (f"! {error.debug or error.error}" for error in turn.errors)
     shown = "\n".join((*lines, f"= {turn.status}"))
@@ -56,7 +56,7 @@ def turn_as_text(screen: Screen, turn_id: str) -> str:
 
 
 def parts_of(component: Component) -> Iterator[Component]:
-    """Yield a component, and all that is in it."""
+    """Yield a component and all components inside it."""
     yield component
     if component.type in CATALOG:
         for child in take_children(component.type, component.props)[1]:

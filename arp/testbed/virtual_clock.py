@@ -1,8 +1,8 @@
-"""Time that passes when a test says so, so that nothing waits for a question's deadline.
+"""A clock that a test can advance, so that it need not wait for the deadline of a question.
 
-Theory of operation. The loop's clock and `time.time` get an offset, which grows with `advance`. The
-timers of the loop that are due by then run one after the other, each at its time, as they would
-have. Threads and other processes do not notice.
+Theory of operation. The loop's clock and `time.time` get an offset, which `advance` increases. The
+timers of the loop that are due by then run one after the other, each at its own time. Threads and
+other processes are not affected.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 TURNS_OF_LOOP = 5
-"""So often the loop runs at each stop, so that what a timer wakes has begun to work."""
+"""How often the loop runs at each stop, so that tasks woken by a timer can start."""
 
 
 class VirtualClock:
@@ -22,18 +22,18 @@ class VirtualClock:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._real_time = time.time
         self.ahead_s = 0.0
-        """How far it is ahead of real time."""
+        """Seconds that it is ahead of real time."""
 
     async def advance(self, seconds: float, settled: Callable[[], Awaitable[None]]) -> None:
-        """Let time pass at once.
+        """Advance the clock.
 
         Args:
-            seconds: How much; more than 0.
-            settled: Waits until what a timer began is written.
+            seconds: How far; more than 0.
+            settled: Waits until the work of a timer is written.
 
         Raises:
-            RuntimeError: The loop keeps its own time, as that of uvloop does.
-            ValueError: Not a time ahead.
+            RuntimeError: The clock of the loop cannot be replaced (uvloop).
+            ValueError: `seconds` is not more than 0.
         """
         if not seconds > 0:
             raise ValueError(f"advance: expected seconds, more than 0, got {seconds!r}")
@@ -57,14 +57,14 @@ class VirtualClock:
                 f"a virtual clock needs asyncio's own loop, not {type(loop).__module__}'s"
             )
         real_loop_time, real_time = loop.time, self._real_time
-        # The loop reads its clock by this name; asyncio has no other way to give it another.
+        # asyncio has no other way to replace the clock of a loop.
         loop.time = lambda: real_loop_time() + self.ahead_s  # type: ignore[method-assign]
         time.time = lambda: real_time() + self.ahead_s
         self._loop = loop
         return loop
 
     def remove(self) -> None:
-        """Give the loop, and the process, their own time back."""
+        """Restore the clocks of the loop and the process."""
         if self._loop is not None:
             time.time = self._real_time
             del self._loop.time

@@ -1,4 +1,4 @@
-"""A renderer of tests: it keeps the screen as any does, and a test says what its user does."""
+"""A renderer for tests: it has a screen like every renderer, and the test acts as its user."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from arp.testbed.watched_client import WatchedClient
 T = TypeVar("T")
 
 Level: TypeAlias = Literal["minimal", "basic", "standard", "full"]
-"""What a renderer can show (protocol.md 7); `full`: everything that there is."""
+"""What a renderer can show (protocol.md 7); `full`: every component."""
 
 TIMEOUT_S = 10.0
-"""A turn that takes longer in a test hangs, most likely."""
+"""A turn that takes longer in a test most likely hangs."""
 
 MOST_BYTES = 64 << 20
 """Of one file that a test uploads."""
 
 
 def capabilities_of(level: Level) -> RendererCapabilities:
-    """Return what a renderer of a level says of itself.
+    """Return the capabilities of a renderer of a level.
 
     Raises:
         ValueError: There is no such level.
@@ -54,14 +54,14 @@ def capabilities_of(level: Level) -> RendererCapabilities:
 
 
 class Coming(TypedDict, total=False):
-    """Who connects, how, and with which renderer."""
+    """How a renderer connects, and as which user."""
 
     user: User | str | None
-    """Who it is, without a login; absent: what headers and cookies say."""
+    """The user, without a login; absent: decided by headers and cookies."""
     headers: Mapping[str, str]
     """Of the handshake, such as `authorization`."""
     cookies: Mapping[str, str]
-    """Of the handshake, such as that of a login."""
+    """Of the handshake, such as the cookie of a login."""
     session_id: str | None
     """The session to open; absent: a new one."""
     workflow: str | None
@@ -69,15 +69,15 @@ class Coming(TypedDict, total=False):
     level: Level
     """What the renderer can show: `minimal`, `basic`, `standard`; absent: everything."""
     locale: str | None
-    """For the agent, as `de-CH`."""
+    """For the agent, such as `de-CH`."""
     time_zone: str | None
-    """For the agent, as `Europe/Zurich`."""
+    """For the agent, such as `Europe/Zurich`."""
     timeout_s: float
     """How long a wait may take before it fails."""
 
 
 class RendererServer(Protocol):
-    """What serves an app to renderers."""
+    """A server of an app, as renderers use it."""
 
     async def open_link(
         self, hello: bytes, headers: Mapping[str, str], cookies: Mapping[str, str]
@@ -88,17 +88,17 @@ class RendererServer(Protocol):
         """Return a client for its HTTP routes."""
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
 
     async def restart(self, *, crash: bool = False) -> None:
-        """End it, and start it again over its ledger."""
+        """Stop it, and start it again with its ledger."""
 
     def session(self, **coming: Unpack[Coming]) -> AbstractAsyncContextManager[VirtualRenderer]:
         """Connect another renderer."""
 
 
 class EntryPoint(Struct, frozen=True):
-    """How a renderer comes in."""
+    """The server of a renderer, with the headers and cookies of its connections."""
 
     server: RendererServer
     headers: Mapping[str, str]
@@ -109,31 +109,31 @@ class EntryPoint(Struct, frozen=True):
         return await self.server.open_link(hello, self.headers, self.cookies)
 
     def http(self) -> httpx.AsyncClient:
-        """Return a client that comes in the same way."""
+        """Return an HTTP client with the same headers and cookies."""
         return self.server.http(self.headers, self.cookies)
 
 
 class VirtualRenderer:
     """One renderer on one session; see `session`.
 
-    `say`, `action` and `upload` return a turn when it is over, or waits for an answer. A failed
-    wait says what shows.
+    `say`, `action` and `upload` return a turn after it has ended or waits for an answer. If a wait
+    fails, the message has the current output.
     """
 
     def __init__(
         self,
-        door: EntryPoint,
+        entry: EntryPoint,
         *,
         level: Level = "full",
         timeout_s: float = TIMEOUT_S,
         **options: Any,
     ) -> None:
         self.level = level
-        self._door = door
+        self._entry = entry
         self._client = ArpClient(
             "http://127.0.0.1",
             capabilities=capabilities_of(level),
-            open_link=door.open_link,
+            open_link=entry.open_link,
             backoff=Backoff(first_s=0.01, most_s=0.05),
             **options,
         )
@@ -143,23 +143,23 @@ class VirtualRenderer:
 
     @property
     def client(self) -> ArpClient:
-        """The client behind it, for whatever has no method here."""
+        """The underlying client, for everything that has no method here."""
         return self._client
 
     @property
     def screen(self) -> Screen:
-        """All that shows."""
+        """The state of the screen."""
         return self._client.screen
 
     @property
     def session_id(self) -> str:
-        """The session."""
+        """The id of the session."""
         assert self._client.session_id is not None, "not connected"
         return self._client.session_id
 
     @property
     def turns(self) -> list[RenderedTurn]:
-        """The turns that show, oldest first."""
+        """The turns on the screen, oldest first."""
         return [RenderedTurn(self._watched, turn_id) for turn_id in self.screen.turns]
 
     @property
@@ -174,28 +174,28 @@ class VirtualRenderer:
         return self.turns[-1]
 
     def turn(self, turn_id: str) -> RenderedTurn:
-        """Return a turn by its id, as another renderer or the agent has it."""
+        """Return a turn by its id, which may come from another renderer or the agent."""
         return RenderedTurn(self._watched, turn_id)
 
-    # -- what its user does ----------------------------------------------------------------------
+    # -- actions of the user ---------------------------------------------------------------------
 
     async def say(self, text: str, *, wait: bool = True) -> RenderedTurn:
-        """Say something, and return the turn.
+        """Send a text and return its turn.
 
         Args:
             text: What the user types; `/name …` is a command.
-            wait: Until the turn is over or waits for an answer; `False`: return it at once.
+            wait: Whether to wait until the turn has ended or waits for an answer.
 
         Raises:
             ArpError: The server refuses it.
-            AssertionError: It did not come to that in time.
+            AssertionError: The wait took longer than `timeout_s`.
         """
         return await self._turn_of(await self._client.send_text(text), wait=wait)
 
     async def action(
         self, name: str, payload: Json = None, *, source: str | None = None, wait: bool = True
     ) -> RenderedTurn:
-        """Do an action of a component, and return the turn; see `say`."""
+        """Send an action of a component and return its turn; see `say`."""
         input_id = await self._client.send_action(name, payload, source=source)
         return await self._turn_of(input_id, wait=wait)
 
@@ -207,7 +207,7 @@ class VirtualRenderer:
     async def upload(
         self, *files: FileSource, text: str | None = None, wait: bool = True
     ) -> RenderedTurn:
-        """Send files, paths or (name, bytes), and say something with them; see `say`.
+        """Upload files, as paths or (name, bytes), with an optional text; see `say`.
 
         Raises:
             ArpError: The server refuses them.
@@ -218,9 +218,9 @@ class VirtualRenderer:
         for file in await read_files(files, MOST_BYTES):
             kind = mimetypes.guess_type(file.name)[0] or ANY_TYPE
             parts.append(("file", (file.name, file.content, kind)))
-        async with self._door.http() as http:
-            answered = await http.post("/_arp/v1/input", files=parts)
-        (answer,) = agent_decoder("json").decode(answered.content)
+        async with self._entry.http() as http:
+            response = await http.post("/_arp/v1/input", files=parts)
+        (answer,) = agent_decoder("json").decode(response.content)
         if isinstance(answer, ErrorMessage):
             raise coded_error(answer.payload)
         assert isinstance(answer, InputAck)
@@ -228,7 +228,7 @@ class VirtualRenderer:
         return await turn.settled() if wait else turn
 
     async def cancel(self) -> None:
-        """Stop the running turn, as the stop button does."""
+        """Cancel the running turn, as the stop button does."""
         await self._client.acknowledged(await self._client.cancel())
 
     async def _turn_of(self, input_id: str, *, wait: bool) -> RenderedTurn:
@@ -239,29 +239,29 @@ class VirtualRenderer:
     # -- time and others -------------------------------------------------------------------------
 
     async def until(self, look: Callable[[], T | None], what: str = "such thing") -> T:
-        """Wait until something shows: `await user.until(lambda: turn.text or None, "text")`.
+        """Wait for something on the screen: `await user.until(lambda: turn.text or None, "text")`.
 
         Args:
-            look: Returns what is waited for, or `None`.
-            what: For the message.
+            look: Returns the result of the wait, or `None` to wait longer.
+            what: Names it in the error message.
 
         Raises:
-            AssertionError: It did not show in time.
+            AssertionError: It did not appear in time.
         """
         return await self._watched.until(look, what)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass at once: deadlines of questions, timers of the agent."""
-        await self._door.server.advance(seconds)
+        """Advance the clock: deadlines of questions, timers of the agent."""
+        await self._entry.server.advance(seconds)
 
     async def restart(self, *, crash: bool = False) -> None:
-        """Restart the server, and come back to the session.
+        """Restart the server and reconnect to the session.
 
         Args:
-            crash: As after `kill -9`: running turns have no time to end.
+            crash: As after `kill -9`: running turns cannot finish.
         """
         events = self._client.events()
-        await self._door.server.restart(crash=crash)
+        await self._entry.server.restart(crash=crash)
         async with asyncio.timeout(self._watched.timeout_s):
             async for event in events:
                 if isinstance(event, Connected):
@@ -272,20 +272,21 @@ class VirtualRenderer:
         """Connect another renderer to the same session: `async with user.join(level="minimal")`.
 
         Args:
-            **coming: As for `ServedApp.session`; whoever is absent is the same user.
+            **coming: As for `ServedApp.session`; without a user, headers and cookies it is the same
+                user.
         """
-        whole: Coming = {
-            "headers": self._door.headers,
-            "cookies": self._door.cookies,
+        options: Coming = {
+            "headers": self._entry.headers,
+            "cookies": self._entry.cookies,
             **coming,
             "session_id": self.session_id,
         }
-        return self._door.server.session(**whole)
+        return self._entry.server.session(**options)
 
     async def snapshot(self, turn: RenderedTurn, level: Level = "minimal") -> str:
-        """Return a turn as text, as another renderer of a level shows it, which joins for that.
+        """Return a turn as text, as another renderer of a level shows it, which joins for this.
 
-        What such a renderer cannot show, it gets in a simpler form: see components.md.
+        Components that such a renderer does not support have a simpler form: see components.md.
         """
         async with self.join(level=level) as other:
             return other.turn(turn.id).snapshot()

@@ -1,4 +1,4 @@
-"""A client whose screen tests wait for, with a message that says what shows when it is in vain."""
+"""A client on which tests wait for output; the message of a failed wait has the screen as text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class WatchedClient:
-    """A client, and how long a test waits for what it is to show.
+    """A client with a timeout for waits.
 
     Args:
         client: The client.
-        timeout_s: Then a wait fails.
+        timeout_s: How long a wait may take.
     """
 
     def __init__(self, client: ArpClient, timeout_s: float) -> None:
@@ -27,18 +27,18 @@ class WatchedClient:
 
     @property
     def screen(self) -> Screen:
-        """All that shows."""
+        """The state of the screen."""
         return self.client.screen
 
     async def until(self, look: Callable[[], T | None], what: str) -> T:
-        """Wait until something shows.
+        """Wait for something on the screen.
 
         Args:
-            look: Returns what is waited for, or `None`.
-            what: For the message, such as `a second table`.
+            look: Returns the result of the wait, or `None` to wait longer.
+            what: Names it in the error message, such as `second table`.
 
         Raises:
-            AssertionError: It did not show in time.
+            AssertionError: It did not appear in time.
             ArpError: The connection has ended for good.
         """
         events = self.client.events()
@@ -50,10 +50,10 @@ class WatchedClient:
                     await anext(events, None)
         except TimeoutError:
             shown = self.everything() or "nothing"
-            told = f"there is no {what} after {self.timeout_s:g} s; what shows:\n{shown}"
-            raise AssertionError(told) from None
+            message = f"there is no {what} after {self.timeout_s:g} s; the screen shows:\n{shown}"
+            raise AssertionError(message) from None
         return found
 
     def everything(self) -> str:
-        """Return all that shows as text."""
+        """Return all turns on the screen as text."""
         return "\n".join(turn_as_text(self.screen, turn_id) for turn_id in self.screen.turns)

@@ -153,7 +153,7 @@ class ToolAgent(ToolCatalog):
             waiting.set_result(hub)
 
     def _ready(self) -> asyncio.Future[Hub]:
-        """Return what has the hub once it has started."""
+        """Return a future of the hub, which is set when the hub has started."""
         if self._hub is None:
             self._hub = asyncio.get_running_loop().create_future()
         return self._hub
@@ -194,7 +194,7 @@ class ToolAgent(ToolCatalog):
             await turn.say("Say in words which tool you need, or which one to repair.")
 
     async def build(self, turn: Turn, description: str, spec: TaskSpec | None = None) -> TaskRecord:
-        """Have a tool built in a turn: its steps show there, and people are asked there.
+        """Build a tool in a turn, which shows the steps and asks for permission.
 
         If there is such a tool already, nothing is built.
 
@@ -218,10 +218,10 @@ class ToolAgent(ToolCatalog):
         return task
 
     def _show(self, turn: Turn, task: TaskRecord) -> None:
-        """Show what came of a task.
+        """Show the outcome of a task.
 
         Raises:
-            ToolFailed: Nothing did.
+            ToolFailed: The task has failed.
         """
         if task.status is not TaskStatus.COMPLETED:
             raise ToolFailed(task.error or str(task.status))
@@ -285,7 +285,7 @@ def _coder(
     session: CreateSessionRequest | None,
     most_usd: float,
 ) -> Coder | None:
-    """Return who builds tools; a task may cost `most_usd`."""
+    """Return the coder that builds tools; a task may cost `most_usd`."""
     if given is None:
         return None
     if isinstance(given, str):

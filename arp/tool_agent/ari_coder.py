@@ -72,26 +72,26 @@ class AriCoder:
 
         Cancel: Safe; the session is closed.
         """
-        async with self._offered(job) as server:
+        async with self._offer_tools(job) as server:
             request = msgspec.structs.replace(
                 self._request,
                 instructions="\n\n".join(filter(None, (INSTRUCTIONS, self._request.instructions))),
                 mcp_servers=(*self._request.mcp_servers, server),
             )
             try:
-                created = await self._created(request, job)
+                created = await self._create_session(request, job)
             except AriError as failed:
                 return CodingOutcome(error=f"{self.name}: {failed.message}")
             session_id = created.session_id
             try:
-                return await self._played(job, session_id)
+                return await self._run_turn(job, session_id)
             except AriError as failed:
                 return CodingOutcome(error=f"{self.name}: {failed.message}")
             finally:
-                await asyncio.shield(self._ended(session_id))
+                await asyncio.shield(self._end_session(session_id))
 
     @asynccontextmanager
-    async def _offered(self, job: CodingJob) -> AsyncIterator[ari.McpServer]:
+    async def _offer_tools(self, job: CodingJob) -> AsyncIterator[ari.McpServer]:
         """Offer the ten tools within a block: in this process if the runtime can take that."""
         if isinstance(self.runtime, TakesServers):
             server = self.runtime.offer_server(SERVER_NAME, server_of(job))
@@ -103,7 +103,7 @@ class AriCoder:
         async with self._toolbox.offered(job) as address:
             yield ari.McpServer(SERVER_NAME, url=address.url, headers=address.headers)
 
-    async def _created(
+    async def _create_session(
         self, request: ari.CreateSessionRequest, job: CodingJob
     ) -> ari.RuntimeSession:
         """Create the session; a runtime that takes no instructions gets them with the message."""
@@ -117,54 +117,56 @@ class AriCoder:
         return (await self.runtime.create_session(plain)).session
 
     async def aclose(self) -> None:
-        """Close the runtime, and stop to offer tools."""
+        """Close the runtime, and stop offering tools."""
         await self.runtime.close(ari.CloseRequest())
         await self._toolbox.aclose()
 
-    async def _played(self, job: CodingJob, session_id: str) -> CodingOutcome:
+    async def _run_turn(self, job: CodingJob, session_id: str) -> CodingOutcome:
         message = ari.RuntimeMessage(content=job.words)
         sent = await self.runtime.send_message(ari.SendMessageRequest(session_id, message))
         reader = TurnReader(job, session_id, sent.turn_id, sent.sequence)
         try:
             async for event in reader.events(self.runtime):
-                await self._took(job, session_id, event)
+                await self._handle(job, session_id, event)
         except asyncio.CancelledError:
-            await asyncio.shield(self._cancelled(reader))
+            await asyncio.shield(self._cancel_turn(reader))
             raise
         return reader.outcome or CodingOutcome(error=f"{self.name} ended before the task was over")
 
-    async def _cancelled(self, reader: TurnReader) -> None:
-        """Cancel a turn, and wait until it has said what it has cost."""
+    async def _cancel_turn(self, reader: TurnReader) -> None:
+        """Cancel a turn, and read its events to the end, which has its cost."""
         with suppress(AriError, TimeoutError):
             async with asyncio.timeout(END_S):
                 await self.runtime.cancel_turn(ari.CancelTurnRequest(reader.session_id))
                 async for _ in reader.events(self.runtime):
-                    pass  # nobody sees the rest
+                    pass  # the reader counts the cost
 
-    async def _took(self, job: CodingJob, session_id: str, event: ari.Event) -> None:
+    async def _handle(self, job: CodingJob, session_id: str, event: ari.Event) -> None:
         match event.type:
             case ari.EventType.TEXT:
                 await job.say(event.content)
             case ari.EventType.THINKING:
                 job.place.think(event.content)
             case ari.EventType.TOOL_CALL if _OURS.fullmatch(event.tool_name) is None:
-                job.log.used(event.tool_name, dict(event.tool_input_raw or {}))
+                job.log.tool_use(event.tool_name, dict(event.tool_input_raw or {}))
             case ari.EventType.PERMISSION_REQUEST:
-                await self._answered(session_id, event)
+                await self._answer_permission(session_id, event)
 
-    async def _answered(self, session_id: str, event: ari.Event) -> None:
-        asked = event.permission
-        name = asked.tool_name if asked is not None else event.tool_name
+    async def _answer_permission(self, session_id: str, event: ari.Event) -> None:
+        permission = event.permission
+        name = permission.tool_name if permission is not None else event.tool_name
         is_ours = _OURS.fullmatch(name) is not None
-        told = NOT_OURS if asked is not None and asked.takes_message and not is_ours else ""
-        response = ari.PermissionResponse("allow" if is_ours else "deny", message=told)
+        message = (
+            NOT_OURS if permission is not None and permission.takes_message and not is_ours else ""
+        )
+        response = ari.PermissionResponse("allow" if is_ours else "deny", message=message)
         with suppress(AriError):  # it was withdrawn meanwhile
             await self.runtime.respond_permission(
                 ari.RespondPermissionRequest(session_id, event.request_id, response)
             )
 
-    async def _ended(self, session_id: str) -> None:
-        """End a session, whatever it does."""
+    async def _end_session(self, session_id: str) -> None:
+        """Close and remove a session, even while a turn runs."""
         with suppress(AriError, TimeoutError):
             async with asyncio.timeout(END_S):
                 with suppress(AriError):
@@ -189,9 +191,9 @@ class TurnReader:
         self._turn_id = turn_id
         self._after = after
         self._cost_usd = 0.0
-        """Of the requests to models, as far as each of them said it."""
+        """The sum of the costs that were reported for single requests to models."""
         self.outcome: CodingOutcome | None = None
-        """How the turn ended; `None`: it has not."""
+        """The outcome of the turn; `None` until it has ended."""
 
     async def events(self, runtime: RuntimeService) -> AsyncIterator[ari.Event]:
         """Yield what comes until the turn is over; may be called again after a cancellation."""
@@ -222,6 +224,6 @@ class TurnReader:
 
 
 def _usd(cost: object, currency: object) -> float:
-    """Return what something has cost in US dollars; 0 if that is not known."""
+    """Return a cost in US dollars; 0 if it is unknown."""
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
     return float(cost) if is_number and currency in ("", "USD") else 0.0  # type: ignore[arg-type]

@@ -107,7 +107,7 @@ class McpImports:
         Raises:
             RuntimeMissing: There is no such server, or it cannot be reached.
         """
-        name, _, there = tool.runtime.entry.removeprefix(f"{SCHEME}:").partition("/")
+        name, _, tool_name = tool.runtime.entry.removeprefix(f"{SCHEME}:").partition("/")
         async with self._opening:
             link = self._links.get(name)
             if link is None or link.client is None:
@@ -120,7 +120,7 @@ class McpImports:
                 await link.open()
         if link.client is None:
             raise RuntimeMissing(link.problem or f"the MCP server {name} cannot be reached")
-        return link, there
+        return link, tool_name
 
     # -- ToolRuntime -----------------------------------------------------------------------------
 
@@ -140,17 +140,17 @@ class McpImports:
 
         Cancel: Safe.
         """
-        link, there = await self._link(tool)
+        link, tool_name = await self._link(tool)
         caller = _ChunkCaller(on_chunk)
         try:
             async with asyncio.timeout(CALL_S):
-                output = await link.call(there, params, caller)
+                output = await link.call(tool_name, params, caller)
         except ToolFailed as failed:
             raise ToolCallFailed(failed.message) from failed
         except TimeoutError:
             raise ToolTimeout(f"{tool.tool_id} took longer than {CALL_S:g} s") from None
         finally:
-            await caller.sent()
+            await caller.flush()
         if output.failed:
             raise ToolCallFailed(output.text or f"{tool.tool_id} failed")
         if not output.images:
@@ -160,9 +160,9 @@ class McpImports:
 
     async def healthy(self, tool: ToolMeta) -> None:
         """Return if the server of a tool is connected and still has it."""
-        link, there = await self._link(tool)
-        if all(one.name != there for one in link.tools):
-            raise ToolCallFailed(f"the MCP server has no tool {there!r:.80} any more")
+        link, tool_name = await self._link(tool)
+        if all(one.name != tool_name for one in link.tools):
+            raise ToolCallFailed(f"the MCP server has no tool {tool_name!r:.80} any more")
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
         """Do nothing: other tools may use the connection."""
@@ -179,26 +179,26 @@ class McpImports:
 
 
 class _ChunkCaller:
-    """Where a tool of a server shows how far it is; there is nobody whom it could ask."""
+    """The caller of a tool of a server: takes its progress, and declines its questions."""
 
     def __init__(self, on_chunk: OnChunk | None) -> None:
         self._on_chunk = on_chunk
         self._tasks: set[asyncio.Task[None]] = set()
 
     def progress(self, text: str, done: float, total: float | None) -> None:
-        """Pass it on."""
+        """Pass the progress on as a chunk."""
         if self._on_chunk is None:
             return
-        said = text or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
+        chunk = text or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
 
         async def send() -> None:
             assert self._on_chunk is not None
-            await self._on_chunk(said)
+            await self._on_chunk(chunk)
 
         self._tasks.add(asyncio.get_running_loop().create_task(send()))
 
-    async def sent(self) -> None:
-        """Wait until all is passed on."""
+    async def flush(self) -> None:
+        """Wait until all chunks have been passed on."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
@@ -207,7 +207,7 @@ class _ChunkCaller:
 
 
 def _meta(server: McpServer, tool: mcp.Tool) -> ToolMeta:
-    """Return a tool of a server as one of the registry."""
+    """Return the registry's entry for a tool of a server."""
     tool_id = re.sub(r"[^A-Za-z0-9_-]+", "_", f"{server.name}_{tool.name}").strip("-")[:128]
     return ToolMeta(
         tool_id,

@@ -1,4 +1,4 @@
-"""Tool Agent: tools that are found, built, run, watched and paid for.
+"""Tool Agent: find, build, run, monitor and pay for tools.
 
 Read `models` (the objects of the interface) and `states` (what may happen to a tool), then
 `registry` and `containers` (what is on disk), `runtime` (the interface of everything that can run a

@@ -7,7 +7,7 @@ name is resolved once, each of its addresses is checked, and the connection goes
 was checked. That holds for each redirect as well, since it is a connection again. Proxies are never
 used: they would connect for us, unchecked.
 
-`check_url` refuses early what can never be right. It is for good messages; nothing relies on it.
+`check_url` refuses invalid URLs early. It only serves clear messages; no protection relies on it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _PRIVATE_V6: Final = [
 
 
 def is_public(address: IpAddress) -> bool:
-    """Return whether an address belongs to somebody on the Internet."""
+    """Return whether an address is a public one of the Internet."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _PRIVATE_V4)
     if address.ipv4_mapped is not None:
@@ -119,7 +119,7 @@ class AddressRules:
 
 
 def check_url(url: str, rules: AddressRules) -> str:
-    """Return an address if it can be one of the Internet, as far as that can be seen in it.
+    """Return a URL if it may be public, as far as its text shows.
 
     Raises:
         ToolRefused: It is not `http` or `https`, has a user in it, or a private address.

@@ -1,4 +1,4 @@
-"""`ApiRuntime`: tools that somebody else runs, called over HTTP.
+"""`ApiRuntime`: tools that run on other servers, called over HTTP.
 
 `RuntimeInfo.entry` is the address, `endpoint_path` follows it; `env` has headers that are sent with
 each call, such as `Authorization`. Addresses are checked at the socket (`addresses`). What failed
@@ -61,7 +61,7 @@ class ApiRuntime:
         """See `ToolRuntime.check`; nothing is needed."""
 
     async def start(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.start`: its address and its headers are looked at, nothing is sent."""
+        """See `ToolRuntime.start`: checks the address and the headers, sends nothing."""
         check_url(url_of(tool), AddressRules(self._settings.current.api_private_hosts))
         _headers(tool)
         return tool.runtime
@@ -94,11 +94,11 @@ class ApiRuntime:
         await check_answers(self._http(), call, HEALTH_S)
 
     async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.sleep`; there is nothing of ours."""
+        """See `ToolRuntime.sleep`; there is nothing to free here."""
         return tool.runtime
 
     async def stop(self, tool: ToolMeta) -> RuntimeInfo:
-        """See `ToolRuntime.stop`; there is nothing of ours."""
+        """See `ToolRuntime.stop`; there is nothing to end here."""
         return tool.runtime
 
     async def aclose(self) -> None:
@@ -124,8 +124,8 @@ def _pause_before_next(call: HttpCall, error: ToolCallFailed, wait: float) -> fl
     if isinstance(error, HttpStatusFailed):
         if error.status not in RETRIED or call.method not in IDEMPOTENT:
             return None
-        asked = float(error.retry_after) if error.retry_after.isdecimal() else wait
-        return max(asked, wait) if asked <= MAX_WAIT_S else None
+        requested = float(error.retry_after) if error.retry_after.isdecimal() else wait
+        return max(requested, wait) if requested <= MAX_WAIT_S else None
     return wait if isinstance(error.__cause__, httpx.ConnectError) else None
 
 

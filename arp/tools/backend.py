@@ -16,7 +16,7 @@ class ToolBackend:
 
     Args:
         service: With the tools; started and closed with the backend.
-        coder: Who carries out tasks; `None`: nobody.
+        coder: The coding agent; `None`: there is none.
         open_place: Begins a turn for a task; `None`: tasks are carried out headless.
     """
 

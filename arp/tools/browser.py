@@ -236,7 +236,7 @@ class BrowserRuntime:
 
 
 class _Visit:
-    """What is done on one page, and what came of it."""
+    """The steps on one page, and their results."""
 
     def __init__(self, page: Any, rules: AddressRules, on_chunk: OnChunk | None) -> None:
         self._page = page

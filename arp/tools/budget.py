@@ -1,4 +1,4 @@
-"""`Budget`: what may be spent, what was spent, and what is about to be.
+"""`Budget`: limits, payments and reservations.
 
 Theory of operation. Before anything is paid its amount is reserved, and every check counts what was
 spent in the month and everything that is reserved. So payments at the same time cannot exceed a
@@ -64,7 +64,7 @@ class BillingDocument(msgspec.Struct, frozen=True):
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """An amount that is about to be spent."""
+    """An amount that is reserved for a payment."""
 
     id: str
     provider: str
@@ -93,19 +93,19 @@ class BudgetState(msgspec.Struct, frozen=True):
 
     @property
     def month_usd(self) -> Decimal:
-        """What was spent in the month, by us and by others."""
+        """The dollars that were spent in the month, by this program and by others."""
         others = self.others_usd if self.others_month == self.month else Decimal(0)
         return self.spent_usd + others
 
     @property
     def committed_usd(self) -> Decimal:
-        """What was spent in the month and what is reserved."""
+        """The dollars that were spent in the month or are reserved."""
         reserved = (max(one.amount_usd, one.used_usd) for one in self.reservations)
         return self.month_usd + sum(reserved, Decimal(0))
 
 
 class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is to be paid."""
+    """A payment that is requested."""
 
     provider: str
     amount: Decimal | float | int | str
@@ -143,16 +143,16 @@ class Budget:
         return self._log.read().transactions
 
     def spent_this_month(self) -> Decimal:
-        """Return what was spent in this month, by us and by others."""
+        """Return the dollars that were spent in this month, by this program and by others."""
         return self._change(lambda state: (state, state)).month_usd
 
     def left_this_month(self) -> Decimal:
-        """Return what may still be spent in this month; never less than nothing."""
+        """Return the dollars that may still be spent in this month; never below 0."""
         state = self._change(lambda state: (state, state))
         return max(self._limit("monthly_limit_usd") - state.committed_usd, Decimal(0))
 
     def reservations(self) -> list[Reservation]:
-        """Return what is about to be spent."""
+        """Return all reservations."""
         return self._change(lambda state: (state, list(state.reservations)))
 
     async def spend(
@@ -225,7 +225,7 @@ class Budget:
                 f"most {_usd(single)} (single_tx_limit_usd)"
             )
         needs_person = amount > self._limit("require_approval_above_usd")
-        made = self._new(purchase, amount, "waiting" if needs_person else "reserved")
+        reservation = self._new(purchase, amount, "waiting" if needs_person else "reserved")
 
         def change(state: BudgetState) -> tuple[BudgetState, Reservation]:
             monthly = self._limit("monthly_limit_usd")
@@ -235,7 +235,9 @@ class Budget:
                     f"{_usd(amount)} to {purchase.provider:.80} is refused: {_usd(left)} of "
                     f"{_usd(monthly)} are left of this month (monthly_limit_usd)"
                 )
-            return structs.replace(state, reservations=[*state.reservations, made]), made
+            return structs.replace(
+                state, reservations=[*state.reservations, reservation]
+            ), reservation
 
         return self._change(change)
 
@@ -260,7 +262,7 @@ class Budget:
         return self._change(change)
 
     def cancel(self, reservation_id: str) -> None:
-        """Give an amount back that was not paid. May be repeated."""
+        """Release a reservation that was not paid. May be repeated."""
 
         def change(state: BudgetState) -> tuple[BudgetState, None]:
             rest = [one for one in state.reservations if one.id != reservation_id]
@@ -305,7 +307,7 @@ class Budget:
             found = _found(state, reservation_id)
             if found.state == "waiting":
                 raise ApprovalNeeded(f"{_usd(found.amount_usd)} waits for a person's approval")
-            begun = self._settling(found, paid or found.amount_usd)
+            begun = self._as_settling(found, paid or found.amount_usd)
             return _with(state, begun), _transaction(begun)
 
         transaction = self._change(begin)
@@ -318,12 +320,12 @@ class Budget:
         Raises:
             InvalidToolMeta, BudgetRefused: The amount is no amount of money.
         """
-        made = self._new(purchase, amount_of(purchase.amount), "reserved")
+        reservation = self._new(purchase, amount_of(purchase.amount), "reserved")
 
         def change(state: BudgetState) -> tuple[BudgetState, Transaction]:
-            begun = self._settling(made, made.amount_usd)
-            both = [*state.reservations, begun]
-            return structs.replace(state, reservations=both), _transaction(begun)
+            begun = self._as_settling(reservation, reservation.amount_usd)
+            reservations = [*state.reservations, begun]
+            return structs.replace(state, reservations=reservations), _transaction(begun)
 
         transaction = self._change(change)
         self._change(lambda state: (state, None))  # every change finishes what is half settled
@@ -350,7 +352,7 @@ class Budget:
 
         def split(state: BudgetState) -> tuple[BudgetState, None]:
             found = _found(state, reservation_id)
-            used = self._settling(found, found.used_usd)
+            used = self._as_settling(found, found.used_usd)
             left = found.amount_usd - found.used_usd
             rest = structs.replace(
                 found, id=secrets.token_hex(8), amount_usd=left, used_usd=Decimal(0)
@@ -362,7 +364,7 @@ class Budget:
         self._change(split)
         self._change(lambda state: (state, None))  # every change finishes what is half settled
 
-    def _settling(self, reservation: Reservation, amount: Decimal) -> Reservation:
+    def _as_settling(self, reservation: Reservation, amount: Decimal) -> Reservation:
         """Return a reservation whose settling begins; the caller holds the lock."""
         length = len(self._log.read().transactions)
         return structs.replace(
@@ -394,7 +396,7 @@ class Budget:
         await asyncio.to_thread(self.approve, reservation.id)
 
     def _change(self, make: Callable[[BudgetState], tuple[BudgetState, Result]]) -> Result:
-        """Change the state, after what a crash left and what time has brought."""
+        """Change the state, after repairs of an earlier crash and a change of the month."""
 
         def change(state: BudgetState) -> tuple[BudgetState, Result]:
             now = self._with_month(self._finished(state))
@@ -404,7 +406,7 @@ class Budget:
         return self._state.change(change)
 
     def _finished(self, state: BudgetState) -> BudgetState:
-        """Return the state with nothing half settled; there is one at most."""
+        """Complete a settlement that a crash interrupted, and return the state after it."""
         for one in state.reservations:
             if one.state != "settling":
                 continue
@@ -425,7 +427,7 @@ class Budget:
         return state
 
     def _with_month(self, state: BudgetState) -> BudgetState:
-        """Return the state in the month that it is now, or in a later one that was seen."""
+        """Return the state for the current month, or a later one that was seen before."""
         month = self._clock.now().strftime("%Y-%m")
         if month > state.month:
             state = structs.replace(state, month=month, spent_usd=Decimal(0))
@@ -442,13 +444,13 @@ def amount_of(value: Decimal | float | int | str) -> Decimal:
     """Return an amount of money, rounded up to `PLACES` decimal places.
 
     Raises:
-        InvalidToolMeta: It is none: not a number, or not above zero.
+        InvalidToolMeta: It is not a number, or not above zero.
         BudgetRefused: It is above every limit that there can be.
     """
     try:
         amount = Decimal(str(value))
     except InvalidOperation:
-        raise InvalidToolMeta(f"amount_usd {value!r:.40} is no number") from None
+        raise InvalidToolMeta(f"amount_usd {value!r:.40} is not a number") from None
     if isinstance(value, bool) or not amount.is_finite() or amount <= 0:
         raise InvalidToolMeta(f"amount_usd is {value!r:.40}; it has to be above 0")
     if amount.adjusted() > 12 or len(str(value)) > 40:
@@ -466,8 +468,8 @@ def _found(state: BudgetState, reservation_id: str) -> Reservation:
 
 
 def _with(state: BudgetState, changed: Reservation) -> BudgetState:
-    both = [changed if one.id == changed.id else one for one in state.reservations]
-    return structs.replace(state, reservations=both)
+    reservations = [changed if one.id == changed.id else one for one in state.reservations]
+    return structs.replace(state, reservations=reservations)
 
 
 def _transaction(reservation: Reservation) -> Transaction:

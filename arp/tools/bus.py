@@ -1,4 +1,4 @@
-"""`MessageBus`: how the router and the coding agent talk.
+"""`MessageBus`: the messages between the router and the coding agent.
 
 Theory of operation. Each side has a queue of its own (`Side`). A message has the shape of section 5
 of the specification: a `type` and a `payload`. The payloads are Structs here; `payload_of`
@@ -95,7 +95,7 @@ def message_of(text: str | bytes) -> AgentBusMessage:
     """Return the message in a JSON text.
 
     Raises:
-        BadMessage: It is no JSON, or no message.
+        BadMessage: It is not JSON, or not a message.
     """
     try:
         message = msgspec.json.decode(text, type=AgentBusMessage)
@@ -124,7 +124,7 @@ class MessageBus:
         await self.put(side, message_with(payload))
 
     async def put(self, side: Side, message: AgentBusMessage) -> None:
-        """Send a message that may be of somebody else, whatever is in it."""
+        """Send a message whose content is not checked, such as one from another program."""
         await self._queues[side].put(message)
 
     async def receive(self, side: Side) -> AgentBusMessage:

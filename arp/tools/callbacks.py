@@ -1,4 +1,4 @@
-"""`CallbackSender`: tells the outcome of a task to the `callback_url` that came with it.
+"""`CallbackSender`: sends the outcome of a task to its `callback_url`.
 
 Theory of operation. The address is that of a stranger: it is checked when the task is asked for,
 and again at the socket with every attempt (`addresses`), so that no private address, redirect or
@@ -72,27 +72,27 @@ class CallbackSender:
         check_url(url, self._rules())
 
     async def deliver(self, url: str, payload: Payload) -> str:
-        """Send a payload; return `delivered`, or why it was not.
+        """Send a payload; return `delivered`, or the reason why it was not delivered.
 
         Cancel: Safe; the receiver may have it.
         """
         body = msgspec.json.encode(message_with(payload))
-        pause, said = FIRST_PAUSE_S, "not tried"
+        pause, result = FIRST_PAUSE_S, "not tried"
         for attempt in range(self._settings.current.callback_attempts):
             if attempt:
                 await self._pause(min(pause, MAX_PAUSE_S))
                 pause *= 2
-            said, is_final = await self._attempt(url, body)
+            result, is_final = await self._attempt(url, body)
             if is_final:
                 break
-        if said != "delivered":
+        if result != "delivered":
             logger.warning(
-                "the callback of task %s was not delivered: %s", payload_task(payload), said
+                "the callback of task %s was not delivered: %s", payload_task(payload), result
             )
-        return said
+        return result
 
     async def _attempt(self, url: str, body: bytes) -> tuple[str, bool]:
-        """Try once; return what came of it, and whether that is final."""
+        """Try once; return the result as `deliver` does, and whether it is final."""
         headers = {"content-type": "application/json"}
         if secret := self._settings.current.callback_secret:
             headers[SIGNATURE] = signature_of(body, secret, self._clock.now().timestamp())
@@ -113,7 +113,7 @@ class CallbackSender:
 
 
 def payload_task(payload: Payload) -> str:
-    """Return the id of the task that a payload is about; empty if it is about none."""
+    """Return the id of the task of a payload; empty if it has none."""
     return str(getattr(payload, "task_id", ""))
 
 
@@ -125,7 +125,7 @@ def signature_of(body: bytes, secret: str, at: float) -> str:
 
 
 def verify_callback(body: bytes, signature: str, secret: str, now: float) -> bool:
-    """Return whether a callback is from who has the secret, and not older than `MAX_AGE_S`.
+    """Return whether a callback was signed with the secret, and is not older than `MAX_AGE_S`.
 
     Args:
         body: As it came, not decoded and encoded again.

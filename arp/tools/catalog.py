@@ -26,7 +26,7 @@ MAX_ROWS: Final = 1_000
 """Rows of a result that are shown as a table."""
 MAX_CELL: Final = 500
 """Characters of a value that is shown; the tool's result has all of it."""
-MAX_TOLD: Final = 20_000
+MAX_TEXT: Final = 20_000
 """Characters of a result that a model reads."""
 RULE: Final = "active-tool"
 """The rule by which a tool may be called without asking: somebody let it be registered."""
@@ -52,7 +52,7 @@ class ToolCatalog:
         ]
 
     async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
-        """Carry out a call, and show what came of it.
+        """Carry out a call, and show its result.
 
         Raises:
             ToolFailed: A person did not allow it, or it could not be done.
@@ -123,7 +123,7 @@ class ToolCatalog:
             raise ToolFailed(tool.denial or f"{meta.name} was not allowed")
 
     def _record_place(self, tool: ToolCall, meta: ToolMeta) -> RecordedProcess | None:
-        """Record where a tool runs, and what keeps it in; return the process of this call alone."""
+        """Record where a tool runs, and its sandbox; return the process of this call alone."""
         runtime = meta.runtime
         if runtime.type is RuntimeType.DOCKER:
             name = f"container {runtime.container_id:.12}"
@@ -140,7 +140,7 @@ class ToolCatalog:
 
 
 def _record_cost(tool: ToolCall, result: Json) -> None:
-    """Record what a tool says that the call has cost."""
+    """Record the cost of a call, if its result reports one as `cost_usd`."""
     cost = result.get("cost_usd") if isinstance(result, dict) else None
     if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6:
         used = {"inputTokens": 0, "outputTokens": 0, "amount": float(cost), "currency": "USD"}
@@ -148,7 +148,7 @@ def _record_cost(tool: ToolCall, result: Json) -> None:
 
 
 def component_of_result(value: Json, title: str) -> Component | None:
-    """Return what shows a result: a list of objects as a table, an object as names and values.
+    """Return a component for a result: a table for a list of objects, key-values for an object.
 
     A list of objects that is the only list of an object is a table, too. `None`: a text or a number
     shows as the tool's result already.
@@ -170,7 +170,7 @@ def component_of_result(value: Json, title: str) -> Component | None:
 
 
 def text_of_result(value: Json) -> str:
-    """Return a result as a model reads it: JSON of at most `MAX_TOLD` characters.
+    """Return a result as a model reads it: JSON of at most `MAX_TEXT` characters.
 
     A list of objects has the names of its columns once: `{"columns": ["name"], "rows": [["tea"]]}`;
     of a long one the first rows, and how many more there are. Other long texts are cut, and say so.
@@ -179,9 +179,9 @@ def text_of_result(value: Json) -> str:
         return _cut(value)
     most = MAX_ROWS
     text = _compact(value, most)
-    while len(text) > MAX_TOLD and most > 1 and _has_table(value):
+    while len(text) > MAX_TEXT and most > 1 and _has_table(value):
         # A little fewer than fit, if the first rows are as long as the others.
-        most = max(1, min(most - 1, most * MAX_TOLD * 95 // (len(text) * 100)))
+        most = max(1, min(most - 1, most * MAX_TEXT * 95 // (len(text) * 100)))
         text = _compact(value, most)
     return _cut(text)
 
@@ -214,8 +214,8 @@ def _has_table(value: Json) -> bool:
 
 
 def _cut(text: str) -> str:
-    more = len(text) - MAX_TOLD
-    return text if more <= 0 else f"{text[:MAX_TOLD]}… ({more} more characters)"
+    more = len(text) - MAX_TEXT
+    return text if more <= 0 else f"{text[:MAX_TEXT]}… ({more} more characters)"
 
 
 def _is_table(value: Json) -> bool:

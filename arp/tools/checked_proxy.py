@@ -50,7 +50,7 @@ class CheckedProxy:
 
     @property
     def address(self) -> str:
-        """Where it listens, as a URL."""
+        """The URL at which it listens."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 

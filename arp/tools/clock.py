@@ -1,4 +1,4 @@
-"""`Clock`: the time of day and a time that never goes back, passed in so that tests set both."""
+"""`Clock`: wall time and monotonic time, passed in so that tests can set both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _utc_now() -> datetime:
 
 
 class Clock(NamedTuple):
-    """What time it is."""
+    """The current time."""
 
     now: Callable[[], datetime] = _utc_now
     """UTC; it can be set back, so no deadline depends on it."""

@@ -27,7 +27,7 @@ CLONE_S: Final = 300.0
 MAX_CLONE_BYTES: Final = 512 << 20
 NOT_COPIED: Final = frozenset({".git", ".venv", ".home"})
 """Of a clone: they are not the project's, or ours."""
-MAX_SAID: Final = 1_000
+MAX_REASON: Final = 1_000
 """Characters of what git writes that an error has."""
 _SAFE: Final = (
     "protocol.allow=never",
@@ -45,7 +45,7 @@ _SAFE: Final = (
 async def cloned(
     url: str, hosts: Sequence[str], local_folders: Sequence[Path]
 ) -> AsyncIterator[Path]:
-    """Clone a repository into a folder that is gone after the block; return the folder.
+    """Clone a repository into a temporary folder, and yield the folder.
 
     Args:
         url: Of the repository.
@@ -119,7 +119,7 @@ async def _run(command: list[str], home: str) -> None:
     )
     try:
         async with asyncio.timeout(CLONE_S):
-            _, said = await process.communicate()
+            _, stderr = await process.communicate()
     except TimeoutError:
         raise ToolTimeout(f"the repository was not cloned within {CLONE_S:g} s") from None
     finally:
@@ -128,7 +128,7 @@ async def _run(command: list[str], home: str) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     if process.returncode:
-        text = said.decode(errors="replace").strip()[-MAX_SAID:]
+        text = stderr.decode(errors="replace").strip()[-MAX_REASON:]
         raise ToolCallFailed(f"the repository cannot be cloned: {text}")
 
 

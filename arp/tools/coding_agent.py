@@ -1,10 +1,10 @@
-"""`CodingAgent`: carries out tasks: with whom (`Coder`), with which tools, and where people see it.
+"""`CodingAgent`: carries out tasks with a `Coder`, a `Toolbox` and a workplace that people see.
 
 Theory of operation. `CodingAgent` takes `tool_request` messages. A task is carried out in a
 workplace: the turn of a chat in which somebody asked for it (`expect`, then `work`), or a turn of a
 session of its own that `open_place` begins, or headless. There:
 
-1. A repair begins by starting the tool again; if that heals it, nobody has to think.
+1. A repair begins with a restart of the tool; if that is enough, no coder is called.
 2. What the coder may cost is reserved.
 3. A repository is cloned into a project.
 4. The coder gets the task in words and the ten tools of a `Toolbox`. It calls them by MCP, or in
@@ -71,13 +71,13 @@ OpenPlace = Callable[[TaskRecord], Awaitable[None]]
 
 
 class CodingAgent:
-    """The side of the bus that works.
+    """The side of the bus that carries out tasks.
 
     Args:
         service: With the tools.
         bus: To the router.
         book: Of the tasks.
-        coder: Who carries out tasks; `None`: nobody, each task fails and says so.
+        coder: The agent that carries out tasks; `None`: each task fails with an error that says so.
         open_place: Begins a turn for a task; `None`: tasks are carried out headless.
     """
 
@@ -112,7 +112,7 @@ class CodingAgent:
         self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     def leave(self) -> None:
-        """Say that the service stops: what is cut off from now on is pending again."""
+        """Note that the service stops: tasks that are cut off from now on become pending again."""
         self._is_leaving = True
 
     async def aclose(self) -> None:
@@ -138,28 +138,28 @@ class CodingAgent:
                 continue
             match payload:
                 case ToolRequest():
-                    self._received(payload)
+                    self._take_request(payload)
                 case HealthAlert():
                     self.alerts[payload.tool_id] = payload
                     while len(self.alerts) > MAX_ALERTS:
                         del self.alerts[next(iter(self.alerts))]
                 case _:
-                    logger.warning("the coding agent takes no %s", message.type)
+                    logger.warning("the coding agent does not handle %s messages", message.type)
 
-    def _received(self, request: ToolRequest) -> None:
+    def _take_request(self, request: ToolRequest) -> None:
         if not self._is_pending(request.task_id) or self._future(request.task_id).done():
-            logger.warning("a request for task %.80r is passed over", request.task_id)
+            logger.warning("a request for task %.80r is ignored", request.task_id)
             return
         future = self._future(request.task_id)
         future.set_result(request)
         if request.task_id in self._expected:
             return
-        task = asyncio.get_running_loop().create_task(self._place(request))
+        task = asyncio.get_running_loop().create_task(self._work_somewhere(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _place(self, request: ToolRequest) -> None:
-        """Carry out a task for which nobody has a place."""
+    async def _work_somewhere(self, request: ToolRequest) -> None:
+        """Carry out a task for which nobody calls `work`."""
         async with self._room:
             try:
                 if self._open_place is None:
@@ -194,7 +194,7 @@ class CodingAgent:
     # -- work ------------------------------------------------------------------------------------
 
     def expect(self, task_id: str) -> None:
-        """Say that somebody calls `work` for a task: no place is opened for it."""
+        """Note that a caller will call `work` for a task, so no place is opened for it."""
         self._expected.add(task_id)
 
     async def work(self, task_id: str, place: Workplace) -> TaskRecord:
@@ -208,15 +208,15 @@ class CodingAgent:
         if task_id in self._working:
             return await self._book.over(task_id)
         self._working.add(task_id)
-        listen = asyncio.ensure_future(self._book.over(task_id))
+        over = asyncio.ensure_future(self._book.over(task_id))
         try:
             request = self._future(task_id)
-            both: set[asyncio.Future[Any]] = {request, listen}
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if not listen.done():
+            futures: set[asyncio.Future[Any]] = {request, over}
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+            if not over.done():
                 outcome = await self._outcome(request.result(), place)
                 await self._bus.send("router", outcome)
-            return await listen
+            return await over
         except asyncio.CancelledError:
             if self._is_leaving:
                 self._put_back(task_id)
@@ -224,7 +224,7 @@ class CodingAgent:
                 await self._bus.send("router", ToolError("", CANCELLED, task_id))
             raise
         finally:
-            listen.cancel()
+            over.cancel()
             self._working.discard(task_id)
             self._expected.discard(task_id)
             self._requests.pop(task_id, None)
@@ -235,7 +235,7 @@ class CodingAgent:
             self._book.set(task_id, TaskStatus.PENDING, waiting_for="")
 
     async def _outcome(self, request: ToolRequest, place: Workplace) -> ToolReady | ToolError:
-        """Carry out a task; return what came of it."""
+        """Carry out a task; return its outcome as a message."""
         task_id, name = request.task_id, ""
         try:
             attempts = self._book.get(task_id).attempts + 1
@@ -243,8 +243,8 @@ class CodingAgent:
             task = self._book.set(task_id, TaskStatus.RUNNING, attempts=attempts, **where)
             spec = task_spec_of(request.task_spec)
             name = name_of_spec(spec)
-            tool, said = await self._made(task, spec, place)
-            return ToolReady(tool.tool_id, said, url_of(tool), task_id)
+            tool, result = await self._execute(task, spec, place)
+            return ToolReady(tool.tool_id, result, url_of(tool), task_id)
         except ToolAgentError as failed:
             return ToolError(name, failed.message, task_id)
         except Exception as failed:
@@ -253,19 +253,19 @@ class CodingAgent:
                 name, f"the task failed: {type(failed).__name__}: {failed}"[:500], task_id
             )
 
-    async def _made(
+    async def _execute(
         self, task: TaskRecord, spec: TaskSpec, place: Workplace
     ) -> tuple[ToolMeta, str]:
-        """Return the tool that a task has made or repaired, and a sentence about it; log all of it.
+        """Build or repair a tool, with log lines; return the tool and a sentence about it.
 
         Raises:
-            ToolAgentError: There is none; the message says why.
+            ToolAgentError: It failed; the message says why.
         """
         log, began, error = CodingLog(), time.monotonic(), ""
         money = TaskMoney(self._service.budget, _title(task))
         log.started(task.description)
         try:
-            return await self._carried_out(task, spec, place, money, log)
+            return await self._carry_out(task, spec, place, money, log)
         except ToolAgentError as failed:
             error = failed.message
             raise
@@ -278,39 +278,39 @@ class CodingAgent:
             if error:
                 log.failed(error)
 
-    async def _carried_out(
+    async def _carry_out(
         self, task: TaskRecord, spec: TaskSpec, place: Workplace, money: TaskMoney, log: CodingLog
     ) -> tuple[ToolMeta, str]:
         if task.attempts > 1 and (found := await self._registered_before(task, spec)):
             return found, "it was registered before the service was stopped, and answers"
-        if isinstance(spec, RepairTool) and (healed := await self._restarted(spec, place, log)):
+        if isinstance(spec, RepairTool) and (healed := await self._restart(spec, place, log)):
             return healed, RESTARTED
         if self._coder is None:
             raise ToolConflict("no coding agent is configured; arp tools serve --coder NAME")
-        await self._cleared(task, spec)
+        await self._clear_leftovers(task, spec)
         toolbox = Toolbox(self._service, spec, asks=self._service.settings.current.approve_builds)
         job = CodingJob(task, "", toolbox, place, self._book)
         job.log, job.money = log, money
-        await self._reserved(self._coder, job, money)
+        await self._reserve(self._coder, job, money)
         if isinstance(spec, GithubDeploy):
-            await self._cloned(spec, job)
+            await self._clone(spec, job)
         job.words = words_for(spec, toolbox.projects, self.alerts.get(name_of_spec(spec)))
-        outcome = await self._worked(self._coder, job, money)
+        outcome = await self._run_coder(self._coder, job, money)
         if toolbox.registered is None:
-            why = outcome.error or outcome.text.strip() or "it ended without a word"
+            why = outcome.error or outcome.text.strip() or "it ended without a message"
             raise ToolCallFailed(f"no tool was registered: {why[-1_000:]}")
         return toolbox.registered, "the tool is registered, and answers"
 
-    async def _worked(self, coder: Coder, job: CodingJob, money: TaskMoney) -> CodingOutcome:
-        """Let the coder work until it ends, or may spend no more; return how it ended.
+    async def _run_coder(self, coder: Coder, job: CodingJob, money: TaskMoney) -> CodingOutcome:
+        """Run the coder until it ends or its money is used up; return how it ended.
 
         Cancel: Safe; the coder and its calls have ended.
         """
         working = asyncio.ensure_future(coder.work(job))
         stopping = asyncio.ensure_future(money.exhausted.wait())
-        both: set[asyncio.Future[Any]] = {working, stopping}
+        futures: set[asyncio.Future[Any]] = {working, stopping}
         try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
                 return CodingOutcome(
                     error=f"the coding agent was stopped: it has cost ${money.used_usd:.2f} of the "
@@ -320,54 +320,52 @@ class CodingAgent:
             await money.report(outcome.cost_usd or 0, outcome.model)
             return outcome
         finally:
-            for one in both:
+            for one in futures:
                 one.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
+            await asyncio.gather(*futures, return_exceptions=True)
             await job.aclose()
-            job.said()
+            job.log_text()
 
-    async def _reserved(self, coder: Coder, job: CodingJob, money: TaskMoney) -> None:
+    async def _reserve(self, coder: Coder, job: CodingJob, money: TaskMoney) -> None:
         """Reserve what the coder may cost; above the threshold a person is asked.
 
         Raises:
             BudgetRefused, ApprovalNeeded: It may not begin; nothing is spent.
         """
         most = self._service.settings.current.coding_task_usd
-        given = {"provider": coder.name, "up_to_usd": most, "description": money.description}
+        arguments = {"provider": coder.name, "up_to_usd": most, "description": money.description}
 
         async def approve(title: str, message: str) -> bool:
-            async with job.place.call("budget", given) as shown:
-                request = ApprovalRequest(title, given, "require_approval_above_usd", message)
-                return (await job.asked(shown, request, None)).allowed
+            async with job.place.call("budget", arguments) as shown:
+                request = ApprovalRequest(title, arguments, "require_approval_above_usd", message)
+                return (await job.request_approval(shown, request, None)).allowed
 
         # The settings say whether builds are approved; money needs a person in any case.
         await money.reserve(coder.name, most, approve if job.place.session_id else None)
 
-    async def _restarted(
-        self, spec: RepairTool, place: Workplace, log: CodingLog
-    ) -> ToolMeta | None:
-        """Start a tool again; return it if it answers then."""
-        given = {"tool_id": spec.tool_id}
-        log.used("restart", given)
-        async with place.call("restart", given) as shown:
+    async def _restart(self, spec: RepairTool, place: Workplace, log: CodingLog) -> ToolMeta | None:
+        """Restart a tool; return it if it answers after that."""
+        arguments = {"tool_id": spec.tool_id}
+        log.tool_use("restart", arguments)
+        async with place.call("restart", arguments) as shown:
             try:
                 tool = await self._service.restart(spec.tool_id)
             except ToolAgentError as failed:
                 shown.result(failed.message)
-                log.said(failed.message)
+                log.text(failed.message)
                 return None
             if tool.status is ToolStatus.STAGING:  # the service stopped while it was registered
                 tool = self._service.set_life(tool.tool_id, "activate")
             shown.result({"tool_id": tool.tool_id, "state": str(tool.scheduling.state)})
-        log.said(RESTARTED)
+        log.text(RESTARTED)
         return tool
 
-    async def _cloned(self, spec: GithubDeploy, job: CodingJob) -> None:
+    async def _clone(self, spec: GithubDeploy, job: CodingJob) -> None:
         projects, now = self._service.projects, self._service.settings.current
-        given = {"repo_url": spec.repo_url}
-        job.log.used("clone", given)
+        arguments = {"repo_url": spec.repo_url}
+        job.log.tool_use("clone", arguments)
         async with (
-            job.place.call("clone", given) as shown,
+            job.place.call("clone", arguments) as shown,
             cloned(spec.repo_url, now.git_hosts, now.git_directories) as folder,
         ):
             known = {project.name for project in projects.projects()}
@@ -380,7 +378,7 @@ class CodingAgent:
     # -- after a restart -------------------------------------------------------------------------
 
     async def _registered_before(self, task: TaskRecord, spec: TaskSpec) -> ToolMeta | None:
-        """Return the tool that an attempt before has registered, if it answers."""
+        """Return the tool that an earlier attempt has registered, if it answers."""
         if isinstance(spec, RepairTool):
             return None  # it is started again in any case
         for tool in self._service.registry.tools():
@@ -389,8 +387,8 @@ class CodingAgent:
                     return await self._service.restart(tool.tool_id)
         return None
 
-    async def _cleared(self, task: TaskRecord, spec: TaskSpec) -> None:
-        """Remove what attempts before have left; a project of a tool that is repaired stays."""
+    async def _clear_leftovers(self, task: TaskRecord, spec: TaskSpec) -> None:
+        """Remove what earlier attempts left; the project of a tool under repair stays."""
         if task.attempts == 1:
             return
         repaired = spec.tool_id if isinstance(spec, RepairTool) else ""
@@ -410,7 +408,7 @@ class CodingAgent:
 
 
 def _title(task: TaskRecord) -> str:
-    """Return what the billing log says of a task."""
+    """Return the description of a task for the billing log."""
     return f"{task.description[:MAX_TITLE]} (task {task.task_id})"
 
 

@@ -1,4 +1,4 @@
-"""`CodingJob`: one attempt of a task, as the agent sees it that carries it out (`Coder`)."""
+"""`CodingJob`: one attempt of a task, and `Coder`, the interface of agents that carry it out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CodingOutcome(Struct, frozen=True):
 
 
 class Coder(Protocol):
-    """Who carries out tasks: an agent that can call tools."""
+    """An agent that carries out tasks by calling tools."""
 
     name: str
     """As facts and the billing log call it."""
@@ -59,9 +59,9 @@ class CodingJob:
 
     Args:
         task: What is to be done.
-        words: The same in words, with all that a coder has to know.
+        words: The task as a prompt, with all that a coder has to know.
         toolbox: The ten tools.
-        place: Where people see it.
+        place: Where it is shown.
         book: Where the task says that it waits for a person, and what it has made.
     """
 
@@ -76,7 +76,7 @@ class CodingJob:
         self.money: TaskMoney | None = None
         """What it may cost; `None`: nobody counts."""
         self._book = book
-        toolbox.note = self._note_made
+        toolbox.note = self._save_made
         self._waiting = 0
         """Questions that are open."""
         self._unlogged: list[str] = []
@@ -107,26 +107,26 @@ class CodingJob:
             raise ToolRefused(TASK_OVER) from None
 
     async def _called(self, name: str, args: JsonObject) -> JsonObject:
-        self.said()
-        self.log.used(name, args)
+        self.log_text()
+        self.log.tool_use(name, args)
         async with self.place.call(name, args) as shown:
             try:
                 result = await self.toolbox.call(name, args, _WaitingCall(shown, self))
             finally:
-                self._note_made()
+                self._save_made()
             shown.result(_preview(result))
         return result
 
-    def _note_made(self) -> None:
-        """Write down what the task has made: a restart finds it by that."""
+    def _save_made(self) -> None:
+        """Save what the task has made, so that the next start can find it."""
         box, task = self.toolbox, self._book.get(self.task_id)
-        made: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "projects": [str(project) for project in box.projects],
             "containers": sorted(box.containers),
             "registered": "" if box.registered is None else box.registered.tool_id,
         }
-        if any(getattr(task, name) != value for name, value in made.items()):
-            self._book.set(self.task_id, **made)
+        if any(getattr(task, name) != value for name, value in fields.items()):
+            self._book.set(self.task_id, **fields)
 
     async def aclose(self) -> None:
         """End the calls that nobody waits for any more; further ones are refused."""
@@ -141,11 +141,11 @@ class CodingJob:
         self._unlogged.append(text)
         await self.place.say(text)
 
-    def said(self) -> None:
+    def log_text(self) -> None:
         """Log what the coder has said, as one text."""
         text = "".join(self._unlogged)
         self._unlogged.clear()
-        self.log.said(text)
+        self.log.text(text)
 
     async def spent(self, total_usd: float, model: str = "") -> None:
         """Report what the coder has cost so far, in all.
@@ -155,10 +155,10 @@ class CodingJob:
         if self.money is not None:
             await self.money.report(total_usd, model)
 
-    async def asked(
+    async def request_approval(
         self, shown: WorkCall, request: ApprovalRequest, recheck: Recheck | None
     ) -> ApprovalAnswer:
-        """Ask a person; the task says so as long as they have not answered."""
+        """Ask a person; the task is `waiting_approval` until they have answered."""
         session_id, status = self.place.session_id, TaskStatus.WAITING_APPROVAL
         self._book.set(self.task_id, status, waiting_for=request.title, session_id=session_id)
         self._waiting += 1
@@ -172,7 +172,7 @@ class CodingJob:
 
 
 class _WaitingCall:
-    """A call whose questions show in the status of the task."""
+    """A tool call whose questions set the status of the task."""
 
     def __init__(self, shown: WorkCall, job: CodingJob) -> None:
         self._shown, self._job = shown, job
@@ -190,12 +190,12 @@ class _WaitingCall:
         await self._shown.ran(run)
 
     async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
-        """Ask, with the task waiting."""
-        return await self._job.asked(self._shown, request, recheck)
+        """Ask, and set the status of the task meanwhile."""
+        return await self._job.request_approval(self._shown, request, recheck)
 
 
 def _preview(result: JsonObject) -> JsonObject:
-    """Return a result without the long texts that people have seen already."""
+    """Return a result without the long texts that are shown elsewhere."""
     return {
         name: f"{value[:2_000]}…" if isinstance(value, str) and len(value) > 2_000 else value
         for name, value in result.items()

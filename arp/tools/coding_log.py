@@ -43,12 +43,12 @@ class CodingLog:
         """Log that a task begins."""
         self._write(f"[CodingAgent] Starting task: {_one_line(description, MAX_START)}...")
 
-    def used(self, tool: str, args: JsonObject) -> None:
+    def tool_use(self, tool: str, args: JsonObject) -> None:
         """Log that a tool is used."""
         short = {name: _short(value) for name, value in args.items()}
         self._write(f"[TOOL_USE] {tool} | {msgspec.json.encode(short).decode()}")
 
-    def said(self, text: str) -> None:
+    def text(self, text: str) -> None:
         """Log what the coding agent says."""
         if text.strip():
             self._write(f"[TEXT] {_one_line(text, MAX_LINE)}")

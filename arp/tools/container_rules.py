@@ -1,4 +1,4 @@
-"""What a container may be: image, memory, cores, ports, and which directories it sees."""
+"""Checks of requests for containers: image, memory, cores, ports and mounted directories."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SYSTEM: Final = frozenset(("/", "/proc", "/sys", "/dev", "/etc", "/run", "/var/
 
 
 class EnvRequest(msgspec.Struct, frozen=True):
-    """A container that is wanted (`create_docker_env`)."""
+    """A request for a container (`create_docker_env`)."""
 
     image: str = ""
     """Empty: `docker_base_image` of the settings."""
@@ -48,7 +48,7 @@ class EnvRequest(msgspec.Struct, frozen=True):
 
 
 def container_options(request: EnvRequest, settings: LiveSettings) -> dict[str, Any]:
-    """Return what the SDK is told of a container, without its ports.
+    """Return the arguments of the SDK for a container, without its ports.
 
     Raises:
         InvalidToolMeta: The request is wrong; the message names the field.
@@ -126,10 +126,10 @@ def memory_of(text: str) -> int:
 
 
 def target_of(inside: str) -> str:
-    """Return where in a container something may be mounted.
+    """Return a path in a container if something may be mounted there.
 
     Raises:
-        ToolRefused: Nowhere there.
+        ToolRefused: Nothing may be mounted there.
     """
     path = PurePosixPath(inside)
     first = f"/{path.parts[1]}" if len(path.parts) > 1 else "/"

@@ -1,4 +1,4 @@
-"""`ContainerTable`: the containers that we made, in `containers.json`.
+"""`ContainerTable`: the containers that the Tool Agent made, in `containers.json`.
 
 A container stays in the table when it is destroyed, so that one can see when; of destroyed ones the
 newest `KEPT_DESTROYED` are kept.
@@ -80,12 +80,12 @@ class ContainerTable:
             ToolConflict: It is in the table already.
         """
         now = utc(self._clock.now())
-        made = msgspec.structs.replace(container, created_at=now, last_accessed=now)
+        added = msgspec.structs.replace(container, created_at=now, last_accessed=now)
 
         def make(document: ContainersDocument) -> tuple[ContainersDocument, ContainerInfo]:
-            if any(one.container_id == made.container_id for one in document.containers):
-                raise ToolConflict(f"container {made.container_id:.12} is in the table already")
-            return ContainersDocument([*document.containers, made]), made
+            if any(one.container_id == added.container_id for one in document.containers):
+                raise ToolConflict(f"container {added.container_id:.12} is in the table already")
+            return ContainersDocument([*document.containers, added]), added
 
         return self._file.change(make)
 
@@ -112,7 +112,7 @@ class ContainerTable:
         return self._file.change(make)
 
     def touch(self, container_id: str) -> ContainerInfo:
-        """Note that a container is used now, so that it is not cleaned up.
+        """Set the time of a container's last use to now, so that it is not cleaned up.
 
         Raises:
             UnknownTool: We made none with this id.
@@ -138,12 +138,12 @@ class ContainerTable:
         return self.update(container_id, change)
 
     def ports(self) -> set[int]:
-        """Return the ports of this machine that containers have now."""
+        """Return the ports of this machine that containers use now."""
         running = self.containers(ContainerStatus.RUNNING)
         return {port for one in running for port in one.port_mapping.values()}
 
     def unused_since(self, seconds: float) -> list[ContainerInfo]:
-        """Return the containers that nobody has used for so long.
+        """Return the containers that have not been used for that long.
 
         One whose last use is in the future, because the clock was set back, counts as used now.
         """

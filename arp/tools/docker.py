@@ -94,7 +94,7 @@ class DockerEngine:
         settings: Defaults, and which directories may be mounted.
         containers: What we made.
         ports: Where published ports come from.
-        in_use: Returns the containers of registered tools, which are not cleaned up.
+        in_use: Called for the containers of registered tools, which are not cleaned up.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class DockerEngine:
         self._cleaned_at: float | None = None
 
     async def check(self) -> None:
-        """Return if the engine answers.
+        """Check that the engine answers.
 
         Raises:
             RuntimeMissing: It does not, or the SDK is not installed.
@@ -303,7 +303,7 @@ class DockerEngine:
         return bool(state == "running")
 
     async def clean_up(self) -> None:
-        """Destroy containers that nobody uses; does something every `CLEAN_UP_S` at most."""
+        """Destroy unused containers, at most once every `CLEAN_UP_S`."""
         now = time.monotonic()
         is_early = self._cleaned_at is not None and now - self._cleaned_at < CLEAN_UP_S
         if is_early or not self._containers.containers(ContainerStatus.RUNNING):
@@ -312,7 +312,7 @@ class DockerEngine:
         await self.clean_up_now()
 
     async def clean_up_now(self) -> list[str]:
-        """Destroy containers that nobody uses; return their ids.
+        """Destroy unused containers; return their ids.
 
         These are: those that no tool has and nobody has used for `docker_ttl_seconds`; and those
         with our label that are not in the table.
@@ -339,7 +339,7 @@ class DockerEngine:
             await asyncio.to_thread(client.close)
 
     async def _do(self, call: Callable[[Any], Result]) -> Result:
-        """Call the engine in a thread, with its errors as ours."""
+        """Call the engine in a thread, and raise its errors as those of the Tool Agent."""
         return await asyncio.to_thread(self._call, call)
 
     def _call(self, call: Callable[[Any], Result]) -> Result:
@@ -414,7 +414,7 @@ class DockerEngine:
 
 
 class _RunningCommand:
-    """A command in the foreground of a container, as a thread follows it."""
+    """A command in the foreground of a container, followed by a thread."""
 
     def __init__(self, container_id: str, command: str) -> None:
         self._container_id = container_id

@@ -1,4 +1,4 @@
-"""One call of a tool over HTTP, whatever runs behind the address: parameters in, a JSON value out.
+"""One call of a tool over HTTP: JSON parameters in, a JSON value out.
 
 How parameters are sent: those that the path names (`/items/{id}`) are in the path; of `GET`, `HEAD`
 and `DELETE` the others are the query, otherwise they are a JSON object in the body.
@@ -34,7 +34,7 @@ _PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class HttpCall(msgspec.Struct, frozen=True):
-    """A call that is sent."""
+    """A call that can be sent."""
 
     method: str
     url: str
@@ -75,7 +75,7 @@ async def call_http(
 
 
 async def check_answers(client: httpx.AsyncClient, call: HttpCall, within_s: float) -> None:
-    """Send a call and return if the answer is none of the errors of a server; its body is not read.
+    """Check that a tool answers without a server error; the body of the answer is not read.
 
     501 is no such error: a server says so that it does not know the method.
 
@@ -151,9 +151,9 @@ async def _read(answer: httpx.Response, name: str, on_chunk: OnChunk | None) -> 
     data = b"".join([part async for part in _bounded(answer, name)])
     if not answer.is_success:
         text = data.decode(errors="replace").strip()
-        said = f" ({text:.{MAX_REASON}})" if text else ""
+        reason = f" ({text:.{MAX_REASON}})" if text else ""
         raise HttpStatusFailed(
-            f"HTTP {answer.status_code}: {answer.reason_phrase}{said}",
+            f"HTTP {answer.status_code}: {answer.reason_phrase}{reason}",
             answer.status_code,
             answer.headers.get("retry-after", ""),
         )

@@ -15,7 +15,7 @@ STOP_S: Final = 1
 
 
 class InnerServer(uvicorn.Server):
-    """Serves an ASGI application on a socket; signals are not its business.
+    """Serves an ASGI application on a socket, without handlers for signals.
 
     Args:
         listener: Bound to its address.
@@ -39,11 +39,11 @@ class InnerServer(uvicorn.Server):
         self._task: asyncio.Task[None] | None = None
 
     def capture_signals(self) -> Any:
-        """Leave signals to whoever has them."""
+        """Leave signals to the outer server."""
         return nullcontext()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and say so."""
+        """Begin to listen, and set the event that `open` waits for."""
         await super().startup(sockets)
         self._listening.set()
 
@@ -54,7 +54,7 @@ class InnerServer(uvicorn.Server):
         await self._listening.wait()
 
     async def aclose(self) -> None:
-        """Stop to serve."""
+        """Stop serving."""
         self.should_exit = True
         if self._task is not None:
             await self._task
@@ -64,5 +64,5 @@ class InnerServer(uvicorn.Server):
             await self.answer(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; subclasses say how."""
+        """Answer a request; implemented by subclasses."""
         raise NotImplementedError

@@ -82,7 +82,7 @@ class JsonFile(Generic[Document]):
     def change(
         self, make: Callable[[Document], tuple[Document, Result]], durable: bool = True
     ) -> Result:
-        """Replace the document by what `make` returns, with nobody changing it meanwhile.
+        """Replace the document by what `make` returns, under the lock of the file.
 
         Args:
             make: Gets the document, returns the new one and a result; what it raises comes out of

@@ -205,7 +205,7 @@ class LocalRuntime:
             wait = min(wait * 1.5, 0.25)
 
     def _alive(self, tool: ToolMeta) -> int:
-        """Return the port of a running server.
+        """Return the port of a server if it is running.
 
         Raises:
             ToolCallFailed: It does not run.
@@ -266,7 +266,7 @@ class LocalRuntime:
             raise
 
     def _process_of(self, tool: ToolMeta) -> tuple[Project, ProgramStart]:
-        """Return how the process of a call is started; only some may reach the network."""
+        """Return how the process of a call is started, with or without network access."""
         project = self._projects.project_of(tool.runtime.host_dir)
         network = _may_reach_network(tool, self._settings.current)
         entry, env = tool.runtime.entry, tool.runtime.env
@@ -361,9 +361,9 @@ def _result_of(tool: ToolMeta, result: CommandResult) -> Json:
     if result.exit_code == TIMED_OUT:
         raise ToolTimeout(f"tool {tool.tool_id} took too long and was ended")
     if result.exit_code:
-        said = (result.stderr or result.stdout).strip()[-500:]
+        output = (result.stderr or result.stdout).strip()[-500:]
         raise ToolCallFailed(
-            f"tool {tool.tool_id} ended with exit code {result.exit_code}: {said or 'no output'}"
+            f"tool {tool.tool_id} ended with exit code {result.exit_code}: {output or 'no output'}"
         )
     if len(result.stdout) > MAX_ANSWER:
         raise ToolCallFailed(f"tool {tool.tool_id} wrote more than {MAX_ANSWER} characters")

@@ -1,8 +1,8 @@
 """Every active tool as a tool of an MCP server: over HTTP at `/mcp`, or over standard input.
 
-The server of the SDK does the work. The list is made anew for each question, so a tool that was
-built a moment ago is in it. Pieces of a result are progress; a result that is no object is wrapped
-as the SDK does it, `{"result": …}`.
+It uses the server of the MCP SDK. The list of tools is built for each request, so it includes a
+tool that was built a moment ago. Pieces of a result are sent as progress. A result that is not an
+object is wrapped as the SDK does it, `{"result": …}`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _is_object(schema: JsonObject) -> bool:
 
 
 def _object(schema: JsonObject) -> JsonObject:
-    """Return a schema that says that it is of an object, as MCP wants it."""
+    """Return a schema with `type: object`, which MCP requires."""
     return schema if _is_object(schema) else {**schema, "type": "object"}
 
 

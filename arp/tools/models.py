@@ -53,7 +53,7 @@ class SchedulingMode(StrEnum):
 
 
 class ToolState(StrEnum):
-    """What a tool does now; `states` has the table."""
+    """The running state of a tool; `states` has the table."""
 
     RUNNING = "running"
     SLEEPING = "sleeping"
@@ -65,7 +65,7 @@ class ToolState(StrEnum):
 
 
 class ToolStatus(StrEnum):
-    """How far the life of a tool is; `states` has the table."""
+    """The life cycle status of a tool; `states` has the table."""
 
     ACTIVE = "active"
     INACTIVE = "inactive"
@@ -83,7 +83,7 @@ class MessageType(StrEnum):
 
 
 class ContainerStatus(StrEnum):
-    """Whether a container is there."""
+    """Whether a container exists."""
 
     RUNNING = "running"
     DESTROYED = "destroyed"
@@ -138,7 +138,7 @@ class RuntimeInfo(msgspec.Struct, frozen=True):
 
 
 class ToolScheduling(msgspec.Struct, frozen=True):
-    """When a tool is started and ended, and what it does now."""
+    """When a tool is started and ended, and its running state."""
 
     mode: SchedulingMode = SchedulingMode.COLD
     idle_timeout_s: Annotated[int, Meta(ge=0)] = 300
@@ -146,7 +146,7 @@ class ToolScheduling(msgspec.Struct, frozen=True):
 
 
 class ToolStats(msgspec.Struct, frozen=True):
-    """How a tool was used."""
+    """Statistics of the calls of a tool."""
 
     last_used_time: datetime | None = None
     call_count: Annotated[int, Meta(ge=0)] = 0
@@ -243,7 +243,7 @@ class ResourceUsage(msgspec.Struct, frozen=True):
 
 
 def check_tool_id(tool_id: str) -> str:
-    """Return a tool's id if it can be one.
+    """Return a tool's id if it is valid.
 
     Raises:
         InvalidToolMeta: It cannot.

@@ -1,7 +1,7 @@
 """From a request in words to an existing tool, or to the spec of a task.
 
-No model is asked: words are compared, and an address of a repository is recognised. Whoever wants
-another plan writes the spec.
+It calls no model: it compares words, and recognises the address of a repository. A caller that
+wants another plan passes the spec.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _LEAST_STEM: Final = 4
 
 
 def existing_tool(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
-    """Return the active tool that a request means; `None`: none does what is asked for.
+    """Return the active tool that matches a request; `None` if none does.
 
     A tool that is named by its id is meant, whatever else the request says.
     """
-    asked = _meaning(description)
+    words_of_request = _meaning(description)
     best, most = None, 0.0
     for tool in tools:
         if tool.status is not ToolStatus.ACTIVE:
@@ -51,7 +51,7 @@ def existing_tool(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | Non
         if re.search(rf"(?<![\w-]){re.escape(tool.tool_id)}(?![\w-])", description):
             return tool
         words = _meaning(" ".join((tool.tool_id, tool.name, tool.description)))
-        covered = len(asked & words) / len(asked) if asked else 0.0
+        covered = len(words_of_request & words) / len(words_of_request) if words_of_request else 0.0
         if covered > most:
             best, most = tool, covered
     return best if most >= ENOUGH else None

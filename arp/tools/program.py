@@ -50,7 +50,7 @@ OnLine = Callable[[bytes], None]
 
 
 class CommandResult(msgspec.Struct, frozen=True):
-    """What a program that ran to its end left."""
+    """The result of a program that ran to its end."""
 
     exit_code: int
     """Negative: the signal that ended it. `TIMED_OUT`: it took too long."""
@@ -78,7 +78,7 @@ async def run_program(
 
     Args:
         start: How it is started.
-        timeout_s: So long it may take.
+        timeout_s: How long it may take, in seconds.
         on_line: Gets each line of its standard output that begins with `{`, as it comes.
 
     Raises:
@@ -100,7 +100,7 @@ async def run_program(
     except* _UsedTooMuch as used:
         errors.add(f"\narp: {used.exceptions[0]}\n".encode())
     finally:
-        # What nobody reads holds up the news that the process has ended.
+        # Unread output would delay the notice that the process has ended.
         rest = asyncio.create_task(_discard(process), name="rest of a program's output")
         await end_process(process, start.sandboxed)
         rest.cancel()
@@ -188,7 +188,7 @@ class BoundedOutput:
     """The first and the last bytes of an output.
 
     Args:
-        limit: So many bytes are kept.
+        limit: How many bytes are kept.
         on_line: Gets each line that begins with `{`, without its end.
     """
 
@@ -203,7 +203,7 @@ class BoundedOutput:
         """All bytes that came."""
 
     def add(self, data: bytes) -> None:
-        """Take what came next."""
+        """Append bytes of the output."""
         self.written += len(data)
         room = self._half - len(self._head)
         if room > 0:
@@ -218,7 +218,7 @@ class BoundedOutput:
             self._lines(data)
 
     def text(self) -> str:
-        """Return what was kept; a line says how much was not."""
+        """Return the kept text, with a line in the middle that says how much is missing."""
         tail = bytes(self._tail[-self._half :]) if self._half else b""
         dropped = self.written - len(self._head) - len(tail)
         middle = f"\n[… {dropped} bytes left out …]\n".encode() if dropped > 0 else b""
@@ -236,10 +236,10 @@ class BoundedOutput:
         if not ends:
             return
         self._hand_out(bytes(self._line))
-        whole, _, last = rest.rpartition(b"\n")
+        lines, _, last = rest.rpartition(b"\n")
         self._line = bytearray(last)
         # A regular expression passes over other lines far faster than Python would.
-        for line in _OBJECT.finditer(whole):
+        for line in _OBJECT.finditer(lines):
             self._hand_out(line.group())
 
     def _hand_out(self, line: bytes) -> None:

@@ -136,10 +136,10 @@ class ProjectFiles:
 
     def _replace(self, directory: int, last: str, data: bytes, name: str) -> None:
         with suppress(FileNotFoundError):
-            there = os.stat(last, dir_fd=directory, follow_symlinks=False)
-            if stat.S_ISLNK(there.st_mode):
+            status = os.stat(last, dir_fd=directory, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
                 raise ToolRefused(f"{name:.200} is a link; files are not written through links")
-            if not stat.S_ISREG(there.st_mode):
+            if not stat.S_ISREG(status.st_mode):
                 raise InvalidToolMeta(f"{name:.200} is there, and no file")
         beside = f".{secrets.token_hex(8)}.part"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -91,7 +91,7 @@ class LocalProjects:
         self._readable = (*readable, *_paths_in(self._packages))
 
     def check(self) -> None:
-        """Return if projects can be made here.
+        """Check that projects can be made here.
 
         Raises:
             RuntimeMissing: A sandbox is required and does not work, or uv and venv are missing.
@@ -429,7 +429,7 @@ async def _to_its_end(function: Callable[..., Result], *args: Any) -> Result:
 
 
 def run_log(command: str, result: CommandResult) -> str:
-    """Return what `last_run.log` has of a command.
+    """Return the text of `last_run.log` for a command.
 
     Source: internal_api.md 10.
     """
@@ -450,7 +450,7 @@ def find_uv() -> Path | None:
 
 
 def _paths_in(variables: Mapping[str, str]) -> list[Path]:
-    """Return the files and directories that variables name, such as certificates and wheels."""
+    """Return the paths that environment variables name, such as certificates and wheels."""
     words = [word for value in variables.values() for word in value.split()]
     return [Path(word) for word in words if word.startswith("/") and os.path.exists(word)]
 

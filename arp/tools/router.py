@@ -1,4 +1,4 @@
-"""`Router`: takes requests, writes the tasks for them, and tells what came of those.
+"""`Router`: turns requests into tasks, and delivers their outcomes.
 
 Theory of operation. A request becomes a task that is pending. If a tool does already what is asked
 for, the task is completed with it; else its spec goes to the coding agent as a `tool_request`. What
@@ -60,7 +60,7 @@ ALREADY_THERE: Final = "there is such a tool already"
 
 
 class TaskRequest(Struct, frozen=True):
-    """What somebody asks for."""
+    """A request for a tool."""
 
     description: str
     """In words."""
@@ -73,7 +73,7 @@ class TaskRequest(Struct, frozen=True):
 
 
 class Router:
-    """The side of the bus that talks to the world.
+    """The side of the bus that takes requests from outside.
 
     Args:
         service: With the tools.
@@ -124,7 +124,7 @@ class Router:
     # -- requests --------------------------------------------------------------------------------
 
     def accept(self, request: TaskRequest) -> TaskRecord:
-        """Write a request down as a pending task; return that. `dispatch` begins it.
+        """Store a request as a pending task, and return it; `dispatch` begins it.
 
         Raises:
             ToolAgentError: The description is empty or too long, the callback can never be called,
@@ -259,7 +259,7 @@ class Router:
                 raise ToolRefused(f"the router takes no {type(payload).__name__}")
 
     def _finish(self, outcome: ToolReady | ToolError, status: TaskStatus) -> TaskRecord:
-        """Write down how a task ended, and deliver that."""
+        """Store the outcome of a task, and deliver it."""
         task = self.book.get(outcome.task_id)
         if task.is_over:
             raise ToolRefused(f"task {outcome.task_id} is {task.status} already")
@@ -273,7 +273,7 @@ class Router:
         return task
 
     def _send(self, task: TaskRecord) -> None:
-        """Begin to deliver how a task ended, if somebody wants to know."""
+        """Begin to deliver the outcome of a task if it has a callback."""
         if task.callback_url:
             delivery = asyncio.get_running_loop().create_task(self._deliver(task))
             self._deliveries.add(delivery)
@@ -283,5 +283,5 @@ class Router:
         outcome: ToolReady | ToolError = ToolError(task.tool_id, task.error, task.task_id)
         if task.status is TaskStatus.COMPLETED:
             outcome = ToolReady(task.tool_id, task.result, task.url, task.task_id)
-        said = await self.callbacks.deliver(task.callback_url, outcome)
-        self.book.set(task.task_id, callback=said)
+        result = await self.callbacks.deliver(task.callback_url, outcome)
+        self.book.set(task.task_id, callback=result)

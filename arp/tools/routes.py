@@ -59,7 +59,7 @@ class NewTaskRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpRefusal(ToolAgentError):
-    """A request that no tool sees."""
+    """A request that is refused before a tool is called."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -97,7 +97,7 @@ class ToolRoutes:
         ]
 
     def _answered(self, handler: Handler) -> Handler:
-        """Return a handler whose errors are answers."""
+        """Return a handler that answers its errors as JSON."""
 
         async def answered(request: Request) -> Response:
             try:
@@ -147,18 +147,18 @@ class ToolRoutes:
     async def _invoke(self, request: Request) -> Response:
         tool_id = request.path_params["tool_id"]
         try:
-            asked = await _body(request, InvokeRequest)
+            body = await _body(request, InvokeRequest)
             tool = self._backend.service.registry.get(tool_id)
-            check_params(tool, asked.params)  # so that an event stream, too, is refused by status
+            check_params(tool, body.params)  # so that an event stream, too, is refused by status
             accept = request.headers.get("accept", "")
-            if asked.stream or "text/event-stream" in accept:
+            if body.stream or "text/event-stream" in accept:
                 return StreamingResponse(
-                    self._pieces(tool_id, asked.params),
+                    self._pieces(tool_id, body.params),
                     media_type="text/event-stream",
                     headers={"cache-control": "no-store", "x-accel-buffering": "no"},
                 )
             outcome = await _while_connected(
-                request, self._backend.service.call(tool_id, asked.params)
+                request, self._backend.service.call(tool_id, body.params)
             )
         except ToolAgentError as error:
             return _json(
@@ -205,9 +205,9 @@ class ToolRoutes:
     # -- tasks -----------------------------------------------------------------------------------
 
     async def _request(self, request: Request) -> Response:
-        asked = await _body(request, NewTaskRequest)
+        body = await _body(request, NewTaskRequest)
         new = TaskRequest(
-            asked.description, asked.callback_url or "", _owner(request), asked.task_spec
+            body.description, body.callback_url or "", _owner(request), body.task_spec
         )
         task = self._backend.router.accept(new)
         work = self._backend.router.dispatch(task.task_id)
@@ -230,7 +230,7 @@ class ToolRoutes:
 
 
 def _owner(request: Request) -> str:
-    """Return who asks; empty where users are not told apart."""
+    """Return the user of a request; empty where the server does not distinguish users."""
     asker = request.scope.get("arp")
     return "" if asker is None else str(asker.principal.name)
 
@@ -242,8 +242,8 @@ async def _body(request: Request, kind: type[Body]) -> Body:
         ToolAgentError: It is no JSON, too large, has too many values, is nested too deeply, or does
             not fit; the message names the path.
     """
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != "application/json":
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
         raise HttpRefusal(415, "content-type: send application/json")
     data = bytearray()
     async for part in request.stream():
@@ -267,7 +267,7 @@ def _check_nesting(value: Json) -> None:
     Integers may be of any size: tools are no renderers.
 
     Raises:
-        InvalidToolMeta: So it is.
+        InvalidToolMeta: It is nested too deeply, or has such a number.
     """
     stack: list[tuple[Json, int]] = [(value, 0)]
     while stack:
@@ -281,12 +281,12 @@ def _check_nesting(value: Json) -> None:
 
 
 async def _while_connected(request: Request, call: Awaitable[Any]) -> Any:
-    """Return what a call comes to; cancel it when its caller goes away."""
+    """Return the result of a call; cancel it when its caller disconnects."""
     task = asyncio.ensure_future(call)
     gone = asyncio.ensure_future(_gone(request))
     try:
-        both: set[asyncio.Future[Any]] = {task, gone}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        futures: set[asyncio.Future[Any]] = {task, gone}
+        await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise HttpRefusal(499, "the caller went away")
         return task.result()

@@ -27,7 +27,7 @@ class ToolRuntime(Protocol):
     """Runs tools of one type. Every method may be called for several tools at the same time."""
 
     async def check(self) -> None:
-        """Return if tools can run here.
+        """Check that tools can run here.
 
         Raises:
             RuntimeMissing: Something is missing; the message says what, and how to get it.
@@ -55,7 +55,7 @@ class ToolRuntime(Protocol):
         """
 
     async def healthy(self, tool: ToolMeta) -> None:
-        """Return if the tool runs and answers.
+        """Check that the tool runs and answers.
 
         Raises:
             ToolAgentError: It does not; the message says what it answered.
@@ -76,11 +76,11 @@ class ToolRuntime(Protocol):
         """
 
     async def aclose(self) -> None:
-        """End all tools of this runtime that would not outlive us."""
+        """End all tools of this runtime that cannot outlive this process."""
 
 
 class CallOutcome(msgspec.Struct, frozen=True):
-    """What a call of a tool came to; a failed call raises instead."""
+    """The result of a call of a tool; a failed call raises instead."""
 
     result: Json
     tool_id: str
@@ -137,7 +137,7 @@ class RuntimeTable:
         return runtime
 
     async def reports(self) -> list[RuntimeReport]:
-        """Return of each runtime whether it can be used, in the order of `RuntimeType`."""
+        """Return for each runtime whether it can be used, in the order of `RuntimeType`."""
         reports = []
         named = [(str(kind), self._by_type[kind]) for kind in RuntimeType if kind in self._by_type]
         for name, runtime in [*named, *self._by_scheme.items()]:

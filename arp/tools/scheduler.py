@@ -69,7 +69,7 @@ FALLBACK_ON: Final = (ToolCallFailed, ToolTimeout, RuntimeMissing, CapacityExcee
 
 
 class _Live:
-    """What the scheduler knows of one tool while it runs."""
+    """The scheduler's record of one tool."""
 
     __slots__ = (
         "alert",
@@ -115,7 +115,7 @@ class Scheduler:
     Args:
         registry: All tools.
         runtimes: What runs them.
-        settings: How many, how long, how often.
+        settings: Limits, timeouts and intervals.
         resources: What they may use together.
         clock: What time it is.
     """
@@ -154,12 +154,12 @@ class Scheduler:
         return list(self._hot)
 
     async def start(self) -> None:
-        """Bring the registry in line with what runs, and begin to look after the tools."""
+        """Update the registry to what runs, and begin health checks and timers."""
         await self._reconcile()
         self._task = asyncio.create_task(self._run(), name="tool scheduler")
 
     async def aclose(self) -> None:
-        """Put all tools away that would not outlive us. May be repeated."""
+        """Stop all tools that cannot outlive this process. May be repeated."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -204,7 +204,7 @@ class Scheduler:
             return tool
 
     async def sleep_tool(self, tool_id: str) -> ToolMeta:
-        """Put a tool away, also while it is called: those calls fail. Return it as it is now."""
+        """Let a tool sleep, even during calls, which fail then. Return the tool as it is now."""
         live = self._of(tool_id)
         async with live.lock:
             return await self._put_away(tool_id, live, "sleep")
@@ -270,7 +270,7 @@ class Scheduler:
                 logger.error("a health check failed", exc_info=outcome)
 
     async def tick(self) -> None:
-        """Do what time has brought: put away idle cold tools and surplus hot ones."""
+        """Let idle cold tools and surplus hot tools sleep."""
         now = self._clock.monotonic()
         default_s = self._settings.current.cold_tool_idle_timeout_s
         for tool in self._registry.tools():
@@ -329,7 +329,7 @@ class Scheduler:
 
     @asynccontextmanager
     async def _used(self, tool: ToolMeta, keep: bool = False) -> AsyncIterator[ToolMeta]:
-        """Start a tool if it does not run, and let nobody put it away meanwhile.
+        """Start a tool if it does not run, and keep it running within the block.
 
         Args:
             tool: What is used.
@@ -373,7 +373,7 @@ class Scheduler:
         return tool
 
     async def _not_started(self, tool: ToolMeta, live: _Live, problem: str) -> None:
-        """Take back what a start that failed had taken; a tool that ran before is degraded."""
+        """Release what a failed start had allocated; a tool that ran before is degraded."""
         self._hot.pop(tool.tool_id, None)
         self._resources.release(tool.tool_id)
         was_running, live.running = live.running, False
@@ -382,7 +382,7 @@ class Scheduler:
             await self._degrade(msgspec.structs.replace(tool, runtime=info), live, problem)
 
     async def _take_place(self, tool_id: str) -> None:
-        """Take a place for a hot tool, or put another one away for it.
+        """Take a place for a hot tool; if all are taken, let another hot tool sleep.
 
         Raises:
             CapacityExceeded: Calls used all hot tools for `PLACE_S`.
@@ -406,7 +406,7 @@ class Scheduler:
             ) from None
 
     async def _evict(self, but: str) -> bool:
-        """Put the least recently used hot tool away that no call uses; return whether one was."""
+        """Let the least recently used idle hot tool sleep; return whether there was one."""
         tool_id = self._evictable(but)
         return tool_id is not None and await self._sleep_if_idle(tool_id)
 
@@ -483,7 +483,7 @@ class Scheduler:
                 logger.exception("health alert of tool %s was not taken", alert.tool_id)
 
     async def _record(self, tool_id: str, event: StateEvent, info: RuntimeInfo) -> ToolMeta:
-        """Write what a tool does now."""
+        """Write the running state of a tool."""
 
         def change(tool: ToolMeta) -> ToolMeta:
             return msgspec.structs.replace(with_state(tool, event), runtime=info)
@@ -500,7 +500,7 @@ class Scheduler:
             await asyncio.to_thread(self._registry.update, tool_id, change, False)
 
     async def _reconcile(self) -> None:
-        """Write down which tools run, after we were started again.
+        """Write which tools run, after a restart of the service.
 
         Processes ended with whoever started them; containers may run.
         """

@@ -1,4 +1,4 @@
-"""Patterns of JSON Schemas that are not trusted: which can take forever, and how long they may try.
+"""Limits on patterns of untrusted JSON Schemas, whose matching could take forever.
 
 A schema comes from whoever made a tool. Python's `re` tries a pattern for as long as it takes, and
 nothing can stop it. So a pattern with a repeat or alternatives inside a repeat is refused, and the
@@ -18,7 +18,7 @@ from arp.tools.errors import InvalidToolMeta
 MAX_PATTERN_TEXT: Final = 4_096
 """Characters of a text that a `pattern` is tried on."""
 _SEVERAL: Final = 8
-"""So often a part may be repeated inside another repeat."""
+"""How often a part may be repeated inside another repeat."""
 _REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _REFERS_BACK: Final = ("GROUPREF", "GROUPREF_EXISTS")
 
@@ -39,7 +39,7 @@ def _group(argument: Any) -> list[Any]:
     return [argument[-1]]
 
 
-def _whole(argument: Any) -> list[Any]:
+def _argument_itself(argument: Any) -> list[Any]:
     return [argument]
 
 
@@ -53,9 +53,9 @@ _INNER: Final = {
     "SUBPATTERN": _group,
     "ASSERT": _looked_at,
     "ASSERT_NOT": _looked_at,
-    "ATOMIC_GROUP": _whole,
+    "ATOMIC_GROUP": _argument_itself,
 }
-"""What of the argument of a parsed operation are patterns again."""
+"""For each parsed operation: the patterns inside its argument."""
 
 
 def check_patterns(schema: Json, where: str) -> None:

@@ -1,4 +1,4 @@
-"""JSON Schemas of tools: whether they are some, and whether a value fits.
+"""JSON Schemas of tools: checks of the schemas, and of values against them.
 
 A schema is not trusted. It may refer to itself but to nothing outside of it, so that no check opens
 an address or a file; and its patterns are those that cannot take forever (`schema_patterns`).
@@ -54,7 +54,7 @@ def check_params(tool: ToolMeta, params: Json) -> JsonObject:
     """Return parameters if they fit a tool's `input_schema`.
 
     Raises:
-        InvalidToolCall: They do not; the message names the path.
+        InvalidToolCall: They do not fit; the message names the path.
     """
     if not isinstance(params, dict):
         raise InvalidToolCall("params is no JSON object")

@@ -1,4 +1,4 @@
-"""`ToolService`: everything of the Tool Agent that is below the message bus, put together."""
+"""`ToolService`: all parts of the Tool Agent below the message bus."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ToolService:
         self.scheduler.on_tick(self.docker.clean_up)
 
     async def start(self) -> None:
-        """Bring the registry in line with what runs, and begin health checks and clean-up.
+        """Update the registry to what runs, and begin health checks and clean-up.
 
         Raises:
             DataFileDamaged: A file cannot be read; it has been renamed, and the message names it.
@@ -96,7 +96,7 @@ class ToolService:
         await self.scheduler.start()
 
     async def aclose(self) -> None:
-        """End all tools that would not outlive us. May be repeated."""
+        """End all tools that cannot outlive this process. May be repeated."""
         await self.scheduler.aclose()
         await self.runtimes.aclose()
         await self.docker.aclose()
@@ -171,7 +171,7 @@ class ToolService:
         return self.set_life(tool.tool_id, "activate")
 
     def set_life(self, tool_id: str, event: LifeEvent) -> ToolMeta:
-        """Move a tool in its life (`states.LIFE`); return it.
+        """Apply an event of the life cycle (`states.LIFE`) to a tool; return the tool.
 
         Raises:
             ToolConflict: It is not possible in the tool's status.
@@ -206,7 +206,7 @@ class ToolService:
         return [one.runtime.container_id for one in self.registry if one.runtime.container_id]
 
     async def _take_back(self, tool_id: str, before: ToolMeta | None) -> None:
-        """Leave nothing of a tool that could not be activated."""
+        """Undo everything of a tool that could not be activated."""
         try:
             await self.scheduler.stop_tool(tool_id)
         except ToolAgentError:
@@ -218,7 +218,7 @@ class ToolService:
 
 
 def _built(tool: ToolMeta, before: ToolMeta | None) -> ToolMeta:
-    """Return a tool as it is while it is built: it does not run, and is not called."""
+    """Return a tool with the state during a build: it does not run, and is not called."""
     stopped = with_state(tool, "stop")
     stats = tool.stats if before is None else before.stats
     return msgspec.structs.replace(stopped, status=ToolStatus.BUILDING, stats=stats)

@@ -1,4 +1,4 @@
-"""What may happen to a tool: its life, and what it does now.
+"""The two state machines of a tool: its life cycle, and its running state.
 
 Theory of operation. Whatever decides what may happen to a tool is in this file, in the manner of
 `h11/_state.py`. Nothing else assigns `ToolMeta.status` or `ToolScheduling.state`.
@@ -55,7 +55,7 @@ STATES: Final[dict[ToolState, dict[StateEvent, ToolState]]] = {
 
 
 def with_life(tool: ToolMeta, event: LifeEvent) -> ToolMeta:
-    """Return the tool behind an event of its life.
+    """Return the tool after an event of its life cycle.
 
     Raises:
         ToolConflict: It is not possible in the tool's status.
@@ -70,7 +70,7 @@ def with_life(tool: ToolMeta, event: LifeEvent) -> ToolMeta:
 
 
 def with_state(tool: ToolMeta, event: StateEvent) -> ToolMeta:
-    """Return the tool behind an event of its running.
+    """Return the tool after an event of its running state.
 
     Raises:
         ToolConflict: It is not possible in the tool's state.

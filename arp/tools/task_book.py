@@ -1,4 +1,4 @@
-"""`TaskBook`: what was asked for, how far it is, and what came of it, in `tasks.json`.
+"""`TaskBook`: the tasks with their status and outcome, in `tasks.json`.
 
 Theory of operation. A task goes through the table `NEXT`; nothing else assigns its status. Every
 change is on disk before the method returns, so that a restart finds what was asked for: `reopen`
@@ -38,7 +38,7 @@ CUT_OFF: Final = (
 
 
 class TaskStatus(StrEnum):
-    """How far a task is."""
+    """The status of a task."""
 
     PENDING = "pending"
     """Nobody has begun it, or it waits to be begun again after a restart."""
@@ -105,7 +105,7 @@ class TaskRecord(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether its status is final."""
         return self.status in _ENDS
 
     def report(self) -> JsonObject:
@@ -196,7 +196,7 @@ class TaskBook:
         return self._store(msgspec.structs.replace(task, updated_at=self._clock.now(), **fields))
 
     def reopen(self) -> list[TaskRecord]:
-        """Make pending again what ran when the service ended; return all that is pending.
+        """Make tasks pending again that ran when the service ended; return all pending tasks.
 
         What was begun `MAX_ATTEMPTS` times is among it: the caller says that it failed.
         """
@@ -216,7 +216,7 @@ class TaskBook:
         return await self.until(task_id, lambda task: task.is_over)
 
     async def until(self, task_id: str, holds: Callable[[TaskRecord], bool]) -> TaskRecord:
-        """Wait until something holds for a task; return it.
+        """Wait until a condition holds for a task; return the task.
 
         Raises:
             UnknownTool: There is none of this id.

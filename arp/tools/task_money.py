@@ -51,8 +51,8 @@ class TaskMoney:
         """Reserve the most that a coder may cost; nothing if that is 0.
 
         Args:
-            provider: Who gets it.
-            most_usd: How much.
+            provider: Who is paid.
+            most_usd: The most that may be spent, in US dollars.
             approve: Asks a person; `None`: nobody can be asked.
 
         Raises:

@@ -43,7 +43,7 @@ ServicePort: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
 
 
 class TaskRequirements(Struct, frozen=True):
-    """What the tool needs."""
+    """The requirements of the tool."""
 
     gpu: bool | UnsetType = UNSET
     memory_mb: Annotated[int, Meta(ge=1, le=1 << 24)] | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""A task in words, as a coding agent gets it."""
+"""The prompt for a task, as a coding agent gets it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ refuse a step; then say what you would have done, and stop.
 
 
 def words_for(spec: TaskSpec, projects: Sequence[Path], alert: HealthAlert | None) -> str:
-    """Return a task in words.
+    """Return the prompt for a task.
 
     Args:
         spec: The task.

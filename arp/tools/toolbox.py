@@ -212,10 +212,10 @@ class Toolbox:
                 f"there is no tool {name!r:.60}; there are {', '.join(TEN_TOOLS)}"
             )
         try:
-            given = msgspec.convert(args, row.args)
+            arguments = msgspec.convert(args, row.args)
         except msgspec.ValidationError as error:
             raise InvalidToolCall(f"{name}: {error}") from None
-        return await row.carry_out(self, given, shown)
+        return await row.carry_out(self, arguments, shown)
 
     # -- Docker ----------------------------------------------------------------------------------
 
@@ -231,35 +231,35 @@ class Toolbox:
             volumes=args.volumes,
             use_gpu=args.use_gpu,
         )
-        made: ContainerInfo = await self._service.docker.create_env(request)
-        self.containers.add(made.container_id)
-        return {"container_id": made.container_id, "port_mapping": made.port_mapping}
+        container: ContainerInfo = await self._service.docker.create_env(request)
+        self.containers.add(container.container_id)
+        return {"container_id": container.container_id, "port_mapping": container.port_mapping}
 
     async def _run_in_docker(self, args: RunInDocker, shown: WorkCall) -> JsonObject:
         container_id = self._own_container(args.container_id)
         given = {"container_id": container_id, "command": args.command}
-        await self._approved(
+        await self._check_approved(
             shown, f"Run in container {container_id:.12}?", given, place=container_id
         )
-        done = await self._service.docker.run(
+        result = await self._service.docker.run(
             container_id, args.command, args.is_background, args.timeout or DEFAULT_TIMEOUT_S
         )
-        if isinstance(done, str):
-            return {"log_file": done}
-        await self._ran(shown, args.command, container_id, done, "docker")
-        return {"exit_code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
+        if isinstance(result, str):
+            return {"log_file": result}
+        await self._record_run(shown, args.command, container_id, result, "docker")
+        return {"exit_code": result.exit_code, "stdout": result.stdout, "stderr": result.stderr}
 
     async def _rebuild_docker_ports(self, args: RebuildDockerPorts, shown: WorkCall) -> JsonObject:
         old = self._own_container(args.container_id)
-        made: ContainerInfo = await self._service.docker.rebuild_ports(
+        container: ContainerInfo = await self._service.docker.rebuild_ports(
             old, args.ports, args.mem_limit, args.nano_cpus
         )
         self.containers.discard(old)
-        self.containers.add(made.container_id)
+        self.containers.add(container.container_id)
         if old in self._allowed:
-            self._allowed.add(made.container_id)
+            self._allowed.add(container.container_id)
         await self._disable_tools_of(old)
-        return {"new_container_id": made.container_id, "port_mapping": made.port_mapping}
+        return {"new_container_id": container.container_id, "port_mapping": container.port_mapping}
 
     async def _destroy_docker_env(self, args: DestroyDockerEnv, shown: WorkCall) -> JsonObject:
         container_id = self._own_container(args.container_id)
@@ -293,11 +293,11 @@ class Toolbox:
     async def _run_in_uv(self, args: RunInUv, shown: WorkCall) -> JsonObject:
         project = self._own_project(args.project_dir)
         given = {"project_dir": str(project), "command": args.command}
-        await self._approved(shown, f"Run this in {project.name}?", given, place=str(project))
+        await self._check_approved(shown, f"Run this in {project.name}?", given, place=str(project))
         timeout_s = args.timeout or DEFAULT_TIMEOUT_S
-        done = await self._service.projects.run(project, args.command, timeout_s)
-        await self._ran(shown, args.command, project, done, self._sandbox())
-        return {"exit_code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
+        result = await self._service.projects.run(project, args.command, timeout_s)
+        await self._record_run(shown, args.command, project, result, self._sandbox())
+        return {"exit_code": result.exit_code, "stdout": result.stdout, "stderr": result.stderr}
 
     async def _uv_add_dependency(self, args: UvAddDependency, shown: WorkCall) -> JsonObject:
         project = self._own_project(args.project_dir)
@@ -308,9 +308,9 @@ class Toolbox:
         # A package may run code while it is installed.
         given = {"project_dir": str(project), "package": package, "dev": args.dev}
         title = f"Add the package {package} to {project.name}?"
-        await self._approved(shown, title, given, place=str(project))
+        await self._check_approved(shown, title, given, place=str(project))
         done = await self._service.projects.add_dependency(project, package, args.dev)
-        await self._ran(shown, f"add {package}", project, done, self._sandbox())
+        await self._record_run(shown, f"add {package}", project, done, self._sandbox())
         return {"status": "success", "message": f"{package} is added"}
 
     async def _write_file(self, args: WriteFile, shown: WorkCall) -> JsonObject:
@@ -332,17 +332,17 @@ class Toolbox:
         place = runtime.container_id or runtime.host_dir
         given = {"tool_id": tool.tool_id, "command": runtime.entry or "what the image starts"}
         if runtime.type in (RuntimeType.LOCAL, RuntimeType.DOCKER):
-            await self._approved(shown, f"Start the tool {tool.tool_id}?", given, place=place)
+            await self._check_approved(shown, f"Start the tool {tool.tool_id}?", given, place=place)
         shown.progress("starting it, and checking that it answers")
         self.registered = await self._service.activate(tool, replace=True)
-        made = self.registered
-        return {"status": "success", "tool_id": made.tool_id, "url": url_of(made)}
+        registered = self.registered
+        return {"status": "success", "tool_id": registered.tool_id, "url": url_of(registered)}
 
     def _tool_of(self, args: RegisterTool) -> ToolMeta:
         """Return the tool that is to be registered.
 
         Raises:
-            ToolAgentError: It is somebody else's, or there is nothing that could be started.
+            ToolAgentError: It belongs to another task, or there is nothing that could be started.
         """
         self._check_own_id(args.tool_id)
         kind = runtime_type_of(args.runtime_type)
@@ -405,11 +405,11 @@ class Toolbox:
 
     def _own_path(self, path: str) -> str:
         """Return a path in a project of the task; a relative one is in the newest."""
-        whole = path if Path(path).is_absolute() else f"{self._project()}/{path}"
-        project, _ = self._service.projects.locate(whole)
+        full_path = path if Path(path).is_absolute() else f"{self._project()}/{path}"
+        project, _ = self._service.projects.locate(full_path)
         if self._service.projects.root / project.name not in self.projects:
             raise ToolRefused(f"{path!r:.200} is in no project of this task")
-        return whole
+        return full_path
 
     def _own_container(self, container_id: str) -> str:
         if container_id not in self.containers:
@@ -419,12 +419,12 @@ class Toolbox:
     def _limits(self) -> ResourceLimits:
         if isinstance(self._spec, RepairTool):
             return self._service.registry.get(self._spec.tool_id).runtime.resource_limits
-        wanted = self._spec.requirements
-        return ResourceLimits(memory_mb=wanted.memory_mb or 512, gpu=bool(wanted.gpu))
+        requirements = self._spec.requirements
+        return ResourceLimits(memory_mb=requirements.memory_mb or 512, gpu=bool(requirements.gpu))
 
     # -- approval --------------------------------------------------------------------------------
 
-    async def _approved(
+    async def _check_approved(
         self, shown: WorkCall, title: str, given: JsonObject, *, place: str
     ) -> None:
         """Ask a person, unless they have allowed all that runs in the place.
@@ -455,11 +455,11 @@ class Toolbox:
             self._allowed.add(place)
 
     def _sandbox(self) -> str:
-        """Return what keeps in the programs of projects; empty: nothing does."""
+        """Return the sandbox of programs in projects; empty: none."""
         is_on = self._service.settings.current.sandbox != "off" and sandbox_works()
         return "bubblewrap" if is_on else ""
 
-    async def _ran(
+    async def _record_run(
         self, shown: WorkCall, command: str, cwd: str | Path, done: CommandResult, sandbox: str
     ) -> None:
         run = ProcessRun(command, str(cwd), done.exit_code, done.stdout, done.stderr, sandbox)
@@ -479,8 +479,8 @@ class BoxTool(NamedTuple):
 
     def schema(self) -> JsonObject:
         """Return the JSON Schema of its parameters."""
-        whole = msgspec.json.schema(self.args)
-        found: JsonObject = dict(whole["$defs"][self.args.__name__])
+        schema = msgspec.json.schema(self.args)
+        found: JsonObject = dict(schema["$defs"][self.args.__name__])
         return {**found, "additionalProperties": False}
 
 

@@ -86,8 +86,10 @@ class _ToolboxListener(InnerServer):
             await Response(status_code=404)(scope, receive, send)
             return
         token, manager = found
-        given = headers.get(b"authorization", b"")
-        if b"origin" in headers or not hmac.compare_digest(given, f"Bearer {token}".encode()):
+        authorization = headers.get(b"authorization", b"")
+        if b"origin" in headers or not hmac.compare_digest(
+            authorization, f"Bearer {token}".encode()
+        ):
             await Response(status_code=401)(scope, receive, send)
             return
         await manager.handle_request(scope, receive, send)
@@ -115,7 +117,7 @@ class ToolboxServer:
                 del listener.jobs[key]
 
     async def aclose(self) -> None:
-        """Stop to listen."""
+        """Stop listening."""
         listener, self._listener = self._listener, None
         if listener is not None:
             await listener.aclose()

@@ -132,7 +132,7 @@ class TurnCall:
 
 
 def _written(args: JsonObject) -> list[Component]:
-    """Return what shows a file that is written; nothing if it is none."""
+    """Return the component that shows a written file; `None` if the call writes none."""
     path, content = args.get("path"), args.get("content")
     if not isinstance(path, str) or not isinstance(content, str) or not content.strip():
         return []

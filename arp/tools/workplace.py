@@ -17,7 +17,7 @@ from arp.protocol.json_value import Json, JsonObject
 
 
 class ApprovalRequest(Struct, frozen=True):
-    """What a person is asked."""
+    """A question to a person."""
 
     title: str
     """The question, in one line."""
@@ -34,7 +34,7 @@ class ApprovalRequest(Struct, frozen=True):
 
 
 class ApprovalAnswer(Struct, frozen=True):
-    """What a person said."""
+    """The answer of a person."""
 
     allowed: bool
     reason: str = ""
@@ -63,10 +63,10 @@ class WorkCall(Protocol):
     """One call of a tool, as it is shown."""
 
     def progress(self, text: str) -> None:
-        """Show what it is doing."""
+        """Show its progress."""
 
     def result(self, value: Json) -> None:
-        """Show what came of it."""
+        """Show its result."""
 
     async def ran(self, run: ProcessRun) -> None:
         """Record a process that ran for it."""

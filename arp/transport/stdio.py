@@ -85,8 +85,8 @@ async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
     held = bytearray()
     is_cut = False
     while chunk := await read():
-        *whole, rest = chunk.split(b"\n")
-        for piece in whole:
+        *complete, rest = chunk.split(b"\n")
+        for piece in complete:
             held += piece
             if held.strip() and not is_cut:
                 yield bytes(held.strip())

@@ -122,12 +122,12 @@ class Backlog:
         first = waiting[0]
         if self._place or len(first) > PIECE_BYTES:
             return self._fragment(first)
-        whole, size = [waiting.popleft()], len(first)
+        frames, size = [waiting.popleft()], len(first)
         while waiting and size + len(waiting[0]) <= PIECE_BYTES:
             size += len(waiting[0])
-            whole.append(waiting.popleft())
+            frames.append(waiting.popleft())
         self.size -= size
-        return _join(whole, self._opcode)
+        return _join(frames, self._opcode)
 
     def _take_first(self) -> bytes | None:
         first, self._first = self._first, None

@@ -1,11 +1,11 @@
-"""Length-prefixed frames on a Unix socket that does not block, with file descriptors.
+"""Length-prefixed frames on a non-blocking Unix socket, with file descriptors.
 
-Theory of operation. Reading: what the kernel has is split into frames, which wait for `receive`;
-while many wait, nothing more is read, so a peer that sends faster than it is served has to wait.
-Descriptors come with a piece of the stream, and belong to the last frame that begins in it: the
-kernel ends a piece behind bytes that carry descriptors. Writing: frames go to the kernel at once as
-long as it takes them; the rest waits as it is, so that several sockets can share the frames, and is
-joined in pieces of a bounded size when the kernel has room.
+Theory of operation. Reading: the received bytes are split into frames, which wait for `receive`.
+While many are waiting, nothing more is read, so a fast sender has to wait. Descriptors arrive with
+a piece of the stream, and belong to the last frame that begins in it: the kernel ends a piece after
+bytes that carry descriptors. Writing: frames go to the kernel at once as long as it accepts them.
+The rest is queued unchanged, so that several sockets can share the frames, and is joined to pieces
+of a bounded size when the kernel has room again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from arp.protocol.length_prefix import Farewell, FrameSplitter, farewell, prefix
 
 READ_BYTES = 64 << 10
 PIECE_BYTES = 64 << 10
-"""How much is handed to the kernel at once."""
+"""Most bytes that are written in one call."""
 
 MAX_WAITING_FRAMES = 64
 MAX_WAITING_BYTES = 256 << 10
-"""While so much waits for `receive`, nothing more is read."""
+"""While this much is waiting for `receive`, nothing more is read."""
 
 MAX_DESCRIPTORS = 20
-"""With one frame: as many as files in one upload."""
+"""Of one frame: the most files of one upload."""
 
 LOOKS = 4
 """How often a connection is checked within the time that it may stall."""
@@ -44,20 +44,20 @@ TOO_BIG, PROTOCOL_ERROR, GONE = 1009, 1002, 1006
 
 
 class ReceivedFrame(NamedTuple):
-    """A frame, and the descriptors that came with it, which are the receiver's to close."""
+    """A frame, and the descriptors that came with it, which the receiver has to close."""
 
     data: bytes
     descriptors: tuple[int, ...] = ()
 
 
 class FramedSocket:
-    """Both directions of one connection. It belongs to the loop in which it was made.
+    """Both directions of one connection. It belongs to the event loop that created it.
 
     Args:
-        own: The socket; it is closed with this.
-        max_frame_bytes: The longest frame that is taken.
-        takes_descriptors: Whether descriptors may come; otherwise the kernel closes them.
-        stall_s: Closes a connection whose other end takes nothing for so long; `None`: never.
+        own: The socket; it is closed with this object.
+        max_frame_bytes: The longest frame that is accepted.
+        takes_descriptors: Whether to receive descriptors; otherwise the kernel closes them.
+        stall_s: Close the connection if the peer reads nothing for so long; `None`: never.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class FramedSocket:
         self.buffered = 0
         """Bytes of frames that wait to be sent."""
         self.on_sent: Callable[[], object] = lambda: None
-        """Is called after waiting bytes have left."""
+        """Called after waiting bytes were sent."""
         self.ended: Farewell | None = None
-        """Why `receive` has returned `None`: what the other end said, or what was wrong."""
+        """Why `receive` returned `None`: the reason that the peer sent, or what went wrong."""
         self.is_closed_by_peer = False
-        """Whether that is what the other end said."""
+        """Whether the peer sent that reason."""
         self._socket = own
         self._loop = asyncio.get_running_loop()
         # inbound
@@ -84,7 +84,7 @@ class FramedSocket:
         self._received_bytes = 0
         self._completed = 0
         self._descriptors: dict[int, tuple[int, ...]] = {}
-        """By the number of the frame that they belong to, until that is complete."""
+        """Number of a frame → its descriptors, until the frame is complete."""
         self._takes_descriptors = takes_descriptors
         self._reader: asyncio.Future[None] | None = None
         self._is_reading = False
@@ -92,14 +92,14 @@ class FramedSocket:
         self._frames: deque[bytes] = deque()
         self._first: bytes | None = None
         self._piece: memoryview | None = None
-        """What is left of bytes of which the kernel has taken a part."""
+        """The rest of a piece of which the kernel has accepted a part."""
         self._farewell: bytes | None = None
         self._is_writing = False
         self._empty: asyncio.Future[None] | None = None
         self._stall_s = stall_s
         self._stall_timer: asyncio.TimerHandle | None = None
         self._taken_at = 0.0
-        """When the other end took something."""
+        """When the peer last read something."""
         self._unread = 0
         self._is_closed = False
         self._read_more()
@@ -107,7 +107,7 @@ class FramedSocket:
     # -- inbound ---------------------------------------------------------------------------------
 
     async def receive(self) -> ReceivedFrame | None:
-        """Return the next frame; `None` at the end, of which `ended` knows the reason.
+        """Return the next frame; `None` at the end, with the reason in `ended`.
 
         Cancel: Safe; no frame is lost.
         """
@@ -141,10 +141,10 @@ class FramedSocket:
             self._loop.remove_reader(self._socket.fileno())
 
     def _on_readable(self) -> None:
-        """Read until nothing is left: of the other end's sudden end uvloop tells only once.
+        """Read until nothing is left, because uvloop reports only once that the peer is gone.
 
-        That is when it closes and has not read everything. What it had sent is read first, and only
-        then the error that ends the connection.
+        That happens if the peer closes and has not read everything: `recv` returns the bytes that
+        it had sent, and then raises the error that ends the connection.
         """
         while self.ended is None and not self._is_full():
             try:
@@ -152,22 +152,22 @@ class FramedSocket:
             except (BlockingIOError, InterruptedError):
                 break
             except OSError as error:
-                broke = Farewell(GONE, error.strerror or "the connection broke off")
-                self._end(self._splitter.farewell or broke)
+                lost = Farewell(GONE, error.strerror or "the connection broke off")
+                self._end(self._splitter.farewell or lost)
                 return
             self._take(data, descriptors, is_cut)
         if self._is_full():
             self._stop_reading()
 
     def _take(self, data: bytes, descriptors: tuple[int, ...], is_cut: bool) -> None:
-        """Split what was read into frames; an empty piece is the end."""
+        """Split received bytes into frames; no bytes are the end of the stream."""
         before = self._splitter.begun
         frames = self._splitter.feed(data)
         if descriptors:
             begins = self._splitter.begun > before
             if not begins or is_cut or len(descriptors) > MAX_DESCRIPTORS:
                 _close_all(descriptors)
-                why = f"at most {MAX_DESCRIPTORS} descriptors come, with the first byte of a frame"
+                why = f"send at most {MAX_DESCRIPTORS} descriptors, with the first byte of a frame"
                 self._end(Farewell(PROTOCOL_ERROR, why))
                 return
             self._descriptors[self._splitter.begun] = descriptors
@@ -197,12 +197,12 @@ class FramedSocket:
         splitter = self._splitter
         if splitter.refused is not None:
             most = splitter.max_frame_bytes
-            why = f"a frame of {splitter.refused} bytes; at most {most} are taken"
+            why = f"a frame of {splitter.refused} bytes; at most {most} are accepted"
             self._end(Farewell(TOO_BIG, why))
         elif not data:
-            broken = Farewell(GONE, "the connection ended within a frame")
-            whole = Farewell(GONE, "the connection ended")
-            self._end(splitter.farewell or (whole if splitter.is_between_frames else broken))
+            between = splitter.is_between_frames
+            why = "the connection ended" if between else "the connection ended within a frame"
+            self._end(splitter.farewell or Farewell(GONE, why))
 
     def _end(self, why: Farewell) -> None:
         self._stop_reading()
@@ -219,7 +219,7 @@ class FramedSocket:
     # -- outbound --------------------------------------------------------------------------------
 
     def send(self, frames: Sequence[bytes]) -> None:
-        """Send frames now, or append them to those that wait. Never waits."""
+        """Send frames now, or append them to the waiting ones. Never waits."""
         if self._is_closed or self._farewell is not None:
             return
         if not self._is_writing:
@@ -233,9 +233,9 @@ class FramedSocket:
             self._flush()
 
     def send_now(self, piece: bytes) -> bool:
-        """Send frames that have their prefixes already; return `False` if others wait before them.
+        """Send frames that already have their prefixes; return `False` if others are waiting.
 
-        Several sockets may be given the same bytes, at most `PIECE_BYTES`.
+        At most `PIECE_BYTES`. Several sockets may share the same bytes.
         """
         if self._is_writing:
             return False
@@ -253,7 +253,7 @@ class FramedSocket:
         return True
 
     def send_first(self, frame: bytes) -> None:
-        """Send a frame before those that wait; of several such only the newest waits."""
+        """Send a frame before the waiting ones; a newer such frame replaces a waiting one."""
         if self._is_closed or self._farewell is not None:
             return
         if not self._is_writing:
@@ -263,10 +263,12 @@ class FramedSocket:
         self._first = frame
 
     def send_with(self, frame: bytes, descriptors: Sequence[int]) -> None:
-        """Send a frame with descriptors, which stay the caller's. Nothing else may be waiting.
+        """Send a frame with descriptors, which the caller still has to close.
+
+        No other frame may be waiting.
 
         Raises:
-            OSError: The kernel does not take it.
+            OSError: The kernel does not accept it.
         """
         assert not self._is_writing
         data = prefixed([frame])
@@ -277,17 +279,17 @@ class FramedSocket:
             self._wait_with(memoryview(data)[sent:])
 
     def drop_waiting(self) -> None:
-        """Drop the frames that wait; what was begun is sent to its end."""
+        """Drop the waiting frames; a frame that is partly sent is completed."""
         self.buffered -= sum(map(len, self.waiting()))
         self._first = None
         self._frames.clear()
 
     def waiting(self) -> list[bytes]:
-        """Return the frames that wait whole."""
+        """Return the waiting frames, without one that is partly sent."""
         return [*(() if self._first is None else (self._first,)), *self._frames]
 
     async def drained(self) -> None:
-        """Wait until everything has been handed to the kernel, or the connection is over."""
+        """Wait until everything is written to the kernel, or the connection has ended."""
         while self._is_writing and not self._is_closed:
             if self._empty is None or self._empty.done():
                 self._empty = self._loop.create_future()
@@ -303,7 +305,7 @@ class FramedSocket:
             self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
 
     def _flush(self) -> None:
-        """Hand over what waits, as far as the kernel takes it."""
+        """Write the waiting frames, as far as the kernel accepts them."""
         try:
             while (piece := self._next_piece()) is not None:
                 sent = self._socket.send(piece)
@@ -355,19 +357,19 @@ class FramedSocket:
         assert self._stall_s is not None
         self._stall_timer = None
         now, unread = self._loop.time(), self._bytes_unread()
-        # The kernel has room for us again only when the reader has taken most of its buffer.
+        # The socket becomes writable only after the peer has read most of its buffer.
         if unread < self._unread:
             self._taken_at = now
         self._unread = unread
         idle_s = now - self._taken_at
         if idle_s >= self._stall_s:
-            self._end(Farewell(GONE, f"it took nothing for {idle_s:.3g} s"))
+            self._end(Farewell(GONE, f"it read nothing for {idle_s:.3g} s"))
             self.abort()
             return
         self._stall_timer = self._loop.call_later(self._stall_s / LOOKS, self._check_stall)
 
     def _bytes_unread(self) -> int:
-        """Return how much the other end has not read; 0 where the system does not say."""
+        """Return how many bytes the peer has not read; 0 if the system does not say."""
         import fcntl
         import termios
 
@@ -380,7 +382,7 @@ class FramedSocket:
     def _broke_off(self, error: OSError) -> None:
         self._drop()
         self._stop_writing()
-        # What the other end said before may still be there to be read, and nothing may call for it.
+        # Bytes that the peer sent before may still be unread, and no event may report them.
         if self._is_reading:
             self._on_readable()
         elif not self._is_full():
@@ -394,7 +396,7 @@ class FramedSocket:
     # -- the end ---------------------------------------------------------------------------------
 
     async def close(self, code: int, reason: str, *, flush_s: float) -> None:
-        """Say why, when what waits has left, and close; within `flush_s` whatever the peer does."""
+        """Send the waiting frames and the reason, then close; after `flush_s` close in any case."""
         if not self._is_closed and self._farewell is None:
             last = farewell(code, reason)
             if self._is_writing:

@@ -1,4 +1,4 @@
-"""The process at the other end of a Unix socket, as the kernel knows it."""
+"""The process at the other end of a Unix socket, as the kernel reports it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _LOCAL_PEERCRED, _XUCRED = 0x001, struct.Struct("=II")
 
 
 class PeerProcess(NamedTuple):
-    """Who is at the other end: the process that connected, or that listens."""
+    """The process at the other end: the one that connected, or the one that listens."""
 
     uid: int
-    """The user that it ran as when it connected, or began to listen."""
+    """The user that it ran as when it connected or began to listen."""
     pid: int | None
-    """The process; `None` where the system does not say."""
+    """The process id; `None` if the system does not say."""
 
 
 def peer_of(own: socket.socket) -> PeerProcess:
-    """Return who is at the other end of a Unix socket.
+    """Return the process at the other end of a Unix socket.
 
     Raises:
-        OSError: The system does not say; then nobody may be let in.
+        OSError: The system does not say; refuse the connection.
     """
     if sys.platform == "linux":
         data = own.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)

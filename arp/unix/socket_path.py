@@ -1,9 +1,9 @@
-"""Where Unix sockets are: make one that nobody else can use or replace, and connect to one.
+"""Paths of Unix sockets: listen on one that nobody else can use or replace, and connect to one.
 
-Theory of operation. Whoever can write to the directory of a socket can put another one in its
-place. So the directory must belong to us (or to root), and nobody else may write to it. The file is
-made, and a stale one removed, while the directory is locked: of two servers that start at the same
-time one listens, and the other says so. Source: protocol.md 6.
+Theory of operation. A user who can write to the directory of a socket can replace the socket. So
+the directory must belong to us (or to root), and nobody else may write to it. The file is created,
+and a stale one removed, while the directory is locked: of two servers that start at the same time
+one listens, and the other is refused. Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from pathlib import Path
 from arp.protocol.errors import LocalError
 
 MAX_PATH_BYTES = 103
-"""What every system takes (`sun_path` has 104 bytes on macOS, 108 on Linux, with a zero)."""
+"""Longest path on every system (`sun_path` has 104 bytes on macOS, 108 on Linux, with a NUL)."""
 
 SEND_BUFFER_BYTES = 128 << 10
-"""The kernel's buffer for what one end has sent and the other has not read (Linux doubles it)."""
+"""The kernel's buffer of bytes that the peer has not read (Linux doubles it)."""
 
 BACKLOG = 128
 
 PRIVATE_DIRECTORY, PRIVATE_SOCKET = 0o700, 0o600
 SHARED_DIRECTORY, SHARED_SOCKET = 0o711, 0o666
-"""Where users of this machine are listed who may connect; each is checked when it does."""
+"""For a server with a list of users who may connect; each is checked when it connects."""
 
 SOCKET_VARIABLE, DIRECTORY_VARIABLE = "ARP_SOCKET", "XDG_RUNTIME_DIR"
 
 ANY_SESSION = "default"
-"""Names the socket of a server where no session is named."""
+"""Names the socket of a server if no session is named."""
 
 
 class SocketRefused(LocalError):
-    """A path is not used for a socket; the message says why, and what to do."""
+    """A path cannot be used for a socket; the message says why, and what to do."""
 
 
 def default_path(environ: Mapping[str, str], session_id: str | None = None) -> str:
-    """Return where the socket is that nobody has named: `$ARP_SOCKET`, else one per session.
+    """Return the default path of a socket: `$ARP_SOCKET`, else one for each session.
 
     Args:
         environ: The environment.
-        session_id: Of a session that is named; `None`: any.
+        session_id: A session; `None`: any.
 
     Raises:
         SocketRefused: The environment has neither, or the session's name cannot be in a path.
@@ -65,11 +65,11 @@ def default_path(environ: Mapping[str, str], session_id: str | None = None) -> s
 
 
 class SocketListener:
-    """A socket that listens at a path. It removes the file when it is closed.
+    """A socket that listens at a path; `close` removes the file.
 
     Args:
-        path: Where; it is made absolute.
-        is_shared: Users besides our own may connect; who they are is checked then.
+        path: The path of the socket file.
+        is_shared: Whether other users may connect; each is checked when it connects.
 
     Raises:
         SocketRefused: Another server listens there, or the path is not safe to use.
@@ -88,7 +88,7 @@ class SocketListener:
             raise
 
     def _bind(self, mode: int) -> None:
-        # On Linux the file gets the mode of the descriptor, so that it never has a wider one.
+        # On Linux the file gets the mode of the descriptor, so it is never open to others.
         with suppress(OSError):
             os.fchmod(self.socket.fileno(), mode)
         try:
@@ -104,14 +104,14 @@ class SocketListener:
         """Return the next connection.
 
         Raises:
-            BlockingIOError: There is none now.
-            OSError: It cannot be had now.
+            BlockingIOError: No connection is waiting.
+            OSError: The connection cannot be accepted now.
         """
         accepted, _ = self.socket.accept()
         return _prepared(accepted)
 
     def close(self) -> None:
-        """Listen no longer; remove the file, if it is still ours."""
+        """Stop listening, and remove the file if it is still ours."""
         if self.socket.fileno() < 0:
             return
         with suppress(OSError, SocketRefused), _locked(self.path.parent):
@@ -124,8 +124,8 @@ def connect_to(path: str | Path) -> socket.socket:
     """Return a connection to the socket at a path.
 
     Raises:
-        SocketRefused: It is no socket, or the path is not one that can be used.
-        OSError: Nobody listens there, or not now.
+        SocketRefused: The file is no socket, or the path cannot be used.
+        OSError: No server accepts connections there now.
     """
     checked = _checked(path)
     if not stat.S_ISSOCK(_kind(checked)):
@@ -149,7 +149,7 @@ def _prepared(own: socket.socket) -> socket.socket:
 def _checked(path: str | Path) -> Path:
     if "\0" in str(path) or not str(path):
         raise SocketRefused(f"{str(path)!r} is no path of a socket")
-    # Not resolved: a symbolic link must stay visible, to be refused.
+    # Not resolve(): a symbolic link must stay visible, so that it is refused.
     absolute = Path(os.path.abspath(path))
     size = len(os.fsencode(absolute))
     if size > MAX_PATH_BYTES:
@@ -161,25 +161,29 @@ def _checked(path: str | Path) -> Path:
 
 
 def _make_directory(directory: Path, mode: int) -> None:
-    """Make a directory with those above it that are missing, and check that it is safe."""
+    """Create a directory and its missing parents, and check that it is safe.
+
+    Raises:
+        SocketRefused: It cannot be created, is no directory, or others can write to it.
+    """
     missing = [one for one in (directory, *directory.parents) if not _exists(one)]
     try:
         for one in reversed(missing):
             with suppress(FileExistsError):
                 one.mkdir(mode=mode)
-                one.chmod(mode)  # whatever the umask is
+                one.chmod(mode)  # `mkdir` applies the umask
     except OSError as error:
-        raise SocketRefused(f"{directory}: cannot be made: {error.strerror}") from error
+        raise SocketRefused(f"{directory}: cannot be created: {error.strerror}") from error
     found = os.lstat(directory)
     if not stat.S_ISDIR(found.st_mode):
         raise SocketRefused(
-            f"{directory}: {_kind_name(found.st_mode)}, not a directory; sockets are made in a "
-            "directory that is named itself"
+            f"{directory}: {_kind_name(found.st_mode)}, not a directory; name the directory of the "
+            "socket itself"
         )
     if found.st_uid not in (os.geteuid(), 0) or found.st_mode & 0o022:
         raise SocketRefused(
             f"{directory}: others can write to it, so they could replace the socket; choose a "
-            f"directory of your own, such as {directory / 'arp'} (it is made with mode 0700)"
+            f"directory of your own, such as {directory / 'arp'} (created with mode 0700)"
         )
 
 
@@ -188,10 +192,10 @@ def _exists(path: Path) -> bool:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the file of a socket that nobody listens on.
+    """Remove the file of a socket that no server listens on.
 
     Raises:
-        SocketRefused: Somebody does, or it is something else.
+        SocketRefused: A server listens on it, or it is another kind of file.
     """
     if not _exists(path):
         return
@@ -213,7 +217,7 @@ def _remove_stale(path: Path) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Lock a directory for a block, against other servers that start or end."""
+    """Lock a directory for a block, against other servers that start or stop."""
     import fcntl
 
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

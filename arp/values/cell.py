@@ -1,4 +1,4 @@
-"""One value as a table or a list shows it, and any value as plain JSON."""
+"""Convert one value for a table or a list, and any value to plain JSON."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from arp.protocol.json_value import MAX_INTEGER, Json
 from arp.protocol.safe_text import well_formed
 
 MAX_CELL_CHARACTERS: Final = 1_000
-"""Of a text in a table; longer ones are cut, and end with an ellipsis."""
+"""Of a text in a table; a longer text is cut and ends with an ellipsis."""
 
 _MOST_DIGITS: Final = 18
-"""A whole number of 64 bits has 19."""
+"""A 64-bit integer has 19 digits."""
 
 _MISSING: Final = frozenset(("NAType", "NaTType"))
-"""Types of pandas' marks for a value that is missing."""
+"""The types of pandas' values `NA` and `NaT`."""
 
 
 def cell_of(value: Any) -> Json:
-    """Return a value as a table or a list can show it; what is no text or number as text.
+    """Return a value for a cell of a table or a list.
 
-    A value that is missing (`NaN`, `NaT`, `pd.NA`) is `None`, an infinite number `∞`. A `Decimal`
-    is a number if that is exactly it, else text. Dates and times are ISO texts, with a space
-    between them. Lists and objects are JSON.
+    A missing value (`NaN`, `NaT`, `pd.NA`) becomes `None`, an infinite number `∞`. A `Decimal`
+    becomes a number if a number represents it exactly, else text. Dates and times become ISO texts,
+    with a space between date and time. Lists and objects become JSON, all other values text.
     """
     kind = type(value)
     if value is None or kind is bool:
@@ -56,9 +56,9 @@ def cell_of(value: Any) -> Json:
 
 
 def cells_of(column: list[Any]) -> list[Json]:
-    """Return a column's cells; times of midnight alone are dates, as in most tables of days."""
+    """Return a column's cells; if all times are midnight, they become dates."""
     column = [_from_numpy(one) if type(one).__module__ == "numpy" else one for one in column]
-    times = [one for one in column if isinstance(one, datetime) and one == one]  # NaT is not
+    times = [one for one in column if isinstance(one, datetime) and one == one]  # without NaT
     if times and all(one.time() == time() and one.tzinfo is None for one in times):
         column = [
             date(one.year, one.month, one.day) if isinstance(one, datetime) and one == one else one
@@ -69,8 +69,8 @@ def cells_of(column: list[Any]) -> list[Json]:
 
 def _number(value: float) -> Json:
     if isinstance(value, int):
-        whole = int(value)
-        return whole if -MAX_INTEGER <= whole <= MAX_INTEGER else str(whole)
+        integer = int(value)
+        return integer if -MAX_INTEGER <= integer <= MAX_INTEGER else str(integer)
     number = float(value)
     if math.isfinite(number):
         return number
@@ -93,12 +93,12 @@ def _decimal(value: Decimal) -> Json:
 
 
 def _from_numpy(value: Any) -> Any:
-    """Return a scalar of numpy as a value of Python."""
+    """Return a numpy scalar as a Python value."""
     if type(value).__name__ in ("datetime64", "timedelta64"):
-        # With nanoseconds `item` would return a number of them.
+        # For values in nanoseconds, `item` would return an integer.
         value = value.astype(f"{type(value).__name__}[us]")
-    made = value.tolist() if hasattr(value, "tolist") else value.item()
-    return str(value) if type(made).__module__ == "numpy" else made
+    plain = value.tolist() if hasattr(value, "tolist") else value.item()
+    return str(value) if type(plain).__module__ == "numpy" else plain
 
 
 def _as_text(value: Any) -> str:
@@ -118,7 +118,7 @@ def _as_json_text(value: Any) -> str:
         return json.dumps(as_json(value), ensure_ascii=False)
     except RecursionError:
         raise InvalidComponent("a value is nested too deep to be shown as text") from None
-    except (TypeError, ValueError):  # keys that are no texts
+    except (TypeError, ValueError):  # a key is no text
         return str(value)
 
 
@@ -130,7 +130,7 @@ def _cut(text: str) -> str:
 
 
 def as_json(value: Any) -> Json:
-    """Return a value as plain JSON: models and dataclasses as objects, anything unknown as text."""
+    """Return a value as plain JSON: models and dataclasses as objects, unknown values as text."""
     dump = getattr(value, "model_dump", None)
     if dump is not None and not isinstance(value, type):
         return dump(mode="json")

@@ -1,4 +1,4 @@
-"""Everything that has rows and columns, as names and rows of cells, cut to a number of rows.
+"""Convert tabular data to column names and rows of cells, limited to a number of rows.
 
 A data frame is cut before it is converted, so that a large one costs no more than a small one.
 """
@@ -17,32 +17,32 @@ from arp.values.cell import cell_of, cells_of
 from arp.values.records import record_of
 
 MAX_ROWS: Final = 1_000
-"""Of a table that is made of data, where nothing else is said."""
+"""The default limit of rows of a table that is made from data."""
 
 MAX_COLUMNS: Final = 100
-"""Of a table that is made of data."""
+"""The limit of columns of a table that is made from data."""
 
 VALUE: Final = "value"
-"""The name of the one column of what has no names."""
+"""The column name of data without names."""
 
 
 class Columns(Struct, frozen=True):
-    """Data, ready to be shown."""
+    """Converted data: names and cells."""
 
     names: list[str]
-    """Of the columns, the index first."""
+    """The names of the columns, the index first."""
     rows: list[list[Json]]
-    """One cell for each name."""
+    """Each row has one cell for each name."""
     total_rows: int
-    """How many there are; more than in `rows` where they are cut."""
+    """The number of rows of the data; larger than that of `rows` if they are cut."""
     total_columns: int
-    """How many there are; more than `names` where they are cut."""
+    """The number of columns of the data; larger than that of `names` if they are cut."""
     indexes: int = 0
     """How many of the first columns are the index of a data frame."""
 
     @property
     def mark(self) -> str:
-        """What says that it is cut, such as `first 1,000 of 50,000 rows`; empty: it is whole."""
+        """A note that the data is cut, such as `first 1,000 of 50,000 rows`; empty: it is not."""
         parts: list[str] = []
         if self.total_rows > len(self.rows):
             parts.append(f"first {len(self.rows):,} of {self.total_rows:,} rows")
@@ -52,36 +52,36 @@ class Columns(Struct, frozen=True):
 
     def column(self, name: str) -> list[Json]:
         """Return the cells of a column."""
-        place = self.names.index(name)
-        return [row[place] for row in self.rows]
+        index = self.names.index(name)
+        return [row[index] for row in self.rows]
 
 
 def marked(title: str | None, mark: str) -> str | None:
-    """Return a title that says what is cut."""
+    """Return a title with the note of `Columns.mark`."""
     if not mark:
         return title
     return f"{title} ({mark})" if title else f"{mark[:1].upper()}{mark[1:]}"
 
 
 class _Data(NamedTuple):
-    """Data as its library has it, cut."""
+    """Data with the values of its library, limited to some rows."""
 
     names: list[str]
     values: list[list[Any]]
-    """Of each column."""
+    """The values of each column."""
     total_rows: int
     indexes: int = 0
 
 
 Cut = Callable[[int], slice]
-"""Which rows are taken of so many."""
+"""Gets the number of rows and returns which of them are used."""
 
 Reader = Callable[[Any, Cut, "bool | None"], _Data]
-"""Reads some rows, with the index or without; `None`: where it says something."""
+"""Reads some rows of a value, with its index, without it, or `None`: if the index is meaningful."""
 
 
 def is_tabular(value: Any) -> bool:
-    """Return whether `columns_of` takes a value for what it is: a data frame, array or table."""
+    """Return whether a value is a data frame, array or table that `columns_of` reads."""
     return _reader(value) is not None
 
 
@@ -90,17 +90,18 @@ def columns_of(
 ) -> Columns | None:
     """Return a value's columns; `None` if it has none.
 
-    It takes data frames and series of pandas and polars, tables of pyarrow, arrays of numpy, lists
+    It reads data frames and series of pandas and polars, tables of pyarrow, arrays of numpy, lists
     of mappings, models, dataclasses and rows (see `record_of`), and mappings from names to lists.
 
     Args:
         value: Anything.
-        rows: How many are taken, from the first on; or which, of how many there are.
-        index: Whether the index of a pandas data frame is shown; `None`: if it has a name, or is
-            not of whole numbers.
+        rows: The number of rows from the first on; or a function of the total number of rows that
+            returns a slice.
+        index: Whether to show the index of a pandas data frame; `None`: if it has a name, or is not
+            of integers.
 
     Raises:
-        TypeError: Its library has no data before something more is called: a lazy frame.
+        TypeError: The value has no rows yet (a lazy frame), or more than two dimensions.
     """
     reader = _reader(value)
     cut = (lambda _: slice(rows)) if isinstance(rows, int) else rows
@@ -114,7 +115,7 @@ def columns_of(
 
 
 def kind_name(value: Any) -> str:
-    """Return a library and type that a value is of, such as `pandas.DataFrame`, for `_READERS`."""
+    """Return the key of a value in `_READERS`, such as `pandas.DataFrame`, or an empty text."""
     for kind in type(value).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _READERS:
@@ -128,7 +129,7 @@ def _reader(value: Any) -> Reader | None:
 
 
 def name_of_column(name: Any) -> str:
-    """Return the name of a column as a text: the levels of a multi-index in order."""
+    """Return the name of a column as text; the levels of a multi-index are joined in order."""
     if isinstance(name, tuple):
         return " / ".join(filter(None, map(name_of_column, name)))
     return well_formed(name) if isinstance(name, str) else str(cell_of(name) or 0)
@@ -146,7 +147,7 @@ def _of_pandas(frame: Any, cut: Cut, index: bool | None) -> _Data:
         index = any(one.name is not None or one.inferred_type != "integer" for one in levels)
     levels = levels if index else []
     names = ["index" if one.name is None else name_of_column(one.name) for one in levels]
-    # By place, since two columns may have one name.
+    # By position, since two columns may have the same name.
     values = [part.iloc[:, number] for number in range(len(frame.columns))]
     names += [name_of_column(one) for one in frame.columns]
     return _Data(names, [one.tolist() for one in (*levels, *values)], len(frame), len(levels))
@@ -161,7 +162,7 @@ def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
 
 
 def _of_lazy(_frame: Any, _cut: Cut, _index: bool | None) -> _Data:
-    raise TypeError("a LazyFrame has no rows yet; give frame.collect()")
+    raise TypeError("a LazyFrame has no rows yet; pass frame.collect()")
 
 
 def _of_arrow(table: Any, cut: Cut, _index: bool | None) -> _Data:
@@ -178,15 +179,15 @@ def _of_numpy(array: Any, cut: Cut, _index: bool | None) -> _Data:
         values = [_items(part[one]) for one in names] if names else [_items(part)]
         return _Data(names or [VALUE], values, array.size)
     if array.ndim > 2:
-        what = " × ".join(map(str, array.shape))
-        raise TypeError(f"an array of {what} has more than rows and columns; give a part of it")
+        shape = " × ".join(map(str, array.shape))
+        raise TypeError(f"an array of {shape} has more than two dimensions; pass a part of it")
     part, width = array[cut(array.shape[0])], range(array.shape[1])
     return _Data(list(map(str, width)), [_items(part[:, one]) for one in width], array.shape[0])
 
 
 def _items(array: Any) -> list[Any]:
-    """Return the items of an array as values of Python."""
-    if array.dtype.kind == "M":  # with nanoseconds `tolist` returns numbers of them
+    """Return the items of an array as Python values."""
+    if array.dtype.kind == "M":  # for nanoseconds, `tolist` would return integers
         array = array.astype("datetime64[us]")
     items: list[Any] = array.tolist()
     return items
@@ -227,10 +228,10 @@ def _of_mapping(value: Mapping[Any, Any], cut: Cut) -> _Data | None:
     """Return the columns of a mapping from names to lists of one length."""
     columns: list[list[Any]] = []
     for one in value.values():
-        whole = one.tolist() if hasattr(one, "tolist") else one
-        if not isinstance(whole, list | tuple):
+        items = one.tolist() if hasattr(one, "tolist") else one
+        if not isinstance(items, list | tuple):
             return None
-        columns.append(list(whole))
+        columns.append(list(items))
     if not columns or len({len(one) for one in columns}) > 1:
         return None
     wanted = cut(len(columns[0]))

@@ -1,4 +1,4 @@
-"""Figures and pictures as the address of an image, with the image in it."""
+"""Convert figures and pictures to `data:` URLs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MIMES: Final = (
 )
 
 _FIGURE_DPI: Final = (144, 100, 72, 50)
-"""Of a figure, the sharpest first; less where the image is too large."""
+"""Resolutions of a figure; the next one is tried if the image is too large."""
 
 _SMALLER: Final = (2000, 1400, 1000, 700)
-"""Longest sides of a picture, in pixels, tried in this order where it is too large."""
+"""Longest sides of a picture in pixels; the next one is tried if the image is too large."""
 
 
 def picture_kind(value: Any) -> str:
-    """Return what a value is drawn by: `matplotlib`, `PIL`, `bytes`, `path`; empty: it is none."""
+    """Return the kind of a picture: `matplotlib`, `PIL`, `bytes`, `path`; empty: it is none."""
     if isinstance(value, bytes | bytearray | memoryview):
         return "bytes"
     if isinstance(value, os.PathLike):
@@ -47,18 +47,18 @@ def picture_kind(value: Any) -> str:
 
 
 def source_of(value: Any) -> str:
-    """Return a picture as a `data:` address.
+    """Return a picture as a `data:` URL.
 
     Args:
         value: A figure or axes of matplotlib, a picture of PIL, the bytes of a PNG, JPEG, GIF or
             WebP, or the path of such a file.
 
     Raises:
-        InvalidComponent: It is no picture of these.
-        ResourceLimit: It is too large, also with fewer pixels.
+        InvalidComponent: It is none of these.
+        ResourceLimit: It is too large, even with fewer pixels.
         OSError: The file cannot be read.
     """
-    ways: dict[str, Callable[[Any], bytes]] = {
+    readers: dict[str, Callable[[Any], bytes]] = {
         "matplotlib": _of_figure,
         "PIL": _of_pil,
         "bytes": bytes,
@@ -70,25 +70,25 @@ def source_of(value: Any) -> str:
             f"ui.image: src: expected an address, a figure, a picture or its bytes, "
             f"got {type(value).__name__}"
         )
-    content = ways[kind](value)
+    content = readers[kind](value)
     mime = _mime(content)
     if not mime:
         raise InvalidComponent("ui.image: src: these bytes are no PNG, JPEG, GIF or WebP")
     if len(content) > MAX_PICTURE_BYTES:
         raise ResourceLimit(
             f"ui.image: src: {len(content):,} bytes; at most {MAX_PICTURE_BYTES:,} in a component: "
-            "keep it by turn.save_file, and give turn.file_url(…) as src"
+            "store it with turn.save_file, and pass turn.file_url(…) as src"
         )
     return f"data:image/{mime};base64,{b64encode(content).decode()}"
 
 
 def description_of(value: Any) -> str:
-    """Return what a picture shows, as far as it says so: the titles of a figure; else `Picture`."""
+    """Return a description of a picture: the titles of a figure, else `Figure` or `Picture`."""
     if picture_kind(value) != "matplotlib":
         return "Picture"
     figure = _figure(value)
-    whole = getattr(figure, "get_suptitle", str)()
-    titles = [whole, *(axes.get_title() for axes in figure.get_axes())]
+    main_title = getattr(figure, "get_suptitle", str)()
+    titles = [main_title, *(axes.get_title() for axes in figure.get_axes())]
     return " – ".join(dict.fromkeys(filter(None, titles))) or "Figure"
 
 
@@ -112,7 +112,7 @@ def _of_pil(picture: Any) -> bytes:
     content = _saved(picture, "PNG")
     if len(content) <= MAX_PICTURE_BYTES:
         return content
-    # A photo is many times smaller as JPEG, which has no transparency.
+    # A photo is many times smaller as JPEG, but JPEG has no transparency.
     plain = picture.convert("RGB")
     for side in _SMALLER:
         plain.thumbnail((side, side))

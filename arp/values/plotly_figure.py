@@ -1,7 +1,7 @@
-"""Figures of plotly as charts: lines, bars, areas, points and pies.
+"""Convert plotly figures to charts: lines, bars, areas, points and pies.
 
-A figure with anything else, or with two kinds of these, is refused with what to do: drawing it as a
-picture takes a browser, which no component may start.
+A figure with other traces, or with two kinds of these, is refused with advice: to draw it as a
+picture, plotly needs a browser, which this package must not start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def chart_of(figure: Any) -> Component:
     """Return a figure as a chart.
 
     Raises:
-        InvalidComponent: It has something that a chart cannot show; the message says what.
+        InvalidComponent: A chart cannot show it; the message says why.
     """
     traces = list(figure.data)
     kinds = list(dict.fromkeys(_kind(trace) for trace in traces))
@@ -66,7 +66,7 @@ def _kind(trace: Any) -> str:
         )
     if trace.fill not in (None, "none"):
         return "area"
-    # As plotly itself: points as well as lines where there are few.
+    # Like plotly: `lines+markers` is a line.
     return "scatter" if trace.mode == "markers" else "line"
 
 
@@ -83,10 +83,10 @@ def _points(trace: Any, kind: str) -> list[tuple[Json, Json]]:
     return list(zip(map(_label, cells_of(list(labels))), numbers, strict=False))
 
 
-def _label(made: Json) -> Json:
-    return "" if made is None else str(made) if isinstance(made, bool) else made
+def _label(cell: Json) -> Json:
+    return "" if cell is None else str(cell) if isinstance(cell, bool) else cell
 
 
 def _number(value: Any) -> Json:
-    made = cell_of(value)
-    return made if isinstance(made, int | float) and not isinstance(made, bool) else None
+    cell = cell_of(value)
+    return cell if isinstance(cell, int | float) and not isinstance(cell, bool) else None

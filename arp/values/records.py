@@ -1,4 +1,4 @@
-"""Objects with named fields, whatever made them: models, dataclasses, rows of databases."""
+"""Read the named fields of objects: models, dataclasses, rows of databases."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 
 
 def record_of(value: Any) -> Mapping[str, Any] | None:
-    """Return an object's fields by their names, in order; `None` if it has none.
+    """Return an object's fields by name, in order; `None` if it has none.
 
-    It takes mappings, pydantic models, dataclasses, msgspec Structs, attrs classes, named tuples,
+    It reads mappings, pydantic models, dataclasses, msgspec Structs, attrs classes, named tuples,
     and rows of `sqlite3` and SQLAlchemy.
     """
     if isinstance(value, Mapping):
@@ -20,24 +20,24 @@ def record_of(value: Any) -> Mapping[str, Any] | None:
         return None
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.asdict(value)
-    for way in (_of_model, _of_fields, _of_row):
-        found = way(value)
+    for read in (_of_model, _of_fields, _of_row):
+        found = read(value)
         if found is not None:
             return found
     return None
 
 
 def _of_model(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a pydantic model, and those that it computes."""
+    """Return the fields of a pydantic model, with its computed fields."""
     dump = getattr(value, "model_dump", None)
     if dump is None or not hasattr(type(value), "model_fields"):
         return None
-    made: dict[str, Any] = dump()
-    return made
+    fields: dict[str, Any] = dump()
+    return fields
 
 
 def _of_fields(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a dataclass or of a class of attrs."""
+    """Return the fields of a dataclass or an attrs class."""
     kind = type(value)
     if hasattr(kind, "__dataclass_fields__"):
         from dataclasses import fields
@@ -49,7 +49,7 @@ def _of_fields(value: Any) -> dict[str, Any] | None:
 
 
 def _of_row(value: Any) -> dict[str, Any] | None:
-    """Return a named tuple, a row of SQLAlchemy, or one of `sqlite3` with its row factory."""
+    """Return the fields of a named tuple, a row of SQLAlchemy, or a `sqlite3.Row`."""
     kind = type(value)
     if isinstance(value, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_asdict"):
         named: Any = value

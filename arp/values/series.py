@@ -1,4 +1,4 @@
-"""Columns as the labels and series of a chart."""
+"""Convert columns to the labels and series of a chart."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from arp.protocol.json_value import Json, JsonObject, kind_of
 from arp.values.columns import VALUE, Columns, columns_of, is_tabular
 
 MAX_POINTS: Final = 2_000
-"""Of one series: more than a screen has pixels across."""
+"""Of one series: more than the width of a screen in pixels."""
 
-_WHOLE: Final = ("bar", "pie")
-"""Charts of which the first rows are shown, where there are too many, not one in several."""
+_FIRST_ROWS: Final = ("bar", "pie")
+"""Charts that show the first rows if there are too many, not every n-th row."""
 
 MAX_SERIES: Final = 20
-"""That are made of the values of a column; more have no colours that people could tell apart."""
+"""Series made from the values of a column; people could not distinguish more colours."""
 
 
 def series_of(
@@ -26,15 +26,15 @@ def series_of(
     """Return `labels`, `datasets`, `x_title`, `y_title` and `mark` of a chart.
 
     Args:
-        data: As `columns_of` takes it; or a list of numbers.
+        data: As for `columns_of`; or a list of numbers.
         kind: The type of the chart.
         x: The column of the labels; `None`: the index of a data frame, else the first column that
-            is not of numbers (of a scatter chart the first column), else the numbers of the rows.
-        y: The columns of the values; `None`: all other columns of numbers.
-        by: A column whose values tell the series apart.
+            is not numeric (for a scatter chart the first column), else the row numbers.
+        y: The columns of the values; `None`: all other numeric columns.
+        by: A column; each of its values is a series.
 
     Raises:
-        InvalidComponent: It is no data, a column is not there, or one of `y` is not of numbers.
+        InvalidComponent: It is no data, a column does not exist, or one of `y` is not numeric.
     """
     columns = _columns(data, kind, by is not None)
     wanted_x = _labelled(columns, kind, x, y)
@@ -63,9 +63,9 @@ def _columns(data: Any, kind: str, is_grouped: bool) -> Columns:
     most = MAX_POINTS * (MAX_SERIES if is_grouped else 1)
 
     def cut(total: int) -> slice:
-        # A bar that is missing between two others would be a wrong picture; a line has its shape
-        # from every tenth value too.
-        return slice(most) if kind in _WHOLE else slice(None, None, -(-total // most) or 1)
+        # Without some of its bars a chart is wrong, but a line keeps its shape with every n-th
+        # value.
+        return slice(most) if kind in _FIRST_ROWS else slice(None, None, -(-total // most) or 1)
 
     plain = isinstance(data, Iterable) and not isinstance(data, str | bytes)
     try:
@@ -79,13 +79,13 @@ def _columns(data: Any, kind: str, is_grouped: bool) -> Columns:
     if found is None:
         raise InvalidComponent(
             f"ui.chart: expected a data frame, an array, or a list of numbers, mappings or models, "
-            f"got {type(data).__name__}; or give labels=… and datasets=[ui.dataset(…)]"
+            f"got {type(data).__name__}; or pass labels=… and datasets=[ui.dataset(…)]"
         )
     return found
 
 
 def _mark(columns: Columns, kind: str) -> str:
-    if kind in _WHOLE or len(columns.rows) == columns.total_rows:
+    if kind in _FIRST_ROWS or len(columns.rows) == columns.total_rows:
         return columns.mark
     step = -(-columns.total_rows // len(columns.rows))
     return f"one row in {step:,} of {columns.total_rows:,}"
@@ -98,8 +98,8 @@ def _labelled(
         return _known(columns, x, "x")
     if columns.indexes:
         return columns.names[0]
-    given = {y} if isinstance(y, str) else set(y or ())
-    free = [name for name in columns.names if name not in given]
+    values = {y} if isinstance(y, str) else set(y or ())
+    free = [name for name in columns.names if name not in values]
     if kind == "scatter" and len(columns.names) > 1:
         return free[0] if free else None
     return next((name for name in free if not _is_numeric(columns, name)), None)
@@ -139,8 +139,8 @@ def _valued(columns: Columns, y: str | Sequence[str] | None, taken: set[str]) ->
     names = [_known(columns, one, "y") for one in ([y] if isinstance(y, str) else y)]
     for name in names:
         if not _is_numeric(columns, name):
-            instead = f"; numbers are in: {', '.join(numeric)}" if numeric else ""
-            raise InvalidComponent(f"ui.chart: y: column {name!r:.60} is not of numbers{instead}")
+            others = f"; numbers are in: {', '.join(numeric)}" if numeric else ""
+            raise InvalidComponent(f"ui.chart: y: column {name!r:.60} is not of numbers{others}")
     return names
 
 
@@ -152,15 +152,15 @@ def known_column(columns: Columns, name: object, where: str) -> str:
     """Return the name of a column.
 
     Raises:
-        InvalidComponent: There is no such column; the message names one that is like it, or all.
+        InvalidComponent: There is no such column; the message names a similar one, or all.
     """
     if isinstance(name, str) and name in columns.names:
         return name
     if not isinstance(name, str):
         raise InvalidComponent(f"{where}: expected the name of a column, got {kind_of(name)}")
     near = get_close_matches(name, columns.names, 1)
-    told = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(columns.names)}"
-    raise InvalidComponent(f"{where}: no column {name!r:.60}; {told}")
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(columns.names)}"
+    raise InvalidComponent(f"{where}: no column {name!r:.60}; {hint}")
 
 
 def _is_numeric(columns: Columns, name: str) -> bool:
@@ -171,14 +171,14 @@ def _is_numeric(columns: Columns, name: str) -> bool:
 
 
 def _numbers(columns: Columns, name: str) -> list[Json]:
-    """Return the numbers of a column; what is infinite cannot be drawn, and is a gap."""
+    """Return the numbers of a column; infinite ones cannot be drawn and become gaps."""
     return [None if isinstance(one, str) else one for one in columns.column(name)]
 
 
 def _grouped(
     columns: Columns, labels: list[Json], names: list[str], by: str
 ) -> tuple[list[Json], list[JsonObject]]:
-    """Return one series for each value of a column, each with a value or a gap for each label."""
+    """Return labels, and one series for each value of `by` with a value or a gap for each label."""
     if len(names) != 1:
         raise InvalidComponent(f"ui.chart: by={by!r} takes one y, not {', '.join(names)}")
     groups = list(dict.fromkeys(str(one) for one in columns.column(by)))
@@ -186,7 +186,7 @@ def _grouped(
         raise InvalidComponent(
             f"ui.chart: by: column {by!r:.60} has {len(groups)} values; at most {MAX_SERIES}"
         )
-    each = list(dict.fromkeys(labels))
+    distinct = list(dict.fromkeys(labels))
     found: dict[tuple[str, Json], Json] = {}
     for group, label, number in zip(
         columns.column(by), labels, _numbers(columns, names[0]), strict=True
@@ -198,6 +198,7 @@ def _grouped(
             )
         found[str(group), label] = number
     datasets: list[JsonObject] = [
-        {"label": group, "data": [found.get((group, label)) for label in each]} for group in groups
+        {"label": group, "data": [found.get((group, label)) for label in distinct]}
+        for group in groups
     ]
-    return each, datasets
+    return distinct, datasets

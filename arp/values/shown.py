@@ -1,4 +1,4 @@
-"""Values of agents and their tools as something to show: components, tables, names with values."""
+"""Convert values of agents and tools to components: tables, charts, names with values."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from arp.values.records import record_of
 F = TypeVar("F", bound=Callable[[Any], Any])
 
 _CONVERTERS: Final[dict[type | str, Callable[[Any], Any]]] = {}
-"""What authors registered: by type, or by its module and name."""
+"""The registered converters, by type, or by its module and name."""
 
 
 def converter(kind: type | str) -> Callable[[F], F]:
-    """Register what makes a component of a type, for `turn.show` and for what tools return.
+    """Register a function that converts a type, for `turn.show` and for results of tools.
 
         @ui.converter(Invoice)
         def shown(invoice: Invoice) -> Component:
             return ui.key_value({"Number": invoice.number, "Total": invoice.total})
 
-    It counts for subclasses too. The newest of one type counts. A class of your own can have a
-    method `__arp__` instead.
+    It is also used for subclasses. A newer converter of the same type replaces the older one. A
+    class of your own can have a method `__arp__` instead.
 
     Args:
-        kind: The type; or its name, as `"altair.vegalite.v5.api.Chart"`, so that nothing has to be
-            imported for it.
+        kind: The type; or its full name, such as `"altair.vegalite.v5.api.Chart"`, so that its
+            module need not be imported.
 
     Raises:
         TypeError: It is neither.
@@ -49,18 +49,19 @@ def converter(kind: type | str) -> Callable[[F], F]:
 
 
 def component_of(value: Any) -> JsonObject | None:
-    """Return the component that a value is, as plain JSON; `None`: it is none.
+    """Return the component of a value as plain JSON; `None`: the value has none.
 
-    It is a `Component`, one as JSON, what `__arp__` or a converter returns, a figure or a picture.
+    A value has one if it is a `Component`, a component as JSON, a figure or a picture, or if
+    `__arp__` or a converter returns one.
 
     Raises:
-        InvalidComponent: A figure or a picture that cannot be shown.
+        InvalidComponent: The figure or picture cannot be shown.
     """
     if isinstance(value, Component):
         return as_object(value)
-    made = _made(value)
-    if made is not None:
-        return made
+    converted = _converted(value)
+    if converted is not None:
+        return converted
     if not isinstance(value, Mapping):
         return None
     is_component = isinstance(value.get("type"), str) and isinstance(value.get("props"), Mapping)
@@ -68,7 +69,8 @@ def component_of(value: Any) -> JsonObject | None:
     return dict(value) if is_component and known.issuperset(value) else None
 
 
-def _made(value: Any) -> JsonObject | None:
+def _converted(value: Any) -> JsonObject | None:
+    """Return what `__arp__`, a converter or a built-in conversion makes of a value."""
     if isinstance(value, type | str | bytes):
         return None
     own = getattr(type(value), "__arp__", None)
@@ -87,25 +89,24 @@ def _made(value: Any) -> JsonObject | None:
     return None
 
 
-def _returned(made: Any, by: str) -> JsonObject:
-    component = shown(made)
+def _returned(value: Any, by: str) -> JsonObject:
+    component = shown(value)
     if component is None:
-        raise InvalidComponent(f"{by} returned {type(made).__name__}; return a component")
+        raise InvalidComponent(f"{by} returned {type(value).__name__}; return a component")
     return component
 
 
 def shown(value: Any) -> JsonObject | None:
-    """Return the component that shows a value; `None` for what is a text or a number.
+    """Return the component that shows a value; `None` for a text or a number.
 
-    A component shows as itself, a data frame or a list of objects as a table, an object as names
-    with values.
+    A data frame or a list of objects shows as a table, an object as names with values.
 
     Raises:
         InvalidComponent: As `component_of`.
     """
-    made = component_of(value)
-    if made is not None:
-        return made
+    own = component_of(value)
+    if own is not None:
+        return own
     try:
         columns = None if _is_mapping(value) else columns_of(value)
     except TypeError as error:
@@ -129,41 +130,45 @@ def _is_mapping(value: Any) -> bool:
 
 
 def as_component(value: Any, where: str) -> Component:
-    """Return the component that a value is, or that shows it.
+    """Return the component that shows a value.
 
     Args:
         value: Anything; a text shows as it is.
-        where: How error messages name it.
+        where: The name of the value in error messages.
 
     Raises:
-        InvalidComponent: There is none; the message says what can be shown.
+        InvalidComponent: It cannot be shown; the message says what can.
     """
     if isinstance(value, Component):
         return value
     if isinstance(value, str):
         return Component("", "text", {"content": value})
     try:
-        made = shown(value)
+        component = shown(value)
     except InvalidComponent as error:
         raise InvalidComponent(f"{where}: {error.message}") from None
-    half = isinstance(value, Mapping) and isinstance(value.get("type"), str) and made is not None
-    if made is None or (half and made["type"] == "key-value" and "props" not in value):
+    # A mapping with `type` but without `props` is most likely meant as a component.
+    has_type = isinstance(value, Mapping) and isinstance(value.get("type"), str)
+    if component is None or (
+        has_type and component["type"] == "key-value" and "props" not in value
+    ):
         raise InvalidComponent(
             f"{where}: expected a component, got {type(value).__name__}; ui.text(…) is one"
         )
-    return from_object({"id": "", **made})
+    return from_object({"id": "", **component})
 
 
 def components_of(value: Any, where: str) -> Iterator[Component]:
-    """Yield the components that a value is, or that show it: of a list of components each one.
+    """Yield the components that show a value.
 
-    A list of objects is a table; another list is each of its items.
+    A list of objects shows as one table; of every other list, each item shows by itself.
 
     Raises:
         InvalidComponent: As `as_component`.
     """
-    one = isinstance(value, str | bytes | Component | Mapping) or not isinstance(value, Iterable)
-    if one or is_tabular(value) or _made(value) is not None:
+    is_single = isinstance(value, str | bytes | Component | Mapping)
+    is_single = is_single or not isinstance(value, Iterable)
+    if is_single or is_tabular(value) or _converted(value) is not None:
         yield as_component(value, where)
         return
     items = list(value)
@@ -180,12 +185,12 @@ def _is_shown(item: Any) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text: a text as it is, anything else as JSON."""
+    """Return a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)
 
 
 def arguments_of(text: str) -> JsonObject:
-    """Return the arguments of a call, written as JSON, as an object."""
+    """Return the arguments of a call from JSON; a value that is no object becomes `input`."""
     try:
         parsed: Json = json.loads(text or "{}")
     except ValueError:

@@ -181,8 +181,8 @@ def _shorter_input(
     def with_text(text: str, rest: JsonObject) -> InputEcho:
         return _changed(message, data={**rest, "text": text})
 
-    if isinstance(said := data.get("text"), str):
-        yield with_text(longest(said, lambda text: is_small(with_text(text, data))), data)
+    if isinstance(typed := data.get("text"), str):
+        yield with_text(longest(typed, lambda text: is_small(with_text(text, data))), data)
     size = len(encode_json(data))
     kept = _EMPTY.get(message.input_type, {})
     yield with_text(f"… an input of {size:,} bytes, not shown", kept)

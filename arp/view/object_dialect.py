@@ -254,10 +254,10 @@ class ObjectDialect:
             return [self._hello()]
         missing = [one for one in NEEDED if self.connection.objects.offered(one) is None]
         if missing:
-            told = f"the renderer does not offer {', '.join(missing)}"
-            payload = DisplayErrorRequest(DISPLAY, int(ErrorCode.INVALID_OBJECT), told)
+            problem = f"the renderer does not offer {', '.join(missing)}"
+            payload = DisplayErrorRequest(DISPLAY, int(ErrorCode.INVALID_OBJECT), problem)
             self.connection.send(DISPLAY, payload)
-            return [Failed(1002, told)]
+            return [Failed(1002, problem)]
         self._takes_arrays = self.connection.objects.offered("feature:batch") is not None
         for interface in NEEDED:
             self.connection.bind(interface)

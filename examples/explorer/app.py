@@ -79,7 +79,7 @@ async def respond(turn: Turn, workspace: Workspace) -> None:
     """Choose who answers: an import, a command, the model, or the rules for questions."""
     if turn.files:
         await receive_files(turn, workspace)
-    text = said(turn)
+    text = text_of(turn)
     if not text:
         if not turn.files:
             show_help(turn, workspace)
@@ -93,7 +93,7 @@ async def respond(turn: Turn, workspace: Workspace) -> None:
         await _answer_by_rules(turn, workspace, text)
 
 
-def said(turn: Turn) -> str:
+def text_of(turn: Turn) -> str:
     """Return the text of the user, or the choice that they clicked, which reads like a command.
 
     `/help` becomes `help`: every command works with and without the slash.

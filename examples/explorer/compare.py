@@ -54,8 +54,8 @@ class Differences:
             (len(self.added), "added"),
             (len(self.removed), "removed"),
         )
-        said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "no row differs"
-        return f"{said[:1].upper()}{said[1:]}."
+        text = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "no row differs"
+        return f"{text[:1].upper()}{text[1:]}."
 
 
 def compare_rows(old: Result, new: Result) -> Differences:
@@ -72,7 +72,7 @@ def compare_rows(old: Result, new: Result) -> Differences:
     old_rows, new_rows = _rows_of(old, columns), _rows_of(new, columns)
     key = find_key(columns, old_rows, new_rows)
     changed, removed, added = (
-        _by_key(key, old_rows, new_rows) if key else _whole(old_rows, new_rows)
+        _by_key(key, old_rows, new_rows) if key else _by_row(old_rows, new_rows)
     )
     return Differences(
         columns,
@@ -134,7 +134,7 @@ def _by_key(
     return changed, removed, added
 
 
-def _whole(old: list[Row], new: list[Row]) -> tuple[list[tuple[Row, Row]], list[Row], list[Row]]:
+def _by_row(old: list[Row], new: list[Row]) -> tuple[list[tuple[Row, Row]], list[Row], list[Row]]:
     before, after = Counter(old), Counter(new)
     return [], list((before - after).elements()), list((after - before).elements())
 

@@ -122,7 +122,7 @@ class Query:
         self._cancelled.set()
 
     def run(self) -> Result:
-        """Run the statement and returns at most `max_rows` rows. Blocks: call it in a thread.
+        """Run the statement and return at most `max_rows` rows. Blocks: call it in a thread.
 
         Raises:
             StatementRefused: SQLite found that it would do more than read; nothing ran.
@@ -199,7 +199,7 @@ def _not_found(message: str, connection: sqlite3.Connection) -> str:
     if missing is None:
         return ""
     kind, name = missing.groups()
-    told = f"No {kind} named {name}."
+    hint = f"No {kind} named {name}."
     listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') LIMIT 500"
     if kind == "column":
         listing = (
@@ -208,8 +208,8 @@ def _not_found(message: str, connection: sqlite3.Connection) -> str:
     try:
         names = [str(row[0]) for row in connection.execute(listing)]
     except sqlite3.Error:  # a schema that is broken elsewhere has no names to offer
-        return told
+        return hint
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
-        return f"{told} Did you mean {' or '.join(close)}?"
-    return f"{told} Available: {', '.join(sorted(names)[:12])}." if names else told
+        return f"{hint} Did you mean {' or '.join(close)}?"
+    return f"{hint} Available: {', '.join(sorted(names)[:12])}." if names else hint

@@ -53,7 +53,7 @@ class CsvImport:
         self._connection.close()
 
     def step(self) -> None:
-        """Read or stores the next `ROWS_PER_STEP` rows. Blocks: call it in a thread.
+        """Read or store the next `ROWS_PER_STEP` rows. Blocks: call it in a thread.
 
         Raises:
             DataUnreadable: A row cannot be read; nothing has been stored.

@@ -15,7 +15,7 @@ DELIMITERS = (",", ";", "\t", "|")
 """The delimiters to try; the one that cuts most rows into the same number of cells is chosen."""
 
 SAMPLE_CHARACTERS = 64 * 2**10
-"""Bytes of the file that are examined for the delimiter and the header."""
+"""Characters at the start of a file that show its delimiter and whether it has a header."""
 
 MAX_COLUMNS = 1_000
 """Most columns; SQLite's own limit is 2,000."""
@@ -76,10 +76,10 @@ def read_csv_text(content: bytes) -> CsvText:
         raise DataUnreadable("The file is empty.")
     if text.lstrip()[0] in "{[":
         raise DataUnreadable("The file looks like JSON.", "Convert it to CSV.")
-    told = re.match(r"sep=(.)\r?\n", text)  # how Excel says which delimiter follows
-    if told:
-        text = text[told.end() :]
-    delimiter = told[1] if told else find_delimiter(text)
+    declared = re.match(r"sep=(.)\r?\n", text)  # Excel declares the delimiter in this way
+    if declared:
+        text = text[declared.end() :]
+    delimiter = declared[1] if declared else find_delimiter(text)
     sample = _sample(text, delimiter)
     if not sample:
         raise DataUnreadable("The file holds no row.")

@@ -63,7 +63,7 @@ class Dataset:
         parameters: Mapping[str, Cell] | None = None,
         limits: QueryLimits | None = None,
     ) -> Result:
-        """Run the statement in a thread and returns its rows.
+        """Run the statement in a thread and return its rows.
 
         Raises:
             ExplorerError: As `Query.run` does.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from charts import ChartPlan, Number, Series
 from connection import Result
 
-MAX_SERIES_TOLD = 2
-"""Most sentences of one kind."""
+MAX_SENTENCES = 2
+"""Most series that are described; each has one sentence."""
 
 
 def size_of(result: Result) -> str:
@@ -21,13 +21,13 @@ def summary(result: Result, chart: ChartPlan | None) -> str:
     """Return a description of a result as Markdown; for a single value, the value."""
     if len(result.rows) == 1 and len(result.columns) <= 4:
         pairs = zip(result.columns, result.rows[0], strict=True)
-        told = [f"{name.replace('_', ' ')} is **{_told(value)}**" for name, value in pairs]
-        return ", ".join(told) + "."
+        values = [f"{name.replace('_', ' ')} is **{_format(value)}**" for name, value in pairs]
+        return ", ".join(values) + "."
     if not result.rows:
         return "There is no row like that."
-    ends = [_extremes(series, chart) for series in chart.series] if chart else []
-    said = [sentence for sentence in ends if sentence][:MAX_SERIES_TOLD]
-    return " ".join(said) if said else f"That is {size_of(result)}."
+    extremes = [_extremes(series, chart) for series in chart.series] if chart else []
+    sentences = [sentence for sentence in extremes if sentence][:MAX_SENTENCES]
+    return " ".join(sentences) or f"That is {size_of(result)}."
 
 
 def _extremes(series: Series, chart: ChartPlan) -> str:
@@ -46,12 +46,12 @@ def _extremes(series: Series, chart: ChartPlan) -> str:
         return ""
     name = series.label.replace("_", " ")
     return (
-        f"**{name}** is highest for {high[1]} ({_told(high[0])})"
-        f" and lowest for {low[1]} ({_told(low[0])})."
+        f"**{name}** is highest for {high[1]} ({_format(high[0])})"
+        f" and lowest for {low[1]} ({_format(low[0])})."
     )
 
 
-def _told(value: object) -> str:
+def _format(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else "unknown" if value is None else str(value)

@@ -43,7 +43,7 @@ work_of_turn: ContextVar[ModelWork] = ContextVar("work_of_turn")
 def _telling(
     tool: Callable[_Parameters, Awaitable[_Returned]],
 ) -> Callable[_Parameters, Awaitable[_Returned]]:
-    """Let the model read what was wrong, and what it can do about it."""
+    """Turn errors of the explorer into text that the model reads."""
 
     @functools.wraps(tool)
     async def run(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:

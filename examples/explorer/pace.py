@@ -17,10 +17,10 @@ from arp import Component, Turn
 from arp.protocol.json_value import Json
 
 WORD_MS = 30.0
-"""Seconds between two words; about the speed of a fast model, and faster than people read."""
+"""Milliseconds between two words; the speed of a fast model, and faster than people read."""
 
 MAX_PAUSES = 40
-"""A text of more words takes as long as one of so many words: its words come faster."""
+"""A longer text takes as long as one with this number of words: its words come faster."""
 
 CHART_STEPS = 12
 """Steps in which a chart grows; each takes as long as two words."""
@@ -54,7 +54,7 @@ async def show_chart(turn: Turn, chart: Component) -> None:
         turn.show(chart)
         return
     step = -(-count // CHART_STEPS)
-    chart_id = turn.show(_beginning(chart, step))
+    chart_id = turn.show(_first_points(chart, step))
     shown = step
     try:
         while shown < count:
@@ -65,7 +65,7 @@ async def show_chart(turn: Turn, chart: Component) -> None:
         _append(turn, chart_id, [data[shown:] for data in series])
 
 
-def _beginning(chart: Component, count: int) -> Component:
+def _first_points(chart: Component, count: int) -> Component:
     """Return the chart with all its labels, and the first points of each series."""
     datasets = [{**each, "data": each["data"][:count]} for each in chart.props["datasets"]]
     return msgspec.structs.replace(chart, props={**chart.props, "datasets": datasets})

@@ -50,7 +50,7 @@ class FormQuery:
 
 
 async def ask_parameters(turn: Turn, names: tuple[str, ...]) -> dict[str, Cell]:
-    """Return a value for each parameter of a statement; asks in one form if there are any."""
+    """Return a value for each parameter of a statement; if there are any, ask in one form."""
     if not names:
         return {}
     fields = [
@@ -63,7 +63,7 @@ async def ask_parameters(turn: Turn, names: tuple[str, ...]) -> dict[str, Cell]:
 
 
 async def ask_query(turn: Turn, table: Table) -> FormQuery:
-    """Show the form for a query to `table` and returns what it asks for."""
+    """Show the form for a query of `table`, and return the query that the user chose."""
     return query_of(await turn.ask(form_for(table)), table)
 
 
@@ -104,8 +104,8 @@ def group_options(table: Table) -> list[str]:
 def query_of(answer: dict[str, Cell], table: Table) -> FormQuery:
     """Return the query for the fields of a form; its values are parameters, never SQL.
 
-    A field that names no column of `table` counts as left out, so that only names of the
-    schema gets into the statement.
+    A field that names no column of `table` counts as left out, so that only names from the
+    schema get into the statement.
     """
     names = {column.name for column in table.columns}
     function = FUNCTIONS.get(str(answer.get("function")), "count")

@@ -187,15 +187,15 @@ class Plan:
     @property
     def title(self) -> str:
         """The question in words."""
-        said = _joined([measure.words for measure in self.measures]) or f"rows of {self.table}"
+        title = _joined([measure.words for measure in self.measures]) or f"rows of {self.table}"
         if self.groups:
-            said += " by " + _joined([group.words for group in self.groups])
+            title += " by " + _joined([group.words for group in self.groups])
         if self.conditions:
-            said += ", where " + _joined([condition.words for condition in self.conditions])
+            title += ", where " + _joined([condition.words for condition in self.conditions])
         if self.limit is not None:
             end = "highest" if self.descending else "lowest"
-            said += f", {self.limit} {end} by {self.order_by}" if self.order_by else ""
-        return said[:1].upper() + said[1:]
+            title += f", {self.limit} {end} by {self.order_by}" if self.order_by else ""
+        return title[:1].upper() + title[1:]
 
 
 def _joined(words: list[str]) -> str:

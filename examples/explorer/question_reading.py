@@ -255,10 +255,10 @@ def _content(text: str, table: Table) -> list[str]:
 def _leftover(text: str, table: Table) -> tuple[bool, tuple[str, ...]]:
     """Return whether the rest of the text names the table, and which words are not understood."""
     names = {stem(word) for word in words_of(table.name)}
-    said = {stem(word) for word in words_of(text)}
+    words = {stem(word) for word in words_of(text)}
     unknown = [
         word
         for word in words_of(text)
         if word not in SMALL_WORDS and stem(word) not in names | ROW_WORDS and not word.isdigit()
     ]
-    return bool(names) and names <= said, tuple(dict.fromkeys(unknown))
+    return bool(names) and names <= words, tuple(dict.fromkeys(unknown))

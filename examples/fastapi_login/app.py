@@ -38,7 +38,7 @@ class SignedIn(AuthenticationBackend):
 
 
 def user_of_service(connection: IncomingConnection) -> str | None:
-    """Return the user whom the middleware has found, for the agent."""
+    """Return the user that the middleware has found, for the agent."""
     user = connection.scope["user"]
     # A connection stays open for hours: what the middleware found is asked again every 30 s.
     name = SESSIONS.get(connection.cookies.get("session", ""))

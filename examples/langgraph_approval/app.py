@@ -35,9 +35,9 @@ def ask(state: Letter) -> dict[str, Any]:
 
 
 def end(state: Letter) -> dict[str, Any]:
-    """Say what became of the letter."""
-    said = "It is sent." if state["decision"] == "send" else "It stays here."
-    return {"messages": [AIMessage(said)]}
+    """Report whether the letter was sent."""
+    text = "It is sent." if state["decision"] == "send" else "It stays here."
+    return {"messages": [AIMessage(text)]}
 
 
 graph = StateGraph(Letter)

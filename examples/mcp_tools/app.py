@@ -18,7 +18,7 @@ app = App(title="Shop", suggestions=["stock", "order tea"], mcp=[SERVER])
 
 @app.agent
 async def shop(turn: Turn) -> None:
-    """Shows what there is, and orders it."""
+    """List the stock, or order something."""
     word, _, item = turn.text.partition(" ")
     if word == "order":
         await turn.say(f"{await turn.use('order', {'item': item or 'tea'})}.")

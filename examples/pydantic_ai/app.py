@@ -21,7 +21,7 @@ class Sales(BaseModel):
     totals: list[float]
 
     def __arp__(self) -> Component:
-        """Return what shows it; a model without this method shows as names with values."""
+        """Return the component that shows it; without this method, it shows as key-values."""
         return ui.chart("bar", labels=self.months, datasets=[ui.dataset("Sales", self.totals)])
 
 

@@ -66,8 +66,8 @@ def converse(child: Child, text: str, yes: bool) -> str:
     session_id = wait_for(messages, "session")["session_id"]
 
     # 2. The input. The same `id` twice would be one input.
-    said = {"input_type": "text", "data": {"text": text}, "id": "first"}
-    child.send({"type": "input", "session_id": session_id, **said})
+    user_input = {"input_type": "text", "data": {"text": text}, "id": "first"}
+    child.send({"type": "input", "session_id": session_id, **user_input})
 
     # 3. What comes of it. Text counts at once; components count when their commit comes, so the
     #    answer to a question waits for that. The commit that is final ends the turn.

@@ -28,7 +28,7 @@ async def orders(turn: Turn) -> None:
 
 
 async def handle(turn: Turn, row: int) -> None:
-    """Ask in a popup over the row what is to be done, and say in an overlay what was."""
+    """Ask in a popup over the row what to do, and report the result in an overlay."""
     number, customer, amount, _ = rows(turn)[row]
     popup = turn.popup(
         ui.key_value([("Customer", customer), ("Amount", amount)]),

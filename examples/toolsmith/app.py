@@ -39,7 +39,7 @@ app = App(
 
 @app.agent
 async def toolsmith(turn: Turn) -> None:
-    """Finds a tool or has it built, and uses it on the pictures that come with the message."""
+    """Find or build a tool, and use it on the pictures of the message."""
     pictures = [file for file in turn.files if file.mime.startswith("image/")]
     if "which tools" in turn.text.lower():
         list_tools(turn)

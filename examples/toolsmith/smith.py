@@ -77,7 +77,7 @@ class Script:
         self._turn, self._tools = turn, tools
 
     async def run(self) -> str:
-        """Carry out the task; return what is said at the end."""
+        """Carry out the task; return the text for the end of the turn."""
         spec = json.loads(self._turn.text.partition("The task as JSON:")[2])
         try:
             if spec["type"] == "repair_tool":

@@ -16,7 +16,7 @@ from arp import App, Turn, ui
 
 
 class Build(BaseModel):
-    """What the build server tells of a build."""
+    """A build, as the build server reports it."""
 
     id: str
     project: str
@@ -26,12 +26,12 @@ class Build(BaseModel):
 
 app = App(title="Builds", suggestions=["website"])
 watching: dict[str, str] = {}
-"""Project → the session in which its builds are told."""
+"""Project → the session that its builds are reported to."""
 
 
 @app.agent
 async def builds(turn: Turn) -> None:
-    """Tells how the builds of a project end."""
+    """Report the ends of a project's builds."""
     if turn.origin is None:
         watching[turn.text.strip()] = turn.session_id
         await turn.say(f"I tell you here when a build of {turn.text.strip()} ends.")
@@ -50,13 +50,13 @@ api = FastAPI(title="Builds")
 
 @api.post("/hooks/build", status_code=202)
 async def build_ended(build: Build, x_hook_secret: str = Header("")) -> dict[str, str]:
-    """Take the end of a build, and begin a turn of it."""
+    """Begin a turn that reports the end of a build."""
     if not secrets.compare_digest(x_hook_secret, os.environ.get("HOOK_SECRET", "try-me")):
         raise HTTPException(401, "X-Hook-Secret is wrong")
     session = watching.get(build.project)
     if session is None:
         raise HTTPException(404, "nobody asked about this project")
-    # A build server that got no answer calls again: by its id the build is told once.
+    # A build server that got no answer calls again; the id prevents a second report.
     turn = await app.push(session, data=build.model_dump(), origin="build server", id=build.id)
     return {"turn": turn.id}
 

@@ -1,7 +1,7 @@
 """An agent that measures commits: from `turn.patch` to the acknowledgement of the renderer.
 
-It is told of an acknowledgement where the hub gets it: no author can see that, so this one file of
-the benchmarks knows an inside of the server.
+It observes acknowledgements where the hub receives them. Agents cannot see them, so this is the
+only benchmark that uses internals of the server.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ INTERVAL_S = 0.001
 app = App(title="Acknowledged")
 
 _acknowledged = asyncio.Event()
-_take, _take_object = Viewer.acknowledge, ObjectDialect._surface_event
+_original, _original_object = Viewer.acknowledge, ObjectDialect._surface_event
 
 
 def _acknowledge(
     viewer: Viewer, seq: int, presented: Mapping[str, Presented] | None = None
 ) -> None:
-    _take(viewer, seq, presented)
+    _original(viewer, seq, presented)
     if not viewer.unacknowledged:
         _acknowledged.set()
 
 
-def _surface_event(dialect, object_id, event):  # type: ignore[no-untyped-def] # private over there
-    events = _take_object(dialect, object_id, event)
+def _surface_event(dialect, object_id, event):  # type: ignore[no-untyped-def] # types are private
+    events = _original_object(dialect, object_id, event)
     if isinstance(event.payload, SurfaceFrameAckEvent):
         surface = dialect.connection.objects.surface(object_id)
         if surface.flow == CommitFlow.IDLE:
@@ -50,9 +50,10 @@ setattr(ObjectDialect, "_surface_event", _surface_event)  # noqa: B010 - as abov
 
 @app.agent
 async def measure(turn: Turn) -> None:
-    """Makes as many commits as the text says; says how long each took, in milliseconds.
+    """Make the number of commits in the text; answer with the duration of each in milliseconds.
 
-    After the word `RECEIPT`, each commit says when it was made, and nothing is waited for.
+    With the word `RECEIPT` before the number, each commit has the time at which it was made, and
+    nothing is waited for.
     """
     turn.show(ui.progress([ui.step("one", "active")], id="p"))
     await turn.say("")

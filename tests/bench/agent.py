@@ -1,4 +1,4 @@
-"""The agent that the benchmarks drive, served by `arp serve` as anyone's would be."""
+"""The agent that the benchmarks use, served by `arp serve` like any other agent."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ app = App(title="Benchmark")
 
 @app.agent
 async def speak(turn: Turn) -> None:
+    """Carry out the plan in the text of the input."""
     plan = read(turn.text)
     if plan.collect:
         gc.collect()

@@ -1,8 +1,8 @@
-"""What ours is measured against: an ASGI application that sends constants, one message a token.
+"""The baseline: an ASGI application that sends constants, one message for each token.
 
-`python -m tests.bench.bare` serves it under uvicorn with the settings of `arp serve`, but uvicorn's
-own WebSocket protocol and the system's own socket buffers. It keeps no session, writes nothing,
-checks nothing; its events are made once, before they are sent.
+`python -m tests.bench.bare` serves it under uvicorn with the settings of `arp serve`, but with
+uvicorn's WebSocket protocol and the system's default socket buffers. It has no sessions, writes
+nothing and checks nothing; its events are encoded once, before they are sent.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ PATCH_EVENT = _text(
     '"target":"card","path":"props.message","value":"token "}]},'
     '{"type":"commit","v":1,"session_id":"fanout","seq":12,"turn_id":"t1","final":false}]'
 )
-"""As long as what a renderer of ours gets for one changed property."""
+"""As long as the messages that ARP sends for one changed property."""
 
 
 class Bare:
-    """Serves connections that give orders."""
+    """Serves WebSocket connections and carries out the plans that they send."""
 
     def __init__(self) -> None:
         self.sends: list[Send] = []
-        """How to send to each connection."""
+        """The `send` of each open connection."""
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -1,8 +1,8 @@
-"""What Unix sockets and gRPC are measured against: servers that send constants, one for a token.
+"""The baseline for Unix sockets and gRPC: servers that send constants, one for each token.
 
 `python -m tests.bench.bare_framed PATH PORT` serves length-prefixed MessagePack at a Unix socket,
-by asyncio's streams on uvloop, and JSON in envelopes over gRPC, by `grpcio` alone. It keeps no
-session, writes nothing, checks nothing; its messages are made once, before they are sent.
+with asyncio's streams on uvloop, and JSON in envelopes over gRPC, with `grpcio` only. It has no
+sessions, writes nothing and checks nothing; its messages are encoded once, before they are sent.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ SendBytes = Callable[[bytes], Awaitable[object]]
 
 
 class Constants:
-    """The messages, ready to be sent."""
+    """The encoded messages of one transport, and its connections."""
 
     def __init__(self, encoding: Encoding, wrap: Callable[[bytes], bytes]) -> None:
         self.decode = msgspec.msgpack.decode if encoding == "msgpack" else msgspec.json.decode
-        made = [
+        encoded = [
             wrap(recode(event["text"].encode(), encoding))
             for event in (SESSION_EVENT, TOKEN_EVENT, END_EVENT, FINAL_EVENT)
         ]
-        self.session, self.token, self.end, self.final = made
+        self.session, self.token, self.end, self.final = encoded
         self.all: list[SendBytes] = []
-        """How to send to each connection."""
+        """The `send` of each open connection."""
 
     async def answer(self, frame: bytes, send: SendBytes) -> None:
-        said: Any = self.decode(frame)
-        if said["type"] != "input":
+        """Answer a `hello` with a session, and carry out the plan of an input."""
+        message: Any = self.decode(frame)
+        if message["type"] != "input":
             await send(self.session)
             return
-        plan = read(said["data"]["text"])
+        plan = read(message["data"]["text"])
         await self._say(plan, list(self.all) if plan.to_all else [send])
 
     async def _say(self, plan: Plan, sends: list[SendBytes]) -> None:
@@ -73,7 +74,7 @@ async def serve_unix(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
             frame = await reader.readexactly(int.from_bytes(head, "big"))
             await UNIX.answer(frame, send)
     except ConnectionError:
-        pass  # the renderer is gone
+        pass  # the renderer has disconnected
     finally:
         UNIX.all.remove(send)
         writer.close()

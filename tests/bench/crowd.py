@@ -1,6 +1,6 @@
-"""Many WebSockets of one server, read by one loop that only keeps the bytes and when they came.
+"""Many WebSockets of one server, read by one loop that only stores the bytes and their times.
 
-It reads as fast as the kernel hands out; what was said is worked out afterwards (`heard.py`).
+It reads as fast as the kernel delivers; the text is decoded afterwards (`received.py`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from arp.client.options import renderer_hello
 from arp.protocol.codec import encode_json
 
 TIMEOUT_S = 60.0
-"""Nothing here takes as long."""
+"""A wait that takes longer fails."""
 
 READ_BYTES = 1 << 18
 
 Chunk = tuple[int, bytes]
-"""When it came, on the monotonic clock, in nanoseconds; and what."""
+"""The time of receipt, in nanoseconds of the monotonic clock, and the bytes."""
 
 _UPGRADE = (
     "GET /_arp/v1 HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
@@ -30,13 +30,13 @@ _UPGRADE = (
 
 
 class Socket:
-    """One connection, with what came over it."""
+    """One connection, with the bytes that it has received."""
 
-    __slots__ = ("_found", "chunks", "raw")
+    __slots__ = ("_tail", "chunks", "raw")
 
     def __init__(self, port: int) -> None:
         self.chunks: list[Chunk] = []
-        self._found = b""
+        self._tail = b""
         self.raw = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
         self.raw.sendall(_UPGRADE.format(port=port).encode())
         answer = b""
@@ -49,25 +49,31 @@ class Socket:
             raise RuntimeError(f"no WebSocket: {head[:80]!r}")
         self.chunks.append((time.monotonic_ns(), rest))
 
-    def tell(self, text: str) -> None:
-        """Sends one text message. Its mask is zero, which leaves the bytes as they are."""
+    def send(self, text: str) -> None:
+        """Send one text message, with a mask of zeros, which leaves the bytes unchanged."""
         body = text.encode()
         size = bytes((0x80 | len(body),)) if len(body) < 126 else struct.pack(">BH", 254, len(body))
         self.raw.sendall(b"\x81" + size + bytes(4) + body)
 
     def read(self, needle: bytes) -> bool:
-        """Takes what is there; tells whether `needle` has come with it."""
+        """Read what is available; return whether `needle` was in it."""
         data = self.raw.recv(READ_BYTES)
         if not data:
             raise RuntimeError("the server closed a connection")
         self.chunks.append((time.monotonic_ns(), data))
-        seen = self._found + data
-        self._found = seen[-len(needle) :] if needle else b""
-        return bool(needle) and needle in seen
+        joined = self._tail + data  # `needle` may be split between two reads
+        self._tail = joined[-len(needle) :] if needle else b""
+        return bool(needle) and needle in joined
 
 
 class Crowd:
-    """Renderers of one server. All are on sessions of their own, or on the one that is named."""
+    """Renderers of one server, each on its own session, or all on one session.
+
+    Args:
+        port: Of the server.
+        count: How many renderers connect at first.
+        session_id: The session of all; `None`: each has its own.
+    """
 
     def __init__(self, port: int, count: int, session_id: str | None = None) -> None:
         self.members: list[Socket] = []
@@ -85,32 +91,36 @@ class Crowd:
         self._selector.close()
 
     def grow(self, count: int) -> None:
-        """Connects more renderers and waits until each is attached to its session."""
-        fresh = [Socket(self._port) for _ in range(count)]
-        for member in fresh:
+        """Connect more renderers, and wait until each is attached to its session."""
+        new = [Socket(self._port) for _ in range(count)]
+        for member in new:
             self.members.append(member)
             self._selector.register(member.raw, selectors.EVENT_READ, member)
-            member.tell(self._hello)
-        self.wait_for(b'"type":"session"', fresh)
+            member.send(self._hello)
+        self.wait_for(b'"type":"session"', new)
 
-    def wait_for(self, needle: bytes, whom: Iterable[Socket] | None = None) -> None:
-        """Reads until each has got `needle`, in one piece or two."""
-        missing = set(self.members if whom is None else whom)
+    def wait_for(self, needle: bytes, members: Iterable[Socket] | None = None) -> None:
+        """Read until each of the members (`None`: all) has received `needle`.
+
+        Raises:
+            TimeoutError: Some have not received it within `TIMEOUT_S`.
+        """
+        missing = set(self.members if members is None else members)
         deadline = time.monotonic() + TIMEOUT_S
         while missing:
             for key, _ in self._selector.select(1.0):
                 if key.data.read(needle):
                     missing.discard(key.data)
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{len(missing)} renderers never got {needle!r}")
+                raise TimeoutError(f"{len(missing)} renderers did not receive {needle!r}")
 
     def read_until(self, time_ns: int) -> None:
-        """Reads up to a time of the monotonic clock."""
+        """Read until a time of the monotonic clock."""
         while (left := time_ns - time.monotonic_ns()) > 0:
             for key, _ in self._selector.select(left / 1e9):
                 key.data.read(b"")
 
     def forget(self) -> None:
-        """Drops what came so far."""
+        """Drop the bytes received so far."""
         for member in self.members:
             member.chunks.clear()

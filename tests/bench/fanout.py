@@ -1,8 +1,8 @@
-"""One session on 200 renderers of one profile: what each delivered message costs the server.
+"""One session on 200 renderers of one profile: the server's cost of each delivered message.
 
-The agent says a token every 10 ms; then it changes a property of a component as often, each time
-one commit. The bare server sends a constant to 200 connections as often: a loop over them, each
-send awaited in turn. What was delivered is counted where it arrived.
+The agent says a token every 10 ms; then it changes a property of a component every 10 ms, each
+change in one commit. The bare server sends a constant to 200 connections at the same rate, in a
+loop that awaits each send. Deliveries are counted by the receivers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from tests.bench.crowd import Crowd
 from tests.bench.figures import alone, compared, percentile, report, rounds
-from tests.bench.heard import hear
 from tests.bench.plan import END, Plan, order
+from tests.bench.received import decode
 from tests.bench.servers import Server, both
 
 RENDERERS = 200
@@ -27,8 +27,8 @@ SETTLE_NS = 20_000_000
 TARGET = 1.1
 
 
-class Fanned(Struct):
-    """What one server did in each round."""
+class FanoutRounds(Struct):
+    """The measurements of one server, one value for each round."""
 
     cpu_s: list[float] = []
     cpu_us: list[float] = []
@@ -36,8 +36,8 @@ class Fanned(Struct):
     p99_ms: list[float] = []
 
 
-def measure(server: Server, fanned: Fanned, *, patches: bool) -> None:
-    """Lets one server speak to all once."""
+def measure(server: Server, measured: FanoutRounds, *, patches: bool) -> None:
+    """Measure one round on one server."""
     session_id = f"fanout-{time.monotonic_ns()}"
     with Crowd(server.port, RENDERERS, session_id) as crowd:
         begin_ns = time.monotonic_ns() + LEAD_NS
@@ -50,30 +50,30 @@ def measure(server: Server, fanned: Fanned, *, patches: bool) -> None:
             to_all=True,
             patches=patches,
         )
-        crowd.members[0].tell(order(plan))
+        crowd.members[0].send(order(plan))
         crowd.read_until(begin_ns - SETTLE_NS)
         crowd.forget()
         before = server.cpu_s()
         crowd.wait_for(END.encode())
         cpu_s = server.cpu_s() - before
-        heard = [hear(member.chunks) for member in crowd.members]
-    for one in heard:
-        one.check_whole(1 if patches else DELTAS)
-    delivered = sum(one.messages for one in heard)
-    fanned.cpu_s.append(cpu_s)
-    fanned.cpu_us.append(cpu_s / delivered * 1e6)
-    fanned.messages.append(delivered)
+        received = [decode(member.chunks) for member in crowd.members]
+    for one in received:
+        one.check_complete(1 if patches else DELTAS)
+    delivered = sum(one.messages for one in received)
+    measured.cpu_s.append(cpu_s)
+    measured.cpu_us.append(cpu_s / delivered * 1e6)
+    measured.messages.append(delivered)
     if server.is_ours and not patches:
-        fanned.p99_ms.append(percentile([age for one in heard for age in one.ages_ms], 99))
+        measured.p99_ms.append(percentile([age for one in received for age in one.ages_ms], 99))
 
 
 def main() -> None:
-    texts, commits = (Fanned(), Fanned()), (Fanned(), Fanned())
+    texts, commits = (FanoutRounds(), FanoutRounds()), (FanoutRounds(), FanoutRounds())
     with both() as servers:
         for _ in range(rounds(3)):
             for pair, patches in ((texts, False), (commits, True)):
-                for server, fanned in zip(servers, pair, strict=True):
-                    measure(server, fanned, patches=patches)
+                for server, measured in zip(servers, pair, strict=True):
+                    measure(server, measured, patches=patches)
     (text, bare_text), (commit, bare_commit) = texts, commits
     report(
         "fanout",

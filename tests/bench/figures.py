@@ -1,4 +1,4 @@
-"""What a benchmark found: one table for people, one line of JSON for programs."""
+"""The results of a benchmark: a table for people, and one line of JSON for programs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _HEADS = ("figure", "ours", "baseline", "ratio (lowest to highest)", "target", "
 
 
 def rounds(default: int) -> int:
-    """How often to measure; `ARP_BENCH_ROUNDS` says otherwise."""
+    """Return how many rounds to measure: `ARP_BENCH_ROUNDS`, else the default."""
     return max(1, int(os.environ.get("ARP_BENCH_ROUNDS", default)))
 
 
 class Figure(Struct):
-    """One figure, as medians over the rounds."""
+    """One result, as medians over the rounds."""
 
     name: str
     unit: str
@@ -27,12 +27,13 @@ class Figure(Struct):
     baseline: float | None = None
     ratio: float | None = None
     ratios: tuple[float, float] | None = None
-    """The lowest and the highest of all rounds."""
+    """The lowest and the highest ratio of all rounds."""
     target: float | None = None
-    """At most this: the ratio if there is one, else the value."""
+    """The most that the ratio (if there is one) or else the value may be."""
     met: bool | None = None
 
     def row(self) -> tuple[str, ...]:
+        """Return the cells of the figure's row in the table."""
         spread = f" ({self.ratios[0]:.2f} to {self.ratios[1]:.2f})" if self.ratios else ""
         mark = "×" if self.ratio is not None else f" {self.unit}"
         return (
@@ -48,7 +49,15 @@ class Figure(Struct):
 def compared(
     name: str, unit: str, ours: Sequence[float], bare: Sequence[float], target: float | None = None
 ) -> Figure:
-    """Sets ours against a baseline, round by round: both of a round ran one after the other."""
+    """Return a figure that compares ours with a baseline, round by round.
+
+    Args:
+        name: Of the figure.
+        unit: Of both values.
+        ours: One value for each round.
+        bare: One value of the baseline for each round, measured right before or after ours.
+        target: The highest ratio that meets the goal.
+    """
     ratios = [mine / theirs for mine, theirs in zip(ours, bare, strict=True)]
     ratio = statistics.median(ratios)
     return Figure(
@@ -64,19 +73,19 @@ def compared(
 
 
 def alone(name: str, unit: str, values: Sequence[float], target: float | None = None) -> Figure:
-    """A figure that stands for itself."""
+    """Return a figure without a baseline."""
     value = statistics.median(values)
     return Figure(name, unit, value, target=target, met=None if target is None else value <= target)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that so many percent do not exceed."""
+    """Return the smallest value that `percent` percent of the values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
 def report(bench: str, figures: Sequence[Figure]) -> None:
-    """Prints the table, then everything as one line of JSON."""
+    """Print the table, then all figures as one line of JSON."""
     rows = [_HEADS, *(figure.row() for figure in figures)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     for row in rows:

@@ -1,4 +1,4 @@
-"""Renderers over Unix sockets and gRPC that keep what comes, each with a thread that reads."""
+"""Renderers over Unix sockets and gRPC that store what they receive, each in its own thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SESSION, FINAL = b"session", {"msgpack": b"\xa5final\xc3", "json": b'"final":tru
 
 
 class Way(Struct, frozen=True):
-    """How a benchmark reaches a server."""
+    """One transport of a server, with its address: a path for `unix`, or HOST:PORT for `grpc`."""
 
     name: str
     unix: str = ""
@@ -33,7 +33,7 @@ class Way(Struct, frozen=True):
 
     @property
     def encoding(self) -> Encoding:
-        """The transport's usual one."""
+        """The default encoding of the transport."""
         return "msgpack" if self.unix else "json"
 
 
@@ -41,6 +41,7 @@ class Carrier(Protocol):
     """One connection."""
 
     frames: list[bytes]
+    """The received frames."""
 
     def send(self, frame: bytes) -> None: ...
 
@@ -48,7 +49,7 @@ class Carrier(Protocol):
 
 
 class Wanted:
-    """What is waited for: bytes that come in a frame, or in a piece of the stream."""
+    """Waits for bytes in a received frame, or in a piece of the stream."""
 
     def __init__(self) -> None:
         self._needle = b"\0never"
@@ -64,11 +65,11 @@ class Wanted:
 
     def wait(self) -> None:
         if not self._found.wait(TIMEOUT_S):
-            raise TimeoutError(f"{self._needle!r} never came")
+            raise TimeoutError(f"{self._needle!r} was not received")
 
 
 class UnixCarrier:
-    """A Unix socket; its frames are split when somebody asks for them."""
+    """A Unix socket; the stream is split into frames when `frames` is read."""
 
     def __init__(self, path: str, wanted: Wanted) -> None:
         self._raw = socket.socket(socket.AF_UNIX)
@@ -125,7 +126,7 @@ class GrpcCarrier:
                 self.frames.append(frame)
                 self._wanted.look(frame)
         except grpc.RpcError:
-            pass  # it is closed
+            pass  # the call was closed
 
     def send(self, frame: bytes) -> None:
         self._out.put(frame)
@@ -137,7 +138,7 @@ class GrpcCarrier:
 
 
 class Renderers:
-    """Several renderers of one server, on sessions of their own or on the one that is named."""
+    """Several renderers of one server, each on its own session, or all on one."""
 
     def __init__(self, way: Way, count: int, session_id: str | None = None) -> None:
         self._way = way
@@ -162,13 +163,13 @@ class Renderers:
             member.close()
 
     def expect(self, needle: bytes) -> None:
-        """Forget what came, and wait for something new from now on."""
+        """Drop the received frames; `wait` then waits for `needle`."""
         for member, wanted in zip(self.members, self.wanted, strict=True):
             member.frames = []
             wanted.expect(needle)
 
     def order(self, plan: Plan, *, everybody: bool) -> None:
-        """Give an order to the first, or to each."""
+        """Send a plan from the first renderer, or from each."""
         frame = recode(order(plan).encode(), self._way.encoding)
         for member in self.members if everybody else self.members[:1]:
             member.send(frame)
@@ -178,19 +179,23 @@ class Renderers:
             wanted.wait()
 
     def check(self, tokens: int) -> int:
-        """Raise unless every renderer got every token; return how many frames came."""
+        """Check that every renderer received every token; return the number of frames.
+
+        Raises:
+            AssertionError: Tokens are missing.
+        """
         count = 0
         for member in self.members:
             frames = member.frames
             count += len(frames)
             text = "".join(_text(frame, self._way.encoding) for frame in frames)
             if len(text) != tokens * len(END) or not text.endswith(END):
-                raise AssertionError(f"{len(text) // len(END)} of {tokens} tokens came")
+                raise AssertionError(f"received {len(text) // len(END)} of {tokens} tokens")
         return count
 
 
 def _text(frame: bytes, encoding: Encoding) -> str:
     decode = msgspec.msgpack.decode if encoding == "msgpack" else msgspec.json.decode
-    got = decode(frame)
-    messages = got if isinstance(got, list) else [got]
+    decoded = decode(frame)
+    messages = decoded if isinstance(decoded, list) else [decoded]
     return "".join(one["payload"]["delta"] for one in messages if one["type"] == "delta")

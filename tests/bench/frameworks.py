@@ -1,6 +1,6 @@
-"""CPU per token of each framework's adapter, against the framework's own stream read by a loop.
+"""CPU per token of each framework's adapter, compared with a loop over the framework's own stream.
 
-Both in this process, one after the other: a turn of 5,000 tokens from a model that is only a loop.
+Both run in this process, one after the other: a turn of 5,000 tokens from a model that is a loop.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def openai_agents() -> tuple[RuntimeService, Own]:
 
 
 def ag_ui() -> tuple[RuntimeService, Own]:
-    """Return AG-UI; its own stream is what an agent sends and a page reads: events as JSON."""
+    """Return AG-UI; its own stream is JSON events, encoded by an agent, decoded by a page."""
     from ag_ui.core import (
         RunAgentInput,
         RunFinishedEvent,
@@ -168,8 +168,8 @@ def ag_ui() -> tuple[RuntimeService, Own]:
         yield RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
 
     async def own() -> str:
-        given = RunAgentInput(thread_id="own", run_id="own", messages=[])
-        lines = [EventEncoder().encode(event) async for event in run(given)]
+        run_input = RunAgentInput(thread_id="own", run_id="own", messages=[])
+        lines = [EventEncoder().encode(event) async for event in run(run_input)]
         events = [json.loads(line.removeprefix("data:")) for line in lines]
         return "".join(event.get("delta", "") for event in events)
 
@@ -180,28 +180,28 @@ FRAMEWORKS = (pydantic_ai, langgraph, openai_agents, ag_ui)
 
 
 async def through(runtime: RuntimeService) -> str:
-    """Have a turn, read its events as a caller does, and return the text."""
+    """Run a turn, read its events as a caller does, and return the text."""
     session = (await runtime.create_session(ari.CreateSessionRequest())).session.session_id
     message = ari.RuntimeMessage(content="go")
     sent = await runtime.send_message(ari.SendMessageRequest(session, message))
-    said = []
+    text = []
     events = await runtime.session_events(ari.SessionEventsRequest(session, sent.sequence))
     async for event in events:
         if event.type is ari.EventType.TEXT:
-            said.append(event.content)
+            text.append(event.content)
         if event.done:
             break
     await events.aclose()
     await runtime.delete_session(ari.DeleteSessionRequest(session))
-    return "".join(said)
+    return "".join(text)
 
 
 async def cpu_us(turn: Coroutine[Any, Any, str]) -> float:
-    """Return the processor time of a turn per token, all threads."""
+    """Return the processor time of a turn per token, of all threads, in microseconds."""
     began = time.process_time()
-    said = await turn
+    text = await turn
     took = time.process_time() - began
-    assert said == TEXT, f"{len(said)} of {len(TEXT)} characters"
+    assert text == TEXT, f"{len(text)} of {len(TEXT)} characters"
     return took / TOKENS * 1e6
 
 
@@ -209,7 +209,7 @@ async def measured() -> list[Figure]:
     figures = []
     for framework in FRAMEWORKS:
         runtime, own = framework()
-        await cpu_us(own()), await cpu_us(through(runtime))  # the first ones import and compile
+        await cpu_us(own()), await cpu_us(through(runtime))  # the first runs import and compile
         ours, bare = [], []
         for _ in range(rounds(7)):
             bare.append(await cpu_us(own()))

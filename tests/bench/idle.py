@@ -1,7 +1,7 @@
-"""Memory of the server for each connection that is attached to a session of its own and silent.
+"""Memory of the server for each idle connection with its own session.
 
-Measured is the growth of resident memory from 1,000 connections to 2,000, garbage collected before
-both: what a server takes once, however many there are (caches, pools), is in use by then.
+It measures the growth of resident memory from 1,000 connections to 2,000, after a garbage
+collection. Memory that a server needs only once (caches, pools) is already in use at 1,000.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FIRST = 1000
 MORE = 1000
 SETTLE_NS = 1_000_000_000
 FILES = 4096
-"""Open at once, at most, here and in each server."""
+"""The limit of open files for this process and each server."""
 TARGET = 1.5
 
 
 def allow_files() -> None:
-    """Raises the limit of open files for this process and those that it starts."""
+    """Raise the limit of open files for this process and its child processes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < FILES:
         most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
@@ -31,16 +31,16 @@ def allow_files() -> None:
 
 
 def settled_bytes(server: Server, crowd: Crowd) -> int:
-    """Return the server's memory when it has nothing more to do."""
+    """Return the server's memory when it is idle, after a garbage collection."""
     crowd.read_until(time.monotonic_ns() + SETTLE_NS)
-    crowd.members[0].tell(order(Plan(1, collect=True)))
+    crowd.members[0].send(order(Plan(1, collect=True)))
     crowd.wait_for(END.encode(), crowd.members[:1])
     crowd.read_until(time.monotonic_ns() + SETTLE_NS)
     return server.memory_bytes()
 
 
 def kib_per_connection(server: Server) -> float:
-    """Return what one more connection takes."""
+    """Return the memory of one more connection."""
     with Crowd(server.port, FIRST) as crowd:
         before = settled_bytes(server, crowd)
         crowd.grow(MORE)

@@ -1,9 +1,9 @@
-"""What the ledger costs: appending with read models and without, opening a session of any length.
+"""The costs of the ledger: appending with and without read models, and opening a long session.
 
-In this process, over a SQLite ledger on disk. Agents work as fast as the ledger takes their facts:
-each waits until what it did is durable, and goes on. With read models *on*, the model of each
-session is read once a second, as a page does that watches it, and models are stored behind the log;
-*off* nobody asks, and none is stored. What waits for nobody is told in processor time, all threads.
+All in this process, with a SQLite ledger on disk. Agents work as fast as the ledger stores their
+facts: each waits until a step is durable before the next one. With read models *on*, the model of
+each session is read once a second, like a page that shows it, and models are stored after the log;
+*off*, none is read or stored. Work that does not wait is measured in processor time of all threads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.bench.long_log import RESULT, written
 
 SESSIONS = 40
 STEPS = 300
-"""Of each agent; a step is 4 facts: a tool's start, arguments and result, and a text."""
+"""Steps of each agent; a step is 4 facts: a tool's start, arguments and result, and a text."""
 
 LONG, SHORT = 1_000_000, 1_000
 """Facts of the sessions that are opened."""
@@ -44,12 +44,12 @@ TARGET_OPEN = 1.5
 TARGET_ON = 1.3
 
 
-class Appended(Struct):
-    """What one run of the agents took."""
+class AppendRun(Struct):
+    """The measurements of one run of the agents."""
 
     facts_per_s: float
     used_us: float
-    """Processor time for each fact."""
+    """Processor time of each fact."""
     p99_ms: float
     """From the beginning of a step until its facts are durable and delivered."""
 
@@ -57,8 +57,8 @@ class Appended(Struct):
 # -- appending -------------------------------------------------------------------------------------
 
 
-async def appended(path: Path, *, on: bool) -> Appended:
-    """Lets the agents work, with read models or without."""
+async def append_run(path: Path, *, on: bool) -> AppendRun:
+    """Run the agents, with read models or without; return the measurements."""
     took: list[float] = []
 
     async def agent(turn: Turn) -> None:
@@ -84,12 +84,12 @@ async def appended(path: Path, *, on: bool) -> Appended:
         if watcher is not None:
             watcher.cancel()
         facts = hub.writer.facts
-    return Appended(facts / seconds, used / facts * 1e6, percentile(took, 99) * 1000)
+    return AppendRun(facts / seconds, used / facts * 1e6, percentile(took, 99) * 1000)
 
 
 @asynccontextmanager
 async def started(path: Path, agent: Handler, settings: HubSettings) -> AsyncIterator[Hub]:
-    """Runs a hub over a new ledger."""
+    """Run a hub with a new ledger."""
     store = SqliteStore(path / "ledger.db")
     await store.open()
     hub = Hub(store, MemoryBlobs(), HubApp({"agent": agent}), settings)
@@ -101,16 +101,16 @@ async def started(path: Path, agent: Handler, settings: HubSettings) -> AsyncIte
 
 
 async def submit_all(hub: Hub) -> None:
-    """Begins a turn in each session."""
-    order = [
+    """Start a turn in each session."""
+    inputs = [
         Input(input_type="text", data={"text": "go"}, session_id=f"s{number}")
         for number in range(SESSIONS)
     ]
-    await asyncio.gather(*[hub.submit(one, Principal(), "agent") for one in order])
+    await asyncio.gather(*[hub.submit(one, Principal(), "agent") for one in inputs])
 
 
 async def watch(hub: Hub) -> None:
-    """Reads every session's thread once a second, one after the other."""
+    """Read every session's thread once a second, one after the other."""
     while True:
         for session_id in [f"s{number}" for number in range(SESSIONS)]:
             await asyncio.sleep(1 / SESSIONS)
@@ -120,71 +120,71 @@ async def watch(hub: Hub) -> None:
 # -- opening ---------------------------------------------------------------------------------------
 
 
-class Heard:
-    """An outbox that waits for what comes."""
+class StoredFrames:
+    """An outbox that stores frames, so that a benchmark can wait for them."""
 
     def __init__(self) -> None:
         self.buffered = 0
         self._frames: list[bytes] = []
-        self._came = asyncio.Event()
+        self._received = asyncio.Event()
 
     def send(self, frames: list[bytes]) -> None:
         self._frames += frames
-        self._came.set()
+        self._received.set()
 
     def send_first(self, frame: bytes) -> None:
         self.send([frame])
 
     def waiting(self) -> list[bytes]:
-        """Nothing waits."""
+        """Return no frames: nothing waits to be sent."""
         return []
 
     def close(self, code: int, reason: str) -> None:
         raise SystemExit(f"closed: {code} {reason}")
 
-    async def until(self, sign: bytes) -> None:
-        """Waits for a frame that holds a sign."""
-        while not any(sign in frame for frame in self._frames):
-            self._came.clear()
-            await self._came.wait()
+    async def until(self, needle: bytes) -> None:
+        """Wait for a frame that contains `needle`, and drop all frames."""
+        while not any(needle in frame for frame in self._frames):
+            self._received.clear()
+            await self._received.wait()
         self._frames.clear()
 
 
-class Opened(Struct):
-    """What a session took that was not in memory, in processor time."""
+class OpenedSession(Struct):
+    """Processor time of opening a session that is not in memory."""
 
     screen_ms: float
-    """Until a renderer that comes has its snapshot."""
+    """Until a new renderer has its snapshot."""
     turn_ms: float
-    """And until a turn of it is over."""
+    """Until a turn of that renderer has ended."""
 
 
-async def opened(hub: Hub, session_id: str) -> Opened:
-    """Opens a session as a renderer does, lets it work, and lets it leave the memory."""
-    heard = Heard()
-    viewer = Viewer("renderer", heard, "json")
+async def open_session(hub: Hub, session_id: str) -> OpenedSession:
+    """Open a session as a renderer does, run a turn, and evict the session."""
+    outbox = StoredFrames()
+    viewer = Viewer("renderer", outbox, "json")
     features = ["streaming", "input", "resume"]
     capabilities = RendererCapabilities(dict(VERSIONS), features)
     hello = RendererHello(session_id=session_id, capabilities=capabilities)
     began = time.process_time()
     await hub.hello(viewer, hello, Principal(), "agent")
-    await heard.until(b'"resume":"snapshot"')
-    screen = time.process_time()
-    said = Input(input_type="text", data={"text": "go"}, session_id=session_id)
-    await hub.receive(viewer, said, Principal(), "agent")
-    await heard.until(b'"final":true')
+    await outbox.until(b'"resume":"snapshot"')
+    has_snapshot = time.process_time()
+    message = Input(input_type="text", data={"text": "go"}, session_id=session_id)
+    await hub.receive(viewer, message, Principal(), "agent")
+    await outbox.until(b'"final":true')
     ended = time.process_time()
     live = hub.sessions[session_id]
     hub.detach(viewer)
     await live.written()
     await hub.writer.turnover()
     if not hub.evict(asyncio.get_running_loop().time() + 1):
-        raise SystemExit(f"session {session_id} does not leave the memory")
-    return Opened((screen - began) * 1000, (ended - began) * 1000)
+        raise SystemExit(f"session {session_id} is not evicted")
+    return OpenedSession((has_snapshot - began) * 1000, (ended - began) * 1000)
 
 
 async def model_ms(store: SqliteStore, session_id: str) -> float:
-    """Reads a session's model as a server does that has just been started."""
+    """Read a session's model like a server that has just started; return the processor time."""
     models = Models(store, {}, HubSettings())
     began = time.process_time()
     (await models.read(session_id)).thread()
@@ -192,7 +192,7 @@ async def model_ms(store: SqliteStore, session_id: str) -> float:
 
 
 async def model_rate(store: SqliteStore, count: int, session_id: str) -> float:
-    """Makes a session's model from its first fact, stores it, and tells facts a second."""
+    """Build a session's model from its first fact and store it; return the facts per second."""
     models = Models(store, {}, HubSettings())
     began = time.process_time()
     await models.read(session_id)
@@ -203,7 +203,7 @@ async def model_rate(store: SqliteStore, count: int, session_id: str) -> float:
 
 
 async def session_rate(hub: Hub, count: int, session_id: str) -> float:
-    """Makes a session from its first fact, lets it leave and be stored; tells facts a second."""
+    """Build a session from its first fact, evict and store it; return the facts per second."""
     began = time.process_time()
     await hub.find(session_id, Principal())
     seconds = time.process_time() - began
@@ -213,11 +213,13 @@ async def session_rate(hub: Hub, count: int, session_id: str) -> float:
 
 
 async def brief(turn: Turn) -> None:
+    """Say one sentence."""
     await turn.say("One row. ")
 
 
 async def opening(folder: Path, times: int) -> list[Figure]:
-    opens: tuple[list[Opened], list[Opened]] = [], []
+    """Measure the opening of a long session and of a short one."""
+    opens: tuple[list[OpenedSession], list[OpenedSession]] = [], []
     models: tuple[list[float], list[float]] = [], []
     async with started(folder, brief, HubSettings()) as hub:
         store = hub.store
@@ -227,15 +229,15 @@ async def opening(folder: Path, times: int) -> list[Figure]:
         rates = [await model_rate(store, few, "short"), await session_rate(hub, few, "short")]
         rates = [await model_rate(store, count, "long"), await session_rate(hub, count, "long")]
         for _ in range(times * 20):
-            for place, session_id in enumerate(("long", "short")):
-                models[place].append(await model_ms(store, session_id))
-                opens[place].append(await opened(hub, session_id))
+            for index, session_id in enumerate(("long", "short")):
+                models[index].append(await model_ms(store, session_id))
+                opens[index].append(await open_session(hub, session_id))
     name = f"{LONG:,} facts, against {SHORT:,}"
     long, short = ([one.screen_ms for one in each] for each in opens)
     long_turn, short_turn = ([one.turn_ms for one in each] for each in opens)
     return [
-        alone("make a read model anew", "facts/s", rates[:1]),
-        alone("make a session anew", "facts/s", rates[1:]),
+        alone("build a read model from facts", "facts/s", rates[:1]),
+        alone("build a session from facts", "facts/s", rates[1:]),
         compared(f"read model of {name}", "ms", *models, TARGET_OPEN),
         compared(f"session of {name}: a renderer's snapshot", "ms", long, short, TARGET_OPEN),
         compared("… and a turn", "ms", long_turn, short_turn, TARGET_OPEN),
@@ -243,12 +245,13 @@ async def opening(folder: Path, times: int) -> list[Figure]:
 
 
 def appending(folder: Path, times: int) -> list[Figure]:
-    on, off = list[Appended](), list[Appended]()
+    """Measure appending with read models and without."""
+    on, off = list[AppendRun](), list[AppendRun]()
     for number in range(times):
         for runs in (on, off):
-            place = folder / f"run{number}"
-            runs.append(asyncio.run(appended(place, on=runs is on)))
-            shutil.rmtree(place)
+            directory = folder / f"run{number}"
+            runs.append(asyncio.run(append_run(directory, on=runs is on)))
+            shutil.rmtree(directory)
     used_on, used_off = [one.used_us for one in on], [one.used_us for one in off]
     p99_on, p99_off = [one.p99_ms for one in on], [one.p99_ms for one in off]
     return [

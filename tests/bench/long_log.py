@@ -1,4 +1,4 @@
-"""The log of a session as long as a benchmark wants it, written past every session."""
+"""The log of a session of any length, written directly to the store."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def log_of(count: int, session_id: str) -> Iterator[bytes]:
     while True:
         turn += 1
         text = {"text": "Show the sales"}
-        said = {"input_type": "text", "data": text, "id": f"input-{turn}"}
-        yield add("turn.submitted", {"input": said})
+        submitted = {"input_type": "text", "data": text, "id": f"input-{turn}"}
+        yield add("turn.submitted", {"input": submitted})
         yield add("turn.started", {})
         call = {"step_id": f"t{turn}.1", "tool_call_id": f"t{turn}.1"}
         yield add("tool.started", {"tool": "query"}, **call)
@@ -51,7 +51,7 @@ def log_of(count: int, session_id: str) -> Iterator[bytes]:
 
 
 async def written(store: SqliteStore, count: int, session_id: str) -> int:
-    """Writes a session of about so many facts, and tells how many."""
+    """Write a session of about `count` facts; return the exact number."""
     batch: list[bytes] = []
     sequence = 0
     for fact in log_of(count, session_id):

@@ -1,8 +1,8 @@
 """500 sessions with one renderer each, whose agents say 20 tokens a second for 10 seconds.
 
-Measured is the server's processor time from just before the first token until the last has come;
-turns begin before and end after. The bare server has a task for each connection that sends a
-constant at the same pace.
+It measures the server's processor time from just before the first token until the last one has
+arrived; turns start before and end after that. The bare server has a task for each connection that
+sends a constant at the same pace.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from tests.bench.crowd import Crowd
 from tests.bench.figures import alone, compared, percentile, report, rounds
-from tests.bench.heard import hear
 from tests.bench.plan import END, Plan, order
+from tests.bench.received import decode
 from tests.bench.servers import Server, both
 
 SESSIONS = 500
@@ -23,14 +23,14 @@ DELTAS = 200
 HOLD_S = 1.0
 MARK_EVERY = 10
 LEAD_NS = 1_500_000_000
-"""Time for all turns to begin."""
+"""Time for all turns to start."""
 SETTLE_NS = 20_000_000
 TARGET = 1.3
 TARGET_P99_MS = 50.0
 
 
-class Paced(Struct):
-    """What one server did in each round."""
+class PacedRounds(Struct):
+    """The measurements of one server, one value for each round."""
 
     cpu_us: list[float] = []
     messages: list[float] = []
@@ -38,11 +38,11 @@ class Paced(Struct):
     p99_ms: list[float] = []
     worst_ms: list[float] = []
     lost: int = 0
-    """Tokens that never came, in all rounds."""
+    """Tokens that did not arrive, in all rounds."""
 
 
-def measure(server: Server, paced: Paced) -> None:
-    """Lets one server speak once."""
+def measure(server: Server, measured: PacedRounds) -> None:
+    """Measure one round on one server."""
     with Crowd(server.port, SESSIONS) as crowd:
         begin_ns = time.monotonic_ns() + LEAD_NS
         for number, member in enumerate(crowd.members):
@@ -54,30 +54,30 @@ def measure(server: Server, paced: Paced) -> None:
                 mark_every=MARK_EVERY,
                 hold_s=HOLD_S,
             )
-            member.tell(order(plan))
+            member.send(order(plan))
         crowd.read_until(begin_ns - SETTLE_NS)
         crowd.forget()
         before = server.cpu_s()
         crowd.wait_for(END.encode())
         cpu_s = server.cpu_s() - before
-        heard = [hear(member.chunks) for member in crowd.members]
+        received = [decode(member.chunks) for member in crowd.members]
         crowd.wait_for(b'"final":true')
-    lost = SESSIONS * DELTAS - sum(one.tokens for one in heard)
-    paced.lost += lost
+    lost = SESSIONS * DELTAS - sum(one.tokens for one in received)
+    measured.lost += lost
     if not lost:
-        for one in heard:
-            one.check_whole(DELTAS)
-    paced.cpu_us.append(cpu_s / (SESSIONS * DELTAS) * 1e6)
-    paced.messages.append(sum(one.messages for one in heard))
+        for one in received:
+            one.check_complete(DELTAS)
+    measured.cpu_us.append(cpu_s / (SESSIONS * DELTAS) * 1e6)
+    measured.messages.append(sum(one.messages for one in received))
     if server.is_ours:
-        ages = [age for one in heard for age in one.ages_ms]
-        paced.p50_ms.append(percentile(ages, 50))
-        paced.p99_ms.append(percentile(ages, 99))
-        paced.worst_ms.append(max(ages))
+        ages = [age for one in received for age in one.ages_ms]
+        measured.p50_ms.append(percentile(ages, 50))
+        measured.p99_ms.append(percentile(ages, 99))
+        measured.worst_ms.append(max(ages))
 
 
 def main() -> None:
-    ours, bare = Paced(), Paced()
+    ours, bare = PacedRounds(), PacedRounds()
     with both() as (our_server, bare_server):
         for _ in range(rounds(3)):
             measure(our_server, ours)

@@ -1,7 +1,7 @@
-"""One property of one component and its commit, in trees of 10, 1,000 and 10,000 components.
+"""A patch of one property and its commit, in trees of 10, 1,000 and 10,000 components.
 
-In this process alone: `Session.commit` and the draining of its fact, as the hub does them; and once
-1,000 components of four kinds, shown by one commit with full validation.
+All in this process: `Session.commit` and `Session.drain`, as the hub calls them; and one commit
+that shows 1,000 components of four kinds, with full validation.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Bench:
         self.session.drain(AT)
 
     def commit_s(self, change: Change) -> float:
-        """Commits one change and tells how long that and its draining took.
+        """Commit one change, drain its fact, and return the processor time of both in seconds.
 
-        It waits for nothing, so its processor time is what it takes where nobody else is busy.
+        Nothing here waits, so the processor time is the duration on an idle machine.
         """
         began = time.thread_time()
         self.session.commit(self.turn_id, "main", [change])
@@ -68,7 +68,7 @@ def grouped(number: int) -> Component:
 
 
 def planted(size: int) -> Bench:
-    """Return a session whose tree has so many components."""
+    """Return a session whose tree has `size` components."""
     bench = Bench()
     bench.commit_s(RenderChange([grouped(number) for number in range(size // (CHILDREN + 1))]))
     tree = bench.session.tree("main")
@@ -78,7 +78,7 @@ def planted(size: int) -> Bench:
 
 
 def patch_us(bench: Bench, size: int, chance: random.Random) -> float:
-    """Patches components all over the tree, and gives the median."""
+    """Patch components all over the tree; return the median duration in microseconds."""
     groups = size // (CHILDREN + 1)
     taken = []
     for number in range(PATCHES):
@@ -89,7 +89,7 @@ def patch_us(bench: Bench, size: int, chance: random.Random) -> float:
 
 
 def assorted(number: int) -> Component:
-    """Gives one of four kinds of component."""
+    """Return a component of one of four kinds."""
     rows = [[f"row {row}", row, row / 2] for row in range(5)]
     kinds: list[tuple[str, dict[str, object]]] = [
         ("text", {"content": f"Paragraph {number}", "format": "markdown"}),
@@ -102,7 +102,7 @@ def assorted(number: int) -> Component:
 
 
 def render_ms() -> float:
-    """Shows 1,000 components by one commit in a fresh session."""
+    """Show 1,000 components in one commit of a new session; return the duration in milliseconds."""
     components = [assorted(number) for number in range(1_000)]
     return Bench().commit_s(RenderChange(components)) * 1000
 

@@ -1,4 +1,4 @@
-"""The same app as ARP, Chainlit and the AG-UI SDK have it: start, memory, CPU, a lost connection.
+"""The same app with ARP, Chainlit and the AG-UI SDK: start, memory, CPU, a lost connection.
 
 The peers are installed into `.venv-peers`, at the versions of `PEERS`. Method: README.md here.
 """
@@ -38,18 +38,20 @@ CUT = 50
 AWAY_S = 0.3
 
 Ask = Callable[[str, str, int], int]
-"""Asks an app at an address; cuts the connection after so many words, if any. Returns the words."""
+"""Gets an address, a text, and the number of words after which to disconnect (0: never).
+
+Returns the number of words received."""
 
 
 class Measured(Struct):
-    """What was measured of one of them."""
+    """The measurements of one app."""
 
     start_s: float
     memory_mb: float
     cpu_us: float
-    """Of the server, for each word."""
+    """Processor time of the server for each word."""
     kept: float
-    """The share of words that show in the end, though the connection was cut."""
+    """The share of words that arrive in spite of a lost connection."""
 
 
 def install() -> None:
@@ -63,15 +65,15 @@ def install() -> None:
 
 @contextmanager
 def started(command: Sequence[str], folder: str) -> Iterator[tuple[str, int, float]]:
-    """Start a server; yield its address, its process, and how long it took to answer."""
+    """Start a server; yield its address, its process id, and the seconds until it answered."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
     words = [word.replace("PORT", str(port)) for word in command]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ARP_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ARP_")}
     began = time.perf_counter()
     process = subprocess.Popen(
-        words, cwd=folder, env=kept, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        words, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -97,8 +99,8 @@ def _answers(http: httpx.Client, url: str) -> bool:
         return False
 
 
-def asked_of_peer(kind: str) -> Ask:
-    """Return what asks a peer, with a client of its own environment."""
+def ask_peer(kind: str) -> Ask:
+    """Return a function that asks a peer, with a client in the peer's environment."""
 
     def ask(url: str, text: str, cut: int) -> int:
         command: list[str | Path] = [
@@ -115,12 +117,12 @@ def asked_of_peer(kind: str) -> Ask:
     return ask
 
 
-def asked_of_arp(url: str, text: str, cut: int) -> int:
-    """Ask ARP's app; after a cut a new client reads what the session shows."""
-    return asyncio.run(_asked_of_arp(url, text, cut))
+def ask_arp(url: str, text: str, cut: int) -> int:
+    """Ask ARP's app; after a cut a new client reads the session."""
+    return asyncio.run(_ask_arp(url, text, cut))
 
 
-async def _asked_of_arp(url: str, text: str, cut: int) -> int:
+async def _ask_arp(url: str, text: str, cut: int) -> int:
     async with connect(url) as client:
         turn_id = await client.turn_of(await client.send_text(text))
         session_id = client.session_id
@@ -137,38 +139,38 @@ async def _asked_of_arp(url: str, text: str, cut: int) -> int:
 
 
 def measure(command: Sequence[str], ask: Ask) -> Measured:
-    """Start a server, and measure it."""
+    """Start a server and measure it."""
     with (
         tempfile.TemporaryDirectory(prefix="arp-peers-") as folder,
         started(command, folder) as (url, pid, start_s),
     ):
         ask(url, f"stream {WORDS // 10}", 0)
         before = cpu_s(pid)
-        got = ask(url, f"stream {WORDS}", 0)
+        received = ask(url, f"stream {WORDS}", 0)
         used = cpu_s(pid) - before
-        if got != WORDS:
-            raise RuntimeError(f"{command[0]}: {got} of {WORDS} words came")
+        if received != WORDS:
+            raise RuntimeError(f"{command[0]}: received {received} of {WORDS} words")
         memory = psutil.Process(pid).memory_info().rss
         kept = ask(url, f"paced {PACED}", CUT)
         return Measured(start_s, memory / 1e6, used / WORDS * 1e6, kept / PACED)
 
 
 def commands() -> dict[str, tuple[list[str], Ask]]:
-    """Return each server's command, and what asks it."""
+    """Return the command of each server and the function that asks it, by name."""
     python, chainlit = str(PYTHON), str(ENVIRONMENT / "bin" / "chainlit")
     ours = [sys.executable, "-m", "arp", "serve", str(APPS / "arp_app.py"), "--port", "PORT"]
     of_chainlit = [chainlit, "run", str(APPS / "chainlit_app.py"), "--headless", "--port", "PORT"]
     of_ag_ui = [python, "-m", "uvicorn", "--app-dir", str(APPS), "ag_ui_app:app"]
     of_ag_ui += ["--port", "PORT", "--log-level", "warning"]
     return {
-        "ARP": (ours, asked_of_arp),
-        "Chainlit": (of_chainlit, asked_of_peer("chainlit")),
-        "AG-UI SDK": (of_ag_ui, asked_of_peer("ag-ui")),
+        "ARP": (ours, ask_arp),
+        "Chainlit": (of_chainlit, ask_peer("chainlit")),
+        "AG-UI SDK": (of_ag_ui, ask_peer("ag-ui")),
     }
 
 
 def table(found: dict[str, list[Measured]]) -> str:
-    """Return the medians as a table, with the ratio to ours."""
+    """Return the medians as a Markdown table, with the ratios to ours."""
     fields = {
         "start until the page answers": ("start_s", "{:.2f} s"),
         "memory after an answer": ("memory_mb", "{:.0f} MB"),

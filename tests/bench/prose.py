@@ -42,6 +42,6 @@ PROSE = _BLOCK * _TIMES
 
 
 def pieces(count: int) -> Iterator[str]:
-    """Yield the text in so many pieces, as long as each other."""
+    """Yield the text in `count` pieces of equal length."""
     for number in range(count):
         yield PROSE[number * len(PROSE) // count : (number + 1) * len(PROSE) // count]

@@ -1,4 +1,4 @@
-"""Server processes, and what they have used: processor time and memory, nobody else's."""
+"""Server processes, with the processor time and memory that they have used."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Server:
         self._facts = psutil.Process(process.pid)
 
     def cpu_s(self) -> float:
-        """User and system time of the process so far, all threads."""
+        """Return the user and system time of the process so far, of all threads."""
         return cpu_s(self._process.pid)
 
     def memory_bytes(self) -> int:
-        """Resident memory of the process."""
+        """Return the resident memory of the process."""
         return int(self._facts.memory_info().rss)
 
     @property
@@ -49,12 +49,12 @@ class Server:
 
 
 def cpu_s(pid: int) -> float:
-    """Return the user and system time of a process so far, all threads.
+    """Return the user and system time of a process so far, of all threads.
 
-    On Linux the process' own clock tells it to the nanosecond; elsewhere it comes in ticks.
+    On Linux it comes from the clock of the process, in nanoseconds; on other systems in ticks.
     """
     if sys.platform == "linux":
-        return time.clock_gettime((~pid << 3) | 2)  # as `clock_getcpuclockid` would give it
+        return time.clock_gettime((~pid << 3) | 2)  # the id that `clock_getcpuclockid` returns
     times = psutil.Process(pid).cpu_times()
     return times.user + times.system
 
@@ -63,7 +63,7 @@ def cpu_s(pid: int) -> float:
 def running(
     command: Sequence[str], *, is_ours: bool, environment: Mapping[str, str] = os.environ
 ) -> Iterator[Server]:
-    """Starts a server, waits until it listens, and stops it at the end."""
+    """Start a server, wait until it listens, and stop it at the end."""
     own = {name: value for name, value in environment.items() if not name.startswith("ARP_")}
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env=own)
     try:
@@ -80,7 +80,7 @@ def running(
 
 @contextmanager
 def both() -> Iterator[tuple[Server, Server]]:
-    """Runs ours, with a SQLite ledger on disk as shipped, and the bare one beside it."""
+    """Run ours, with a SQLite ledger on disk as shipped, and the bare server."""
     with tempfile.TemporaryDirectory(prefix="arp-bench-") as folder:
         ours = (*OURS, "--ledger", f"sqlite:{folder}/ledger.db")
         with running(ours, is_ours=True) as first, running(BARE, is_ours=False) as second:
@@ -88,7 +88,7 @@ def both() -> Iterator[tuple[Server, Server]]:
 
 
 def ready_line(process: subprocess.Popen[bytes]) -> str:
-    """Waits for the line that a server prints when it listens."""
+    """Wait for the line that a server prints when it listens, and return it."""
     assert process.stdout is not None
     readable, _, _ = select.select([process.stdout], [], [], READY_S)
     line = process.stdout.readline().decode() if readable else ""

@@ -1,15 +1,14 @@
-"""A mixed load over a long time: what a turn costs, and what memory the server holds, as curves.
+"""A mixed load over a long time: the CPU time of a turn and the server's memory over time.
 
-Clients come and go over a pool of sessions: all take turns, some also list or search chats,
-subscribe to a session from its first fact, upload a file, or send what no server should get. Each
-kind keeps its share of the turns, so that the CPU time per turn of two windows can be compared. At
-the end all clients leave, the sessions leave the memory, and what the server still holds is
-measured.
+Clients connect and disconnect over a pool of sessions: all run turns, some also list or search
+chats, subscribe to a session from its first fact, upload a file, or send invalid data. Each kind
+has a fixed share of the turns, so that the CPU time per turn of two windows can be compared. At the
+end all clients disconnect, the sessions are evicted, and the memory of the server is measured.
 
-A client without a cursor to resume from is sent the newest 50 turns, so a visit costs more in a
-longer session, up to 50 turns. That growth is no fault and would hide one: therefore a session ends
-after `TURNS_PER_SESSION` turns and a new one takes its place in the pool. With
-`--turns-per-session 1000` the growth shows, beside the kilobytes that a visit receives.
+A client without a cursor to resume from gets the newest 50 turns, so a visit costs more in a longer
+session, up to 50 turns. That growth is intended and would hide an unintended one: therefore a
+session ends after `TURNS_PER_SESSION` turns and a new one replaces it in the pool. With
+`--turns-per-session 1000` the growth is visible, beside the kilobytes that a visit receives.
 
     python -m tests.bench.soak --minutes 20
     python -m tests.bench.soak --minutes 2 --only turns,search
@@ -40,23 +39,23 @@ WORKERS = 24
 TURNS_PER_VISIT = 3
 TURNS_PER_SESSION = 12
 EVERY = {"list": 4, "search": 8, "follow": 10, "upload": 12, "junk": 5}
-"""A visit in so many also does this."""
+"""Action → every how many visits it is done."""
 
 WINDOWS = 10
 WAIT_S = 60.0
-"""Nothing here takes as long."""
+"""A wait that takes longer fails."""
 
 REST_S = 60.0
-"""How long sessions may take to leave the memory at the end: `idle_s` of the agent is 8."""
+"""How long the eviction of all sessions may take at the end: `idle_s` of the agent is 8."""
 
 GIVEN_BACK_S = 6.0
-"""Three rounds of the task that stores states and gives memory back."""
+"""Three rounds of the task that stores states and returns memory to the system."""
 
 GROWTH = 1.3
-"""CPU per turn of the last windows, at most so many times that of the first ones."""
+"""The highest ratio of the CPU per turn in the last windows to that in the first ones."""
 
 HELD = 2.0
-"""Memory at rest at the end, at most so many times that after the first window."""
+"""The highest ratio of the memory at the end to that after the first window."""
 
 _JUNK = (
     b"\xff\xfe\x00",
@@ -82,7 +81,7 @@ class Sample(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """What the load is made of."""
+    """The options of the load."""
 
     kinds: frozenset[str] = frozenset(EVERY)
     sessions: int = SESSIONS
@@ -103,10 +102,10 @@ class Load:
         self._http = httpx.AsyncClient(base_url=f"http://{self._base}", timeout=WAIT_S)
         self._inputs = count(1)
         self._taken = [0] * options.sessions
-        """Turns that each place of the pool has had so far."""
+        """Turns of each place of the pool so far."""
 
     async def run(self, until: float) -> None:
-        """Let clients come and go until a time of the monotonic clock."""
+        """Let clients connect and disconnect until a time of the monotonic clock."""
         async with self._http, asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
                 group.create_task(self._visit_again(until))
@@ -157,7 +156,7 @@ class Load:
         (await self._http.get("/_api/chats", params={"query": words})).raise_for_status()
 
     async def _follow(self, session_id: str) -> None:
-        """Subscribe to all facts of a session and read up to the last one that is there."""
+        """Subscribe to all facts of a session and read up to the last one."""
         async with websockets.connect(f"ws://{self._base}/_api/rpc", compression=None) as socket:
             params = {"sessionId": session_id, "after": 0}
             call = {"jsonrpc": "2.0", "id": 1, "method": "agentSession/subscribe", "params": params}
@@ -191,15 +190,15 @@ def _hello(session_id: str) -> str:
 
 def _input(session_id: str, text: str, input_id: str, kind: str = "text") -> str:
     data = {"text": text, "files": []} if kind == "file" else {"text": text}
-    said = {"v": 1, "type": "input", "session_id": session_id, "id": input_id}
-    return msgspec.json.encode({**said, "input_type": kind, "data": data}).decode()
+    head = {"v": 1, "type": "input", "session_id": session_id, "id": input_id}
+    return msgspec.json.encode({**head, "input_type": kind, "data": data}).decode()
 
 
 # -- measuring -----------------------------------------------------------------------------------
 
 
 async def measure(server: Server, minutes: float, options: Options) -> list[Sample]:
-    """Run the load and take one sample a window."""
+    """Run the load and return one sample for each window."""
     load = Load(server.port, options)
     began = time.monotonic()
     clients = asyncio.create_task(load.run(began + minutes * 60))
@@ -246,7 +245,7 @@ async def sessions_in_memory(port: int) -> int:
 
 
 async def rest(port: int) -> None:
-    """Wait until all sessions left the server's memory, and what they used was given back."""
+    """Wait until all sessions are evicted and their memory is returned to the system."""
     deadline = time.monotonic() + REST_S
     for _ in range(int(REST_S)):
         if not await sessions_in_memory(port):
@@ -257,7 +256,7 @@ async def rest(port: int) -> None:
 
 
 def figures(samples: list[Sample], rest_mb: float) -> list[Figure]:
-    """Compare the last windows with the first ones but one, which warms up."""
+    """Compare the last windows with the first ones, except the very first, which warms up."""
     first, last = samples[1:4], samples[-3:]
     before, after = (sum(one.cpu_ms_per_turn for one in some) / len(some) for some in (first, last))
     growth, held = after / before, rest_mb / samples[0].memory_mb
@@ -284,21 +283,21 @@ def figures(samples: list[Sample], rest_mb: float) -> list[Figure]:
 
 
 def main() -> int:
-    """Run the soak; exit with 1 where a bound is broken."""
+    """Run the soak test; return 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--only", default=",".join(EVERY), help="what is done besides turns")
     parser.add_argument("--sessions", type=int, default=SESSIONS)
     parser.add_argument("--turns-per-session", type=int, default=TURNS_PER_SESSION)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    args = parser.parse_args()
     options = Options(
-        frozenset(given.only.split(",")), given.sessions, given.turns_per_session, given.seed
+        frozenset(args.only.split(",")), args.sessions, args.turns_per_session, args.seed
     )
     with tempfile.TemporaryDirectory(prefix="arp-soak-") as folder:
         command = (*COMMAND, "--ledger", f"sqlite:{folder}/ledger.db")
         with running(command, is_ours=True) as server:
-            samples = asyncio.run(measure(server, given.minutes, options))
+            samples = asyncio.run(measure(server, args.minutes, options))
             asyncio.run(rest(server.port))
             found = figures(samples, server.memory_bytes() / 1e6)
     report("soak", found)

@@ -1,4 +1,4 @@
-"""The agent of the soak: a short answer with a tool and a table, as most turns are."""
+"""The agent of the soak test: a short answer with a tool call and a table, like most turns."""
 
 from __future__ import annotations
 

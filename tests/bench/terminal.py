@@ -1,7 +1,7 @@
 """`arp connect` at a terminal: 42 kB of Markdown in 10,000 deltas, 1,000 a second; a large table.
 
-Measured is the processor time of `arp connect` from Enter until the last word stands there. The
-baseline is what `rich` takes to draw the same text a single time, when all of it is there.
+It measures the processor time of `arp connect` from Enter until the last word is on the screen. The
+baseline is the time of `rich` to draw the complete text once.
 """
 
 from __future__ import annotations
@@ -34,14 +34,18 @@ TARGET_TABLE_MS = 50.0
 
 
 class Unwatched(PseudoTerminal):
-    """A terminal whose output nobody looks at: to draw it would take time of what is measured."""
+    """A terminal whose output is not drawn, since that would take processor time."""
 
     def _show(self, data: bytes) -> None:
         pass
 
 
 def streamed_s(address: str, state: Path) -> float:
-    """Return what a terminal took for one answer; fails if a part of it does not come."""
+    """Return the processor time of a terminal for one answer, in seconds.
+
+    Raises:
+        RuntimeError: A part of the answer is missing.
+    """
     with Unwatched([*CONNECT, address], state, size=(ROWS, COLUMNS)) as terminal:
         terminal.until(lambda: b"/help" in terminal.output)
         before = cpu_s(terminal.process.pid)
@@ -49,16 +53,16 @@ def streamed_s(address: str, state: Path) -> float:
         terminal.type(msgspec.json.encode(plan).decode() + "\r")
         terminal.until(lambda: END.encode() in terminal.output, WAIT_S)
         took = cpu_s(terminal.process.pid) - before
-        _expect_whole(terminal.output)
+        _check_complete(terminal.output)
         return took
 
 
-def _expect_whole(output: bytes) -> None:
+def _check_complete(output: bytes) -> None:
     headings, ships = output.count(b"Harbour report"), output.count(b"Corona")
-    wanted = PROSE.count("Corona")
-    if headings < wanted or ships < wanted:
+    sections = PROSE.count("Corona")
+    if headings < sections or ships < sections:
         raise RuntimeError(
-            f"{wanted} sections were said, {headings} headings and {ships} tables shown"
+            f"{sections} sections were sent, {headings} headings and {ships} tables shown"
         )
 
 
@@ -75,13 +79,13 @@ print(time.process_time() - began)
 
 
 def at_once_s() -> float:
-    """Return what `rich` takes to draw the text once, in a fresh interpreter."""
+    """Return the processor time of `rich` to draw the text once, in a new interpreter."""
     command = [sys.executable, "-c", AT_ONCE, str(COLUMNS)]
     return float(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
 
 
 def table_ms() -> float:
-    """Return how long the lines of a large table take, as it is shown first."""
+    """Return how long it takes to render a large table for the first time."""
     rows = [
         [f"cell {row}" if column % 2 else row * column for column in range(8)]
         for row in range(TABLE_ROWS)

@@ -1,13 +1,13 @@
-"""Transports: the round trip of a commit on each; what a message costs over Unix sockets and gRPC.
+"""Transports: the round trip of a commit on each; the cost of messages on Unix sockets and gRPC.
 
-Round trip: from the agent's `turn.patch` until the hub has the renderer's `frame_ack`, with a
-ledger in memory, so that no disk is in it, on each transport and in each dialect. An event stream
-carries no `frame_ack`: there it is the time until the renderer has the commit. Cost: server CPU
-against a bare server of the same transport, which sends one message for each token. Ours joins the
-tokens of the same write, so it may send fewer messages for the same words; therefore what a token
-costs for each renderer is compared. First four sessions, as fast as the agent can say them, then
-one session on many renderers at two paces, as shipped, with its ledger on disk, and with the ledger
-in memory, which is what the transport alone costs.
+Round trip: from the agent's `turn.patch` until the hub has the renderer's `frame_ack`, on each
+transport and in each dialect, with a ledger in memory, so that the disk does not count. An event
+stream has no `frame_ack`: there it is the time until the renderer has the commit. Cost: server CPU
+compared with a bare server of the same transport, which sends one message for each token. Ours
+joins the tokens of the same write, so it may send fewer messages; therefore the cost of a token for
+each renderer is compared. First four sessions, as fast as the agent can send, then one session on
+many renderers at two paces: as shipped, with its ledger on disk, and with the ledger in memory,
+which is the cost of the transport alone.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ CONNECTIONS, DELTAS = 4, 10_000
 RENDERERS = {"Unix socket": 200, "gRPC": 40}
 """On one session: a gRPC client costs this side much more."""
 FANNED, PACES = 100, (100, 50)
-"""How many tokens, how many a second. The ledger commits 60 times a second: of the first pace some
-are joined, of the second each is a message."""
+"""The number of tokens, and how many a second. The ledger commits 60 times a second: at the first
+pace some tokens are joined, at the second each is a message."""
 TARGET = 1.3
 ROUNDS, STREAM_ROUNDS = 9, 3
-"""The cost on many renderers spreads more: the disk and the readers' wake-ups take part in it."""
+"""The cost on many renderers varies more: it depends on the disk and the wake-ups of readers."""
 
 ACKED = "tests/bench/acked.py"
 SERVE = (sys.executable, "-m", "arp.cli", "serve", ACKED)
@@ -64,7 +64,7 @@ def round_trips(folder: str) -> list[Figure]:
         path, port = f"{folder}/{dialect}.sock", free_port()
         framed = ("--unix", path, "--grpc", str(port), "--dialect", dialect)
         command = (*SERVE, "--port", "0", "--ledger", "memory:", *framed)
-        # One loop for all: what gRPC has of a loop does not end with it.
+        # One loop for all: gRPC keeps references to a loop after it is closed.
         with running(command, is_ours=True) as server, asyncio.Runner() as runner:
             for name, (url, options) in _ways(server.port, path, port, dialect).items():
                 took = runner.run(_commits(url, options))
@@ -126,16 +126,16 @@ async def _receipts(url: str) -> list[float]:
 
 
 class Cost(Struct):
-    """What one server needed in each round."""
+    """The measurements of one server, one value for each round."""
 
     per_token_us: list[float] = []
     messages: list[float] = []
     fanned_us: dict[int, list[float]] = {}
-    """By pace: of a token and renderer."""
+    """Pace → the cost of a token for each renderer."""
 
 
 class Side(Struct):
-    """A server, how each transport reaches it, and what it cost."""
+    """A server, its transports, and their costs."""
 
     server: Server
     ways: tuple[Way, ...]
@@ -143,12 +143,12 @@ class Side(Struct):
     """By the name of the transport."""
 
     def forget(self) -> None:
-        """Begin to measure: what came before was to warm up."""
+        """Drop the measurements so far, which were to warm up."""
         self.costs = {way.name: Cost() for way in self.ways}
 
 
 def stream(server: Server, way: Way, cost: Cost) -> None:
-    """Let each connection have its own stream."""
+    """Measure connections with a stream each."""
     with Renderers(way, CONNECTIONS) as renderers:
         renderers.expect(FINAL[way.encoding])
         before = server.cpu_s()
@@ -161,7 +161,7 @@ def stream(server: Server, way: Way, cost: Cost) -> None:
 
 
 def fan(pace: int, server: Server, way: Way, cost: Cost) -> None:
-    """Let all renderers of one session have the same tokens, `pace` a second."""
+    """Measure the renderers of one session, with `pace` tokens a second."""
     count = RENDERERS[way.name]
     with Renderers(way, count, f"fan-{time.monotonic_ns()}") as renderers:
         renderers.expect(END.encode())
@@ -178,20 +178,20 @@ def costs(folder: str) -> list[Figure]:
     """Measure ours as shipped, ours without a disk, and bare, round by round."""
     with servers(folder) as (shipped, in_memory, bare):
         for number in range(rounds(ROUNDS) + 1):
-            for place in range(len(bare.ways)):
+            for index in range(len(bare.ways)):
                 if number <= rounds(STREAM_ROUNDS):
-                    _measure(stream, place, shipped, bare)
+                    _measure(stream, index, shipped, bare)
                 for pace in PACES:
-                    _measure(partial(fan, pace), place, shipped, in_memory, bare)
+                    _measure(partial(fan, pace), index, shipped, in_memory, bare)
             if not number:
                 for side in (shipped, in_memory, bare):
                     side.forget()
     return [figure for name in bare.costs for figure in _compared(name, shipped, in_memory, bare)]
 
 
-def _measure(run: Callable[[Server, Way, Cost], None], place: int, *sides: Side) -> None:
+def _measure(run: Callable[[Server, Way, Cost], None], index: int, *sides: Side) -> None:
     for side in sides:
-        way = side.ways[place]
+        way = side.ways[index]
         run(side.server, way, side.costs[way.name])
 
 
@@ -203,18 +203,18 @@ def _compared(name: str, shipped: Side, in_memory: Side, bare: Side) -> list[Fig
     ]
     for pace in PACES:
         title = f"{name}, CPU per token, {pace} a second on {RENDERERS[name]}"
-        beside = base.fanned_us[pace]
+        bare_us = base.fanned_us[pace]
         in_memory_us = alone_.fanned_us[pace]
         figures += [
-            compared(title, "µs", ours.fanned_us[pace], beside, TARGET),
-            compared(f"{title}, ledger in memory", "µs", in_memory_us, beside, TARGET),
+            compared(title, "µs", ours.fanned_us[pace], bare_us, TARGET),
+            compared(f"{title}, ledger in memory", "µs", in_memory_us, bare_us, TARGET),
         ]
     return figures
 
 
 @contextmanager
 def servers(folder: str) -> Iterator[tuple[Side, Side, Side]]:
-    """Run ours as shipped, ours with its ledger in memory, and the bare one beside them."""
+    """Run ours as shipped, ours with its ledger in memory, and the bare server."""
     kinds = {"shipped": f"sqlite:{folder}/ledger.db", "in-memory": "memory:", "bare": ""}
     with ExitStack() as stack:
         sides = []

@@ -57,7 +57,7 @@ async def test_version_that_is_not_checked_is_found(tmp_path: Path) -> None:
     result = await outcome("version_refused", Without(tmp_path, "version", nothing))
     assert (result.outcome, result.note) == (
         "failed",
-        "CaseFailed: expected InvalidArgument, but it was taken",
+        "CaseFailed: expected InvalidArgument, but the call succeeded",
     )
 
 
@@ -126,14 +126,14 @@ async def test_capability_that_is_answered_with_unimplemented_is_found(tmp_path:
 async def test_method_without_its_capability_is_found(tmp_path: Path) -> None:
     result = await outcome("methods_and_capabilities", Without(tmp_path, "status", telling()))
     assert result.outcome == "failed"
-    assert "expected Unimplemented, but it was taken" in result.note
+    assert "expected Unimplemented, but the call succeeded" in result.note
 
 
 async def test_field_without_its_capability_is_found(tmp_path: Path) -> None:
     only = telling(ari.Capability("session_id"), ari.Capability("instructions"))
     result = await outcome("fields_and_capabilities", Without(tmp_path, "status", only))
     assert result.outcome == "failed"
-    assert "expected Unimplemented, but it was taken" in result.note
+    assert "expected Unimplemented, but the call succeeded" in result.note
 
 
 async def test_answer_that_a_request_takes_without_a_capability_is_found(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_case_that_cannot_be_shown_is_not_run_and_says_why(tmp_path: Path)
     under_test = FakeUnderTest(tmp_path)
     under_test.not_shown = {"text": "it is mute"}
     result = await outcome("text", under_test)
-    assert result.told == "Unimplemented: it is mute"
+    assert result.summary == "Unimplemented: it is mute"
     assert under_test.made == []
 
 
@@ -182,7 +182,7 @@ def test_command_ends_with_1_if_a_case_failed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(FakeRuntime, "version", nothing)
     done = run("--case", "version_refused")
     assert done.exit_code == 1
-    assert "but it was taken" in done.output
+    assert "but the call succeeded" in done.output
 
 
 def test_command_names_what_is_wrong() -> None:

@@ -143,9 +143,7 @@ RULES: Final = (
     ),
     Rule("tutorial.md", "", "docs/test_tutorial.py::test_the_tutorial_is_followed_line_by_line"),
     # Included examples
-    Rule(
-        "", "python", "examples/test_echo.py::test_it_says_back_what_was_said", "Repeats each word"
-    ),
+    Rule("", "python", "examples/test_echo.py::test_it_repeats_what_was_said", "Repeats each word"),
     Rule(
         "",
         "python",

@@ -93,9 +93,7 @@ async def test_user_has_the_groups_and_rights_of_django_as_roles(
     }
 
 
-async def test_user_whom_django_has_deactivated_is_let_in_no_more(
-    project: ModuleType, url: str
-) -> None:
+async def test_a_user_deactivated_in_django_is_refused(project: ModuleType, url: str) -> None:
     from django.contrib.auth.models import User
 
     def deactivate() -> None:

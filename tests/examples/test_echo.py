@@ -9,7 +9,7 @@ from examples.echo import app as echo
 from tests.serving import serving
 
 
-async def test_it_says_back_what_was_said() -> None:
+async def test_it_repeats_what_was_said() -> None:
     with serving(echo.app, ledger="memory:") as server:
         async with connect(server.http) as client:
             turn = await client.ask("to be  or\nnot")

@@ -101,7 +101,7 @@ async def test_an_export_has_all_rows_also_those_that_were_not_shown(
     assert len((explorer_environment / "all.csv").read_text().splitlines()) == 1501
 
 
-async def test_a_whole_table_can_be_exported(
+async def test_a_complete_table_can_be_exported(
     cache: dict[str, Any], explorer_environment: Path
 ) -> None:
     await after(Recorder("export fruit as ../../fruit", answers=[True], cache=cache))
@@ -155,7 +155,7 @@ async def test_sql_runs_as_it_was_typed(cache: dict[str, Any]) -> None:
     assert turn.only("table")["rows"] == [["apple", 1.5], ["pear", 2.5], ["apple", 3.5]]
 
 
-async def test_a_single_value_is_told_in_words(cache: dict[str, Any]) -> None:
+async def test_a_single_value_is_described_in_words(cache: dict[str, Any]) -> None:
     turn = await after(Recorder("SELECT count(*) AS rows FROM fruit", cache=cache))
     assert turn.said == "Running it. rows is **4**."
     assert turn.types() == ["choices"]
@@ -257,7 +257,7 @@ async def test_a_tool_that_failed_is_shown_as_failed(cache: dict[str, Any]) -> N
     assert [(run.name, run.outcome) for run in turn.tools] == [("query", "QueryFailed")]
 
 
-async def test_a_query_that_takes_too_long_is_stopped_and_told(
+async def test_a_query_over_the_time_limit_is_stopped_and_reported(
     cache: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("connection.QueryLimits", lambda: QueryLimits(timeout_s=0.1))
@@ -283,7 +283,7 @@ async def test_a_result_can_be_drawn_again(cache: dict[str, Any]) -> None:
     assert turn.tools == []
 
 
-async def test_what_is_unknown_in_a_question_is_told(cache: dict[str, Any]) -> None:
+async def test_unknown_words_in_a_question_are_reported(cache: dict[str, Any]) -> None:
     turn = await after(Recorder("price by kind in Paris", answers=[False], cache=cache))
     assert turn.pieces[0] == "I know nothing called “paris” in this data, so I left that out. "
 
@@ -354,7 +354,7 @@ async def test_thanks_are_answered_with_a_word(cache: dict[str, Any], text: str)
     assert turn.types() == []
 
 
-async def test_many_tables_are_told_in_one_sentence(tmp_path: Path) -> None:
+async def test_many_tables_are_listed_in_one_sentence(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d", "e"]
     wanted = ["**a**", "**a** and **b**", "**a**, **b** and **c**"]
     wanted += [f"**a**, **b**, **c** and {more}" for more in ("one more table", "2 more tables")]
@@ -369,7 +369,7 @@ async def test_an_empty_input_gets_help(cache: dict[str, Any]) -> None:
     assert (await after(Recorder("", cache=cache))).types() == ["markdown", "choices"]
 
 
-async def test_an_uploaded_csv_is_imported_while_its_progress_is_told(
+async def test_an_uploaded_csv_is_imported_with_progress(
     cache: dict[str, Any],
 ) -> None:
     rows = b"".join(b"%d,%d\n" % (number, number % 7) for number in range(12_000))
@@ -443,7 +443,7 @@ async def test_an_uploaded_database_is_explored_too(cache: dict[str, Any], tmp_p
         ("x.png", b"\x89PNG\0\0", "neither text nor SQLite"),
     ],
 )
-async def test_a_file_that_cannot_be_read_is_told_and_leaves_all_as_it_was(
+async def test_an_unreadable_file_is_reported_and_changes_nothing(
     cache: dict[str, Any], name: str, content: bytes, message: str
 ) -> None:
     turn = await after(Recorder(files=[UploadedFile(name, content)], cache=cache))
@@ -476,9 +476,7 @@ async def test_the_data_comes_from_the_environment(
     assert turn.only("key-value")["title"] == "Tables in mine"
 
 
-async def test_data_that_is_not_there_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_missing_data_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_DATA", str(tmp_path / "gone.csv"))
     turn = await after(Recorder("tables"))
     card = turn.only("status-card")

@@ -201,7 +201,7 @@ def test_a_summary_tells_what_there_is(answer: Result, told: str) -> None:
     assert summary(answer, choose_chart(answer)) == told
 
 
-def test_the_size_of_a_result_is_told_in_words() -> None:
+def test_the_size_of_a_result_is_described_in_words() -> None:
     assert [size_of(result("a", *rows)) for rows in ([], [[1]], [[1], [2]])] == [
         "no row",
         "1 row",

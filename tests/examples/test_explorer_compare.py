@@ -44,7 +44,7 @@ def test_columns_may_stand_in_another_order_and_case() -> None:
     assert compare_rows(OLD, moved).count == 0
 
 
-def test_columns_of_one_side_only_are_told_and_left_out() -> None:
+def test_columns_of_one_side_only_are_reported_and_left_out() -> None:
     more = table("day n extra", ["mon", 1, "x"], ["tue", 2, "y"], ["wed", 3, "z"])
     differences = compare_rows(OLD, more)
     assert (differences.only_old, differences.only_new) == (("kind",), ("extra",))
@@ -59,7 +59,7 @@ def test_a_key_may_have_two_columns() -> None:
     assert differences.changed == ((("x", 2013, 1), ("x", 2013, 7)),)
 
 
-def test_without_a_key_whole_rows_are_counted() -> None:
+def test_without_a_key_complete_rows_are_counted() -> None:
     old = table("a", ["x"], ["x"], ["y"])
     new = table("a", ["x"], ["y"], ["y"])
     differences = compare_rows(old, new)

@@ -123,7 +123,7 @@ def test_a_database_that_somebody_writes_to_is_read_as_it_is_now(tmp_path: Path)
     writer.close()
 
 
-def test_a_database_that_somebody_holds_is_told(tmp_path: Path) -> None:
+def test_a_locked_database_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "held.sqlite"
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("CREATE TABLE t (a)")
@@ -173,7 +173,7 @@ def test_a_wrong_table_gets_the_names_that_there_are(small: Dataset) -> None:
     assert failed.value.message == "No table named zzz. Available: fruit."
 
 
-def test_a_file_that_is_gone_is_told_by_its_name(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_by_name(tmp_path: Path) -> None:
     with pytest.raises(QueryFailed, match="unable to open"):
         Query(tmp_path / "gone.sqlite", "SELECT 1").run()
     assert list(tmp_path.iterdir()) == []

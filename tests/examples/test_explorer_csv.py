@@ -112,7 +112,7 @@ def test_dates_become_iso_dates_where_they_can_be_read_in_one_way_only(
         (b'a,b\n1,"never closed' + b"x\n" * 100_000, "Line"),
     ],
 )
-def test_what_is_no_csv_is_told_from_it(content: bytes, message: str) -> None:
+def test_other_formats_are_not_taken_for_csv(content: bytes, message: str) -> None:
     with pytest.raises(DataUnreadable, match=message):
         dataset_of_csv("d", [("t.csv", content)])
 

@@ -59,7 +59,7 @@ def test_every_csv_file_of_a_folder_becomes_a_table(tmp_path: Path) -> None:
     assert [table.name for table in open_dataset(tmp_path).schema.tables] == ["a", "b"]
 
 
-def test_nothing_to_read_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_missing_data_is_reported_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(DataUnreadable, match="holds no CSV"):
         open_dataset(tmp_path)
     with pytest.raises(DataUnreadable, match="cannot be read") as unreadable:

@@ -83,7 +83,7 @@ def test_a_link_is_never_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "target").exists()
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ExportFailed, match="cannot be made"):
         write_csv(RESULT, tmp_path / "file" / "x.csv")

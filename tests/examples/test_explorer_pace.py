@@ -70,7 +70,7 @@ async def test_a_text_comes_word_by_word(
     assert waits == [0.03] * 7
 
 
-async def test_without_a_pace_a_text_comes_whole(waits: list[float]) -> None:
+async def test_without_a_pace_a_text_comes_in_one_piece(waits: list[float]) -> None:
     turn = Recorder()
     await say(turn.turn, TEXT)
     assert (turn.pieces, waits) == ([TEXT], [])
@@ -101,7 +101,7 @@ async def test_a_chart_grows_to_all_its_points(
 
 
 @pytest.mark.parametrize(("count", "kind"), [(2, "line"), (30, "pie"), (30, "scatter")])
-async def test_a_chart_that_would_look_wrong_in_part_comes_whole(
+async def test_a_chart_that_would_look_wrong_in_part_comes_at_once(
     monkeypatch: pytest.MonkeyPatch, count: int, kind: ChartType
 ) -> None:
     monkeypatch.setenv("EXPLORER_PACE_MS", "25")
@@ -122,7 +122,7 @@ async def test_a_cancel_ends_a_text_between_two_words(monkeypatch: pytest.Monkey
     assert turn.pieces == ["**fruit** "]
 
 
-async def test_a_cancel_leaves_the_whole_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancel_leaves_the_complete_chart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_PACE_MS", "10000")
     turn = Recorder()
     showing = asyncio.ensure_future(show_chart(turn.turn, line(30)))

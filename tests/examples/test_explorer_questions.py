@@ -186,7 +186,7 @@ def test_a_histogram_counts_every_value_once(samples: Dataset) -> None:
         ("top 2 foreign kinds by price", ("foreign",)),
     ],
 )
-def test_what_plays_no_part_is_told(small: Dataset, text: str, leftover: tuple[str, ...]) -> None:
+def test_ignored_words_are_reported(small: Dataset, text: str, leftover: tuple[str, ...]) -> None:
     ask = understand_question(text, small.schema)
     assert ask is not None
     assert ask.leftover == leftover

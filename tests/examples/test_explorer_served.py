@@ -148,7 +148,7 @@ async def test_a_new_question_takes_the_place_of_an_open_offer(server: Serving) 
         assert second.status == "completed"
 
 
-async def test_an_uploaded_file_is_imported_and_its_progress_ends_whole(server: Serving) -> None:
+async def test_an_uploaded_file_is_imported_and_its_progress_completes(server: Serving) -> None:
     rows = "".join(f"{number},{number % 7}\n" for number in range(12_000))
     async with connect(server.http) as client:
         await client.ready()

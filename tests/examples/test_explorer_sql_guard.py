@@ -175,7 +175,7 @@ def test_a_string_that_never_ends_is_scanned_in_linear_time(quote: str) -> None:
         ("Explain x", "explain"),
     ],
 )
-def test_the_first_word_stands_behind_comments_and_brackets(sql: str, word: str) -> None:
+def test_the_first_word_is_found_after_comments_and_brackets(sql: str, word: str) -> None:
     assert first_word(sql) == word
 
 
@@ -198,7 +198,7 @@ def test_the_first_word_stands_behind_comments_and_brackets(sql: str, word: str)
         "vacuum",
     ],
 )
-def test_sql_is_told_from_words(text: str) -> None:
+def test_sql_is_recognized_as_sql(text: str) -> None:
     assert looks_like_sql(text)
 
 
@@ -217,7 +217,7 @@ def test_sql_is_told_from_words(text: str) -> None:
         "",
     ],
 )
-def test_words_are_told_from_sql(text: str) -> None:
+def test_plain_words_are_not_taken_for_sql(text: str) -> None:
     assert not looks_like_sql(text)
 
 

@@ -50,7 +50,7 @@ def test_a_no_is_an_answer_too(
     assert '"action": "deny"' in capfd.readouterr().out
 
 
-def test_a_child_that_goes_away_is_told(tmp_path: Path) -> None:
+def test_a_child_that_exits_is_reported(tmp_path: Path) -> None:
     with (
         pytest.raises(SystemExit, match="went away before its hello"),
         parent.started([sys.executable, "-c", "pass"]) as child,

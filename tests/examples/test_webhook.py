@@ -24,7 +24,7 @@ async def url() -> AsyncIterator[str]:
         yield url
 
 
-async def test_build_that_failed_is_told_once_and_nobody_typed_it(url: str) -> None:
+async def test_a_failed_build_is_reported_once_without_user_input(url: str) -> None:
     async with httpx.AsyncClient(base_url=url) as http, connect(f"{url}/agent") as client:
         await client.turn_done(await client.turn_of(await client.send_text("website")))
         for _ in range(2):

@@ -328,7 +328,7 @@ async def test_damaged_session_keeps_no_other_from_being_served(
         with pytest.raises(StoreDamaged):
             await again.hello(bad.viewer, bad.hello, Principal(), "agent")
     assert status == "failed"
-    assert "facts behind sequence 0 are damaged" in caplog.text
+    assert "facts after sequence 0 are damaged" in caplog.text
 
 
 async def test_session_whose_facts_make_no_sense_keeps_no_other_from_being_served(

@@ -77,7 +77,7 @@ async def test_the_program_gets_the_signals_as_they_are_usually() -> None:
         assert await ended(await started(f"kill -{name} $$; exit 3")) == status
 
 
-async def test_program_that_cannot_be_started_is_told() -> None:
+async def test_a_program_that_cannot_be_started_is_reported() -> None:
     process = await asyncio.create_subprocess_exec(*supervised(["/etc"]), stderr=PIPE)
     async with asyncio.timeout(10):
         _, errors = await process.communicate()

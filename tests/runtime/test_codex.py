@@ -341,7 +341,8 @@ async def test_cancel_stops_the_command_that_runs(codex_cli: Cli) -> None:
         session = await created(runtime)
         await run_for_ever(session, codex_cli)
         # The shell that became `sleep`, or that is about to.
-        commands = [one for one in processes_of(codex_cli) if "sleep 987" in " ".join(one.cmdline())]
+        found = processes_of(codex_cli)
+        commands = [one for one in found if "sleep 987" in " ".join(one.cmdline())]
         assert commands
         await session.cancel()
         await session.end()

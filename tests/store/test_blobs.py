@@ -58,7 +58,7 @@ async def test_equal_bytes_are_one_blob(files: Files) -> None:
     assert await files.read(HELLO) == b"hello"
 
 
-async def test_what_sessions_hold_is_told_in_bytes(blobs: Blobs) -> None:
+async def test_the_size_of_sessions_is_reported_in_bytes(blobs: Blobs) -> None:
     for name, content in (("a", b"12345"), ("a", b"123"), ("b", b"12345"), ("c", b"1")):
         await blobs.of(name).put(stream(content), max_bytes=10)
     assert await blobs.held(["a", "b", "none"]) == 13
@@ -71,7 +71,7 @@ async def test_an_empty_blob_is_a_blob(files: Files) -> None:
     assert await files.read(EMPTY) == b""
 
 
-async def test_a_large_blob_comes_back_whole(files: Files) -> None:
+async def test_a_large_blob_is_read_back_unchanged(files: Files) -> None:
     part = bytes(range(256)) * 400
     blob = await files.put(stream(*[part] * 20), max_bytes=2**22)
     assert blob.size == 2_048_000

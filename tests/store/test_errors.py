@@ -69,7 +69,7 @@ def test_all_errors_of_a_store_are_of_one_tree() -> None:
         (sqlite3.SQLITE_MISUSE, "SQLite refuses (words)"),
     ],
 )
-def test_each_error_of_sqlite_is_told_with_a_way_out(code: int, begin: str) -> None:
+def test_each_error_of_sqlite_is_reported_with_a_hint(code: int, begin: str) -> None:
     error = sqlite3.OperationalError("words")
     error.sqlite_errorcode = code
     assert sqlite_reason(error).startswith(begin)

@@ -104,7 +104,7 @@ def test_the_journal_stays_short_while_facts_are_sorted(journal: Journal) -> Non
 
 
 @pytest.mark.usefixtures("small")
-def test_what_a_crash_leaves_is_found_whole(journal: Journal, tmp_path: Path) -> None:
+def test_what_a_crash_leaves_is_complete(journal: Journal, tmp_path: Path) -> None:
     for sequence in range(1, 31):
         journal.commit([append("a", sequence, sequence), append("b", sequence, sequence)])
     crashed = Journal(copy_of_a_crash(journal.path, tmp_path / "crash"))
@@ -140,7 +140,7 @@ def test_a_damaged_journal_row_stops_its_sessions_and_no_others(
         outcomes = crashed.commit([append("a", 4, 4), append("b", crashed.last_of("b") + 1, 4)])
         assert isinstance(outcomes[0], StoreDamaged)
         assert str(outcomes[0]) == (
-            "session a: the facts behind sequence 2 are damaged on the disk; "
+            "session a: the facts after sequence 2 are damaged on the disk; "
             "restore the ledger from a backup, or delete the session"
         )
         assert outcomes[1] is None
@@ -171,7 +171,9 @@ def test_a_journal_row_without_readable_heads_keeps_the_file_shut(
         Journal(copy).open()
 
 
-def test_deleting_lets_a_damaged_session_begin_anew(journal: Journal, tmp_path: Path) -> None:
+def test_deleting_a_damaged_session_allows_a_new_one_with_its_id(
+    journal: Journal, tmp_path: Path
+) -> None:
     journal.commit([append("a", 1, 2)])
     journal.commit([append("a", 3, 3), append("b", 1, 1)])
     copy = copy_of_a_crash(journal.path, tmp_path / "crash")

@@ -93,14 +93,14 @@ async def test_a_damaged_model_is_not_given_out(
         db.execute("UPDATE model SET data = X'61'")
     with caplog.at_level(logging.WARNING):
         assert await sqlite.load_model("s1", "thread") == (5, b"")
-    assert "session s1: its model thread is damaged" in caplog.text
+    assert "session s1: model thread is damaged" in caplog.text
     await sqlite.save_model("s1", "thread", 5, b"made again")
     assert await sqlite.load_model("s1", "thread") == (5, b"made again")
 
 
 @pytest.mark.kill
 @pytest.mark.timeout(900)
-def test_kill_leaves_each_model_whole(tmp_path: Path, kill_rounds: int) -> None:
+def test_a_kill_leaves_each_model_consistent(tmp_path: Path, kill_rounds: int) -> None:
     """`kill -9` while models are saved: what is read says what its sequence says."""
     path = tmp_path / "ledger.db"
     newest = 0

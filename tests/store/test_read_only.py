@@ -62,7 +62,7 @@ async def test_sorted_and_unsorted_facts_are_one_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
-async def test_fact_that_is_no_json_is_named_where_it_stands(
+async def test_a_fact_that_is_not_json_is_reported_with_its_position(
     tmp_path: Path, is_sorted: bool
 ) -> None:
     store = SqliteStore(tmp_path / "l.db")
@@ -78,7 +78,7 @@ async def test_fact_that_is_no_json_is_named_where_it_stands(
     await store.aclose()
 
 
-async def test_file_that_a_killed_process_left_is_read_whole(
+async def test_a_file_left_by_a_killed_process_is_read_completely(
     sqlite: SqliteStore, tmp_path: Path
 ) -> None:
     await sqlite.append([SessionWrite("s1", 0, facts(1, 3), meta())])
@@ -132,7 +132,7 @@ async def test_facts_that_are_sorted_meanwhile_are_still_read_once(sqlite: Sqlit
         assert await file.read("s1") == numbered(1, 5)
 
 
-async def test_damaged_file_is_read_as_far_as_it_is_whole(sqlite: SqliteStore) -> None:
+async def test_a_damaged_file_is_read_up_to_the_damage(sqlite: SqliteStore) -> None:
     for first in (1, 3, 5):
         await put(sqlite, first, first + 1)
     await put(sqlite, 1, 2, "s2")

@@ -13,7 +13,7 @@ import pytest
 
 from arp.store import writer
 from arp.store.errors import StoreUnavailable
-from arp.store.reader import Reader, Wanted, find_session, list_sessions
+from arp.store.reader import Reader, SessionQuery, find_session, list_sessions
 from arp.store.schema import open_ledger
 from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite
@@ -28,7 +28,7 @@ async def test_two_questions_run_side_by_side_and_off_the_loop(sqlite: SqliteSto
         return threading.get_ident()
 
     reader = Reader(sqlite.path)
-    threads = await asyncio.gather(*(reader.ask(question) for _ in range(2)))
+    threads = await asyncio.gather(*(reader.run(question) for _ in range(2)))
     assert len({*threads, threading.get_ident()}) == 3
     reader.close()
 
@@ -36,10 +36,10 @@ async def test_two_questions_run_side_by_side_and_off_the_loop(sqlite: SqliteSto
 async def test_a_file_that_cannot_be_read_says_so_without_its_path(tmp_path: Path) -> None:
     reader = Reader(tmp_path / "missing" / "ledger.db")
     with pytest.raises(StoreUnavailable) as refused:
-        await reader.ask(lambda db: list_sessions(db, Wanted(), 1))
+        await reader.run(lambda db: list_sessions(db, SessionQuery(), 1))
     assert str(refused.value) == (
-        "the ledger cannot be read: the file cannot be opened; check the directory and its rights "
-        "(unable to open database file)"
+        "the ledger cannot be read: the file cannot be opened; check the directory and its "
+        "permissions (unable to open database file)"
     )
     reader.close()
 
@@ -54,7 +54,7 @@ async def test_a_row_that_is_damaged_says_so(sqlite: SqliteStore) -> None:
 
 def test_questions_can_be_asked_of_any_connection(tmp_path: Path) -> None:
     with closing(open_ledger(tmp_path / "l.db")) as db:
-        assert list_sessions(db, Wanted("ann", "chat", None, "2026~x"), 5) == []
+        assert list_sessions(db, SessionQuery("ann", "chat", None, "2026~x"), 5) == []
         assert find_session(db, "s1") is None
 
 
@@ -67,7 +67,7 @@ def test_questions_can_be_asked_of_any_connection(tmp_path: Path) -> None:
         (sqlite3.SQLITE_NOTADB, False),
     ],
 )
-async def test_who_asks_is_told_whether_to_ask_again(
+async def test_the_answer_says_whether_to_ask_again(
     tmp_path: Path, code: int, retryable: bool
 ) -> None:
     """A renderer that comes back just then must not take a lock of a moment for the end."""
@@ -81,7 +81,7 @@ async def test_who_asks_is_told_whether_to_ask_again(
 
     reader = Reader(path)
     with pytest.raises(StoreUnavailable, match="the ledger cannot be read") as refused:
-        await reader.ask(refuse)
+        await reader.run(refuse)
     reader.close()
     assert refused.value.retryable is retryable
 

@@ -63,7 +63,7 @@ def test_a_database_of_something_else_is_refused_and_not_touched(
     with pytest.raises(StoreUnavailable) as refused:
         open_ledger(path)
     assert str(refused.value) == (
-        f"{path} is a database of something else; name another file: --ledger sqlite:other.db"
+        f"{path} is a database of another program; name another file: --ledger sqlite:other.db"
     )
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["sales.db"]

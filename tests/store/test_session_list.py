@@ -21,7 +21,7 @@ async def found(store: Store, query: str, **more: object) -> list[tuple[str, str
     return [(match.meta.id, match.turn_id) for match in page.matches]
 
 
-async def test_sessions_are_found_by_title_or_by_what_was_said(store: Store) -> None:
+async def test_sessions_are_found_by_title_or_text(store: Store) -> None:
     await keep(store, "a", 1, t1="Sales of 2013", t2="Ärger mit ZÖLLEN")
     await keep(store, "b", 2, t1="weather")
     assert await found(store, "chat") == [("b", None), ("a", None)]
@@ -41,14 +41,14 @@ async def test_a_search_goes_on_where_its_page_ended(store: Store) -> None:
     assert rest.next is None
 
 
-async def test_what_a_turn_says_anew_takes_the_place_of_what_it_said(store: Store) -> None:
+async def test_a_turn_that_is_indexed_again_replaces_its_text(store: Store) -> None:
     await keep(store, "a", 1, t1="before")
     await store.append([SessionWrite("a", 1, [], texts=[TurnText("t1", "after")])])
     assert await found(store, "before") == []
     assert await found(store, "after") == [("a", "t1")]
 
 
-async def test_what_was_said_goes_with_its_session(store: Store) -> None:
+async def test_indexed_text_is_removed_with_its_session(store: Store) -> None:
     await keep(store, "a", 1, t1="gone")
     await store.delete("a")
     await keep(store, "a", 1)

@@ -173,7 +173,7 @@ async def test_a_damaged_segment_is_noticed_and_the_rest_is_read(tmp_path: Path)
     store = SqliteStore(path)
     await store.open()
     assert await store.read("a") == numbered(1, 10, "a")
-    with pytest.raises(StoreDamaged, match="session a: the facts behind sequence 10 are damaged"):
+    with pytest.raises(StoreDamaged, match="session a: the facts after sequence 10 are damaged"):
         await store.read("a", after=10)
     assert await store.read("a", after=20) == numbered(21, 30, "a")
     assert await store.read("b") == numbered(1, 30, "b")
@@ -278,7 +278,7 @@ async def test_a_disk_that_refuses_at_the_end_loses_nothing(
     await put(store, 1, 2000)
     store._journal._db.execute("PRAGMA max_page_count = 1")
     await store.aclose()
-    assert "not sorted at the end: the disk is full" in caplog.text
+    assert "not sorted on close: the disk is full" in caplog.text
     await store.open()
     assert await store.read("s1", limit=2000) == numbered(1, 2000)
     await store.aclose()

@@ -100,7 +100,7 @@ async def test_a_wrong_expected_sequence_stores_nothing_of_the_call(store: Store
             [SessionWrite("new", 0, [fact(1, "new")], row), SessionWrite("s1", 1, [fact(2)])]
         )
     assert str(refused.value) == (
-        "session s1 is at sequence 2, not at 1; read what is there and append behind it"
+        "session s1 is at sequence 2, not at 1; read the newer facts and append after them"
     )
     assert (refused.value.expected, refused.value.actual) == (1, 2)
     assert await store.read("s1") == numbered(1, 2)

@@ -53,7 +53,7 @@ def test_one_old_fact_does_not_hold_the_journal_for_ever(tails: Tails) -> None:
     assert tails.get("quiet") is None
 
 
-def test_removed_tails_are_due_no_more_and_begin_anew(tails: Tails) -> None:
+def test_removed_tails_are_no_longer_due_and_can_begin_again(tails: Tails) -> None:
     tails.add([("a", 1, [b"x" * 20])], row=1)
     tails.remove(tails.due())
     assert tails.due() == {}

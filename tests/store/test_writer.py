@@ -168,7 +168,7 @@ async def test_after_the_delay_the_file_is_opened_again_before_anything_is_writt
     assert bench.journal.commits == [1, 1]
 
 
-async def test_a_fault_of_ours_is_told_and_does_not_end_the_thread(bench: Bench) -> None:
+async def test_an_internal_error_is_reported_and_does_not_end_the_thread(bench: Bench) -> None:
     bench.journal.fault = ZeroDivisionError("a bug")
     with pytest.raises(StoreUnwritable, match=r"fault in the writer \(ZeroDivisionError\)"):
         await bench.writer.append(BATCH)
@@ -177,7 +177,7 @@ async def test_a_fault_of_ours_is_told_and_does_not_end_the_thread(bench: Bench)
     await bench.writer.append(BATCH)
 
 
-async def test_one_who_gave_up_is_not_told(bench: Bench) -> None:
+async def test_a_cancelled_waiter_gets_no_result(bench: Bench) -> None:
     bench.journal.may_commit.clear()
     call = bench.writer.append(BATCH)
     call.cancel()

@@ -19,7 +19,7 @@ class Order:
     count: int
 
 
-async def test_a_turn_has_what_was_said_the_tools_and_components_inside_of_others() -> None:
+async def test_a_turn_has_text_tools_and_nested_components() -> None:
     async with session(shop()) as user:
         turn = await user.say("sales")
     assert (turn.status, turn.text, turn.error) == ("completed", "Let me look.", "")
@@ -73,7 +73,9 @@ async def test_an_answer_that_is_none_says_what_one_is() -> None:
         with pytest.raises(TypeError, match="expected True or False; got 'yes'"):
             await turn.answer("yes")
         turn = await turn.answer(False)
-        with pytest.raises(LookupError, match="this turn asks nothing; what shows:\n> delete"):
+        with pytest.raises(
+            LookupError, match="this turn has no open question; it shows:\n> delete"
+        ):
             await turn.answer(True)
 
 

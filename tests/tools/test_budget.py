@@ -225,7 +225,7 @@ async def test_a_clock_that_is_set_back_opens_no_month_again(tmp_path: Path) -> 
     assert mine.spent_this_month() == 10
 
 
-async def test_what_others_have_spent_counts_in_the_month_in_which_it_was_said(
+async def test_spending_by_others_counts_in_the_month_in_which_it_was_reported(
     tmp_path: Path,
 ) -> None:
     calendar = Calendar()

@@ -127,7 +127,7 @@ def test_address_that_can_never_be_called_is_refused_at_once(tmp_path: Path, url
         CallbackSender(settings_in(tmp_path)).check(url)
 
 
-async def test_signed_callback_is_told_from_a_forged_one(tmp_path: Path) -> None:
+async def test_a_signed_callback_is_accepted_and_a_forged_one_is_not(tmp_path: Path) -> None:
     with receiving() as receiver:
         callbacks, _ = sender(tmp_path, receiver, callback_secret="s3cret")
         await callbacks.deliver(receiver.address, READY)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from arp.protocol.json_value import JsonObject
-from arp.tools.catalog import MAX_TOLD, component_of_result, text_of_result
+from arp.tools.catalog import MAX_TEXT, component_of_result, text_of_result
 from tests.tools.serving_routes import ToolHouse, tool_house
 
 
@@ -127,12 +127,12 @@ def test_model_reads_the_first_rows_of_a_long_table_and_how_many_more_there_are(
     table = read["rows"]
     assert [row[0] for row in table["rows"]] == list(range(len(table["rows"])))
     assert len(table["rows"]) + table["more_rows"] == 5_000
-    assert MAX_TOLD * 0.85 < len(text) <= MAX_TOLD
+    assert MAX_TEXT * 0.85 < len(text) <= MAX_TEXT
 
 
 def test_model_reads_so_much_of_another_long_result() -> None:
-    assert text_of_result("x" * (MAX_TOLD + 7)) == "x" * MAX_TOLD + "… (7 more characters)"
-    assert text_of_result(["x" * MAX_TOLD]).endswith("… (4 more characters)")
+    assert text_of_result("x" * (MAX_TEXT + 7)) == "x" * MAX_TEXT + "… (7 more characters)"
+    assert text_of_result(["x" * MAX_TEXT]).endswith("… (4 more characters)")
     one_row = text_of_result([{str(column): "x" * 300 for column in range(200)}])
     assert one_row.startswith('{"columns":["0","1",')
-    assert len(one_row) < MAX_TOLD + 50
+    assert len(one_row) < MAX_TEXT + 50

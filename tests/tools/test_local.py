@@ -198,7 +198,7 @@ async def test_a_process_reaches_the_network_only_if_the_operator_says_so(
             await service.call("calls", {"port": port})
 
 
-async def test_an_error_of_the_tool_is_said(service: ToolService) -> None:
+async def test_an_error_of_the_tool_is_reported(service: ToolService) -> None:
     await service.activate(local(service))
     with pytest.raises(ToolCallFailed, match="HTTP 503: Service Unavailable"):
         await service.call("double", {"fail": 503})
@@ -358,7 +358,7 @@ async def test_what_is_no_json_is_an_error(service: ToolService) -> None:
         await service.call("words", {})
 
 
-async def test_a_large_result_of_a_process_is_whole_and_a_huge_one_is_refused(
+async def test_a_large_result_of_a_process_is_complete_and_a_huge_one_is_refused(
     service: ToolService, tmp_path: Path
 ) -> None:
     code = "import json, sys; print(json.dumps('x' * json.load(sys.stdin)['size']))"

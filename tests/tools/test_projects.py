@@ -208,7 +208,7 @@ time.sleep(60)
 
 
 @pytest.mark.root
-async def test_a_fork_bomb_is_held_by_its_limit_and_ends_whole(
+async def test_a_fork_bomb_is_limited_and_all_its_processes_end(
     projects: LocalProjects, tmp_path: Path
 ) -> None:
     await projects.create("demo")
@@ -288,7 +288,7 @@ async def test_files_in_memory_are_limited(projects: LocalProjects, directory: s
     assert "No space left on device" in done.stderr
 
 
-async def test_a_network_that_cannot_be_taken_away_is_said_where_a_sandbox_is_required(
+async def test_a_required_sandbox_that_cannot_block_the_network_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(projects_module, "sandbox_works", lambda network=True: network)
@@ -321,7 +321,7 @@ async def test_a_timeout_has_bounds(projects: LocalProjects, wrong_s: float) -> 
         await projects.run("demo", "id", wrong_s)
 
 
-async def test_without_a_sandbox_a_directory_that_others_cannot_reach_is_said(
+async def test_without_a_sandbox_an_unreachable_directory_is_reported(
     tmp_path: Path,
 ) -> None:
     if os.geteuid() != 0:
@@ -552,7 +552,7 @@ def test_links_that_are_exchanged_while_we_look_lead_nowhere(tmp_path: Path) -> 
     assert [path.name for path in secret.iterdir()] == ["file"]
 
 
-async def test_files_of_projects_are_named_by_their_whole_path_or_from_all_projects(
+async def test_files_of_projects_are_named_by_full_path_or_from_all_projects(
     projects: LocalProjects, tmp_path: Path
 ) -> None:
     made = await projects.create("demo")
@@ -584,7 +584,9 @@ def reachable() -> Iterator[Path]:
 
 @pytest.mark.root
 @pytest.mark.usefixtures("_plain_umask")
-async def test_without_bubblewrap_a_program_has_no_rights_and_ends_whole(reachable: Path) -> None:
+async def test_without_bubblewrap_a_program_has_no_rights_and_all_its_processes_end(
+    reachable: Path,
+) -> None:
     """Where only `supervise` ends what a program has left."""
     python = shutil.which("python3", path="/usr/bin")
     if python is None:

@@ -299,7 +299,7 @@ async def test_fallbacks_are_tried_in_order(tmp_path: Path) -> None:
     assert it.registry.get("b").stats.error_rate == 0.0
 
 
-async def test_the_first_error_is_told_if_all_fails(tmp_path: Path) -> None:
+async def test_the_first_error_is_reported_if_everything_fails(tmp_path: Path) -> None:
     it = Scheduled(tmp_path)
     it.add("a", fallback_strategy=["retry", "nobody", "off"])
     it.add("off")

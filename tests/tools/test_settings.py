@@ -116,7 +116,7 @@ def test_a_change_of_the_config_holds_at_once(
         ("x" * (2**20 + 1), "more than"),
     ],
 )
-def test_a_config_that_is_wrong_changes_nothing_and_is_said(
+def test_an_invalid_config_changes_nothing_and_is_reported(
     tmp_path: Path, config: object, problem: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = live(tmp_path, {"hot_tool_max_containers": 2})

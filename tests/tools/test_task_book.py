@@ -71,7 +71,7 @@ def test_restart_makes_pending_again_what_was_cut_off(tmp_path: Path) -> None:
     assert [task["status"] for task in kept] == ["pending", "pending", "pending", "completed"]
 
 
-async def test_who_waits_for_a_task_is_told_when_it_is_over(tmp_path: Path) -> None:
+async def test_waiting_for_a_task_returns_when_it_is_over(tmp_path: Path) -> None:
     book = TaskBook(tmp_path)
     task_id = book.add("x").task_id
     waiting = asyncio.create_task(book.over(task_id))

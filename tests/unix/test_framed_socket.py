@@ -182,7 +182,7 @@ async def test_who_takes_nothing_is_cut_and_who_reads_slowly_is_not(
     async with asyncio.timeout(5):
         assert await framed.receive() is None
     assert framed.ended is not None
-    assert "took nothing" in framed.ended.reason
+    assert "read nothing" in framed.ended.reason
 
 
 async def test_a_peer_that_is_gone_ends_sending_and_its_last_words_are_read(

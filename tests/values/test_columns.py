@@ -144,7 +144,7 @@ def test_data_frame_of_polars() -> None:
     rows = [["2026-01-01", 1.5, "[1]"], [None, None, "[]"]]
     assert shown(frame) == table(["day", "price", "parts"], *rows)
     assert shown(pl.Series("a", [1, None])) == table(["a"], [1], [None])
-    with pytest.raises(InvalidComponent, match=r"ui\.table: a LazyFrame .* give frame\.collect"):
+    with pytest.raises(InvalidComponent, match=r"ui\.table: a LazyFrame .* pass frame\.collect"):
         ui.table(frame.lazy())
 
 
@@ -163,7 +163,7 @@ def test_arrays_of_numpy() -> None:
     assert shown(kinds) == table(["n", "s"], [1, "x"])
     days = np.array(["2026-01-01", "NaT"], dtype="datetime64[ns]")
     assert shown(days) == table(["value"], ["2026-01-01"], [None])
-    with pytest.raises(InvalidComponent, match="an array of 2 × 2 × 2 has more than rows"):
+    with pytest.raises(InvalidComponent, match="an array of 2 × 2 × 2 has more than two dim"):
         ui.table(np.zeros((2, 2, 2)))
 
 

@@ -82,7 +82,7 @@ def test_bytes_and_files(tmp_path: Path) -> None:
         (
             lambda: ui.image(b"\x89PNG\r\n\x1a\n" + bytes(MAX_PICTURE_BYTES), "x"),
             ResourceLimit,
-            "at most 716,800 in a component: keep it by turn.save_file",
+            "at most 716,800 in a component: store it with turn.save_file",
         ),
         (lambda: ui.image("https://example.org/x.png"), InvalidComponent, "alt: say in words"),
         (lambda: ui.image(3, "x"), InvalidComponent, "src: expected string, got number"),

@@ -102,7 +102,7 @@ def test_many_rows_are_thinned_and_the_title_says_so() -> None:
         (lambda: chart("bar", LONG * 2, by="region"), "two rows have region='N' and the label"),
         (lambda: chart("bar", LONG, by="area"), "by: no column 'area'"),
         (lambda: chart("bar", 5), "expected a data frame, an array, or a list of numbers"),
-        (lambda: chart("bar", "sales.csv"), "mappings or models, got str; or give labels=…"),
+        (lambda: chart("bar", "sales.csv"), "mappings or models, got str; or pass labels=…"),
         (lambda: chart("bar", LONG, labels=["a"]), "give data, or labels and datasets, not both"),
         (lambda: chart("bar", x="month"), "x, y and by are columns of data; give the data too"),
         (lambda: chart("bar"), "give data, or labels=… and datasets=[ui.dataset(…)]"),

@@ -90,7 +90,7 @@ def test_registered_converter_counts_for_subclasses_and_by_name() -> None:
         ui.converter(3)  # type: ignore[arg-type] # the mistake
 
 
-def test_converter_that_returns_no_component_is_told() -> None:
+def test_a_converter_that_returns_no_component_is_reported() -> None:
     class Odd:
         pass
 

@@ -46,10 +46,10 @@ class Cost(Struct, rename="camel", omit_defaults=True):
 
     def document(self) -> JsonObject:
         """Return it as a JSON object; amounts are numbers."""
-        told: JsonObject = to_builtins(self)
+        document: JsonObject = to_builtins(self)
         if self.amounts:
-            told["amounts"] = {name: float(amount) for name, amount in self.amounts.items()}
-        return told
+            document["amounts"] = {name: float(amount) for name, amount in self.amounts.items()}
+        return document
 
 
 def _amount(payload: JsonObject) -> Decimal | None:

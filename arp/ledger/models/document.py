@@ -48,7 +48,7 @@ THREAD_STATUSES: Final = frozenset(_STATUSES.split())
 def snapshot_document(state: State, now: str | None) -> JsonObject:
     """Return the document of a whole session; see `ReadModel.snapshot`."""
     head, threads = state.head, state.threads
-    told = sorted(threads.threads.values(), key=lambda thread: thread.first_sequence)
+    ordered = sorted(threads.threads.values(), key=lambda thread: thread.first_sequence)
     document: JsonObject = {
         "schemaVersion": SCHEMA_VERSION,
         "runtimeId": state.runtime_id or "unknown",
@@ -56,7 +56,7 @@ def snapshot_document(state: State, now: str | None) -> JsonObject:
         "updatedAt": state.updated_at,
         "sequence": state.sequence,
         "recoveryCursor": {"epoch": head.epoch or "unknown", "sequence": state.sequence},
-        "threads": [_thread(state, one, now) for one in told or [_no_thread()]],
+        "threads": [_thread(state, one, now) for one in ordered or [_no_thread()]],
         "tasks": [_task(task) for task in state.tasks.tasks.entries()],
         "taskSummary": _tasks(state.tasks),
         "permissionSandboxSummary": _permissions(state.records),
@@ -67,8 +67,8 @@ def snapshot_document(state: State, now: str | None) -> JsonObject:
         "benchmarkSummary": _benchmarks(state.records),
         "incidents": entities.INCIDENTS.shown(state.records),
         "diagnostics": entities.DIAGNOSTICS.shown(state.records),
-        **{name: told for name, told in _head(state).items() if told},
-        **{name: told for name, told in _work(state.records).items() if told},
+        **{name: value for name, value in _head(state).items() if value},
+        **{name: value for name, value in _work(state.records).items() if value},
     }
     return document
 
@@ -116,7 +116,7 @@ def _history(records: Records) -> JsonObject:
         "boundary": _newest(records, "boundary", _BOUNDARY),
         "storedModels": records.maps.get("storedModels"),
     }
-    return {name: told for name, told in history.items() if told is not None}
+    return {name: value for name, value in history.items() if value is not None}
 
 
 def _newest(records: Records, name: str, fields: str) -> JsonObject | None:
@@ -183,7 +183,7 @@ def _thread(state: State, thread: Thread, now: str | None) -> JsonObject:
         "processes": own(entities.PROCESSES),
         "outputs": own(entities.OUTPUTS),
     }
-    return document | {name: told for name, told in more.items() if told}
+    return document | {name: value for name, value in more.items() if value}
 
 
 def _is_of(record: JsonObject, thread: Thread) -> bool:
@@ -241,7 +241,7 @@ def _queued(thread: Thread) -> list[JsonObject]:
         entry: JsonObject = {"turnId": turn_id, "position": position}
         if turn is not None:
             entry |= {"submittedAt": turn.submitted_at, "input": turn.input}
-        line.append({name: told for name, told in entry.items() if told is not None})
+        line.append({name: value for name, value in entry.items() if value is not None})
     return line
 
 
@@ -368,7 +368,7 @@ def _evidence(records: Records, thread_id: str | None) -> JsonObject:
         ],
         "older": records.older("exports"),
     }
-    return {"status": newest["state"]} | {name: told for name, told in more.items() if told}
+    return {"status": newest["state"]} | {name: value for name, value in more.items() if value}
 
 
 def _benchmarks(records: Records) -> JsonObject:
@@ -399,5 +399,5 @@ def _applicable(fields: JsonObject, zeros: tuple[str, ...] = ("candidateCount",)
     def says(name: str, value: Json) -> bool:
         return bool(value) or (name in zeros and value is not None)
 
-    told = {name: value for name, value in fields.items() if says(name, value)}
-    return told or {"status": NOT_APPLICABLE}
+    known = {name: value for name, value in fields.items() if says(name, value)}
+    return known or {"status": NOT_APPLICABLE}

@@ -572,13 +572,13 @@ _ABOUT: Final = FieldRow(
 
 
 def _dataset(records: Records, fact: Fact) -> None:
-    said = renamed_object(fact.benchmark)
-    told = {
-        "datasetId": text(said, "datasetId"),
-        "datasetVersion": text(said, "datasetVersion"),
+    benchmark = renamed_object(fact.benchmark)
+    values = {
+        "datasetId": text(benchmark, "datasetId"),
+        "datasetVersion": text(benchmark, "datasetVersion"),
         "datasetTasks": texts(fact.payload, "tasks"),
     }
-    records.values |= {name: value for name, value in told.items() if value}
+    records.values |= {name: value for name, value in values.items() if value}
 
 
 def _configuration(records: Records, fact: Fact) -> None:
@@ -589,10 +589,10 @@ def _configuration(records: Records, fact: Fact) -> None:
 
 def _trial(records: Records, fact: Fact) -> JsonObject:
     """Return the trial that a fact names, by its id, else by its run; new if none is kept."""
-    said = renamed_object(fact.benchmark)
-    name = text(said, "trialId") or fact.run_id or "unknown"
+    benchmark = renamed_object(fact.benchmark)
+    name = text(benchmark, "trialId") or fact.run_id or "unknown"
     trial = TRIALS.of(records.window("trials"), fact, name)
-    _ABOUT.change(trial, fact, said)
+    _ABOUT.change(trial, fact, benchmark)
     before, refs = trial.get("refs"), renamed(fact.refs)
     if isinstance(before, dict) and isinstance(refs, dict):  # later facts name more of them
         refs = {**before, **refs}

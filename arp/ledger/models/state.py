@@ -73,8 +73,8 @@ def _titled(head: HeadModel, fact: Fact) -> None:
 
 def _said(head: HeadModel, fact: Fact) -> None:
     if head.title is None:
-        said = text(part(part(fact.payload, "input"), "data"), "text")
-        head.title = " ".join(said.split())[:80] or None if said is not None else None
+        typed = text(part(part(fact.payload, "input"), "data"), "text")
+        head.title = " ".join(typed.split())[:80] or None if typed is not None else None
 
 
 _HEAD: Final[dict[str, Rule]] = {

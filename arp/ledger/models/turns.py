@@ -132,8 +132,8 @@ def _thread(threads: ThreadsModel, fact: Fact) -> None:
     thread = threads.of(fact)
     thread.title = text(fact.payload, "title") or thread.title
     thread.correlation = brief(fact.correlation) or thread.correlation
-    told = fact.status or text(fact.payload, "status")
-    thread.told_status = told if fact.type == "thread.updated" else thread.told_status
+    status = fact.status or text(fact.payload, "status")
+    thread.told_status = status if fact.type == "thread.updated" else thread.told_status
 
 
 def _session(threads: ThreadsModel, fact: Fact) -> None:
@@ -164,15 +164,15 @@ def _queue(threads: ThreadsModel, fact: Fact) -> None:
 
 def _submitted(threads: ThreadsModel, fact: Fact) -> None:
     thread, turn_id = threads.of(fact), fact.turn_id or ""
-    said = part(fact.payload, "input")
+    submitted = part(fact.payload, "input")
     turn = TurnModel(
         turn_id=turn_id,
         status="queued",
         first_sequence=fact.sequence,
         last_sequence=fact.sequence,
         submitted_at=fact.timestamp,
-        input_type=text(said, "input_type"),
-        input=_words(said),
+        input_type=text(submitted, "input_type"),
+        input=_words(submitted),
     )
     thread.told_status = None
     thread.turns.begin(turn_id, turn, MOST_WAITING)
@@ -180,8 +180,8 @@ def _submitted(threads: ThreadsModel, fact: Fact) -> None:
         thread.queue.append(turn_id)
 
 
-def _words(said: JsonObject) -> str | None:
-    data = part(said, "data")
+def _words(submitted: JsonObject) -> str | None:
+    data = part(submitted, "data")
     return text(data, "text", "transcript", "action")
 
 
@@ -260,8 +260,9 @@ def _said(threads: ThreadsModel, fact: Fact) -> None:
     turn = threads.turn(fact)
     if turn is None:
         return
-    said = fact.payload.get("text")
-    turn.output_characters = added(turn.output_characters, len(said) if type(said) is str else 0)
+    output = fact.payload.get("text")
+    more = len(output) if type(output) is str else 0
+    turn.output_characters = added(turn.output_characters, more)
     turn.last_sequence = fact.sequence
     if turn.first_output_at is None:
         turn.first_output_at = fact.timestamp
@@ -280,8 +281,8 @@ def _in_turn(change: Callable[[TurnModel, Fact], None]) -> Rule:
 
 
 def _thought(turn: TurnModel, fact: Fact) -> None:
-    said = fact.payload.get("text")
-    more = len(said) if type(said) is str else 0
+    thinking = fact.payload.get("text")
+    more = len(thinking) if type(thinking) is str else 0
     turn.thought_characters = added(turn.thought_characters, more)
     turn.last_sequence = fact.sequence
 

@@ -19,27 +19,27 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
 
-async def events(given: RunAgentInput) -> AsyncIterator[str]:
-    encoder, ids = EventEncoder(), {"thread_id": given.thread_id, "run_id": given.run_id}
-    kind, number = str(given.messages[-1].content).split()
+async def events(run_input: RunAgentInput) -> AsyncIterator[str]:
+    encoder, ids = EventEncoder(), {"thread_id": run_input.thread_id, "run_id": run_input.run_id}
+    kind, number = str(run_input.messages[-1].content).split()
     yield encoder.encode(RunStartedEvent(type=EventType.RUN_STARTED, **ids))
     start = TextMessageStartEvent(
         type=EventType.TEXT_MESSAGE_START, message_id="m", role="assistant"
     )
     yield encoder.encode(start)
     for _ in range(int(number)):
-        told = TextMessageContentEvent(
+        content = TextMessageContentEvent(
             type=EventType.TEXT_MESSAGE_CONTENT, message_id="m", delta="word "
         )
-        yield encoder.encode(told)
+        yield encoder.encode(content)
         await asyncio.sleep(0.005 if kind == "paced" else 0)
     yield encoder.encode(TextMessageEndEvent(type=EventType.TEXT_MESSAGE_END, message_id="m"))
     yield encoder.encode(RunFinishedEvent(type=EventType.RUN_FINISHED, **ids))
 
 
 async def run(request: Request) -> StreamingResponse:
-    given = RunAgentInput.model_validate_json(await request.body())
-    return StreamingResponse(events(given), media_type="text/event-stream")
+    run_input = RunAgentInput.model_validate_json(await request.body())
+    return StreamingResponse(events(run_input), media_type="text/event-stream")
 
 
 async def page(_: Request) -> PlainTextResponse:

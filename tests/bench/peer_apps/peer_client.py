@@ -1,9 +1,9 @@
-"""Asks Chainlit's or the AG-UI SDK's app, in the environment of the peers; prints what it got.
+"""Send a text to the app of Chainlit or of the AG-UI SDK, and print how many words arrived.
 
     python peer_client.py chainlit|ag-ui URL TEXT [WORDS-BEFORE-THE-CUT]
 
-With the last argument the connection is cut in the middle of the answer, and made again as the
-peer's own client makes it. It prints how many words arrived, over both connections.
+It runs in the environment of the peers. With the last argument it disconnects in the middle of the
+answer, reconnects like the peer's own client, and counts the words of both connections.
 """
 
 import asyncio
@@ -22,34 +22,34 @@ async def chainlit(url: str, text: str, cut: int) -> int:
     cut_now = asyncio.Event()
 
     def client() -> socketio.AsyncClient:
-        made = socketio.AsyncClient(reconnection=False)
+        new = socketio.AsyncClient(reconnection=False)
 
-        @made.on("stream_start")  # has the first word
-        @made.on("stream_token")
+        @new.on("stream_start")  # has the first word
+        @new.on("stream_token")
         async def token(_: object) -> None:
             nonlocal words
             words += 1
             if cut and words == cut:
                 cut_now.set()
 
-        @made.on("task_end")
+        @new.on("task_end")
         async def end(_: object = None) -> None:
             if words:
                 is_over.set()
 
-        return made
+        return new
 
     async def connected() -> socketio.AsyncClient:
-        made = client()
+        new = client()
         auth = {"clientType": "webapp", "sessionId": session, "threadId": "", "userEnv": "{}"}
-        await made.connect(
+        await new.connect(
             url,
             auth={**auth, "chatProfile": ""},
             socketio_path="/ws/socket.io",
             transports=["websocket"],
         )
-        await made.emit("connection_successful")
-        return made
+        await new.emit("connection_successful")
+        return new
 
     first = await connected()
     await asyncio.sleep(0.2)
@@ -67,7 +67,7 @@ async def chainlit(url: str, text: str, cut: int) -> int:
         await asyncio.sleep(AWAY_S)
         is_over.clear()
         first = await connected()
-        await asyncio.sleep(2.5)  # `task_end` is sent at each connection, and says nothing then
+        await asyncio.sleep(2.5)  # `task_end` is sent on each connection, so it is no sign here
     else:
         await asyncio.wait_for(is_over.wait(), WAIT_S)
     await first.disconnect()
@@ -75,7 +75,7 @@ async def chainlit(url: str, text: str, cut: int) -> int:
 
 
 async def ag_ui(url: str, text: str, cut: int) -> int:
-    """The SDK has no way to join a run again: what came before the cut is all there is."""
+    """Return the words of a run; the SDK cannot rejoin it after the connection is cut."""
     words = 0
     body = {
         "threadId": "t",

@@ -1,4 +1,4 @@
-"""What came over a WebSocket, read afterwards: messages, their text, and how old its marks were."""
+"""Decode the bytes of a WebSocket afterwards: messages, their text, and the ages of its marks."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class _Message(Struct, frozen=True):
 _decode = msgspec.json.Decoder(_Message | list[_Message]).decode
 
 
-class Heard(Struct):
-    """What one renderer got."""
+class Received(Struct):
+    """What one renderer received."""
 
     messages: int = 0
     """WebSocket messages."""
@@ -41,42 +41,46 @@ class Heard(Struct):
 
     @property
     def tokens(self) -> int:
-        """How many tokens came."""
+        """The number of tokens."""
         return len(self.text) // MARK_WIDTH
 
-    def check_whole(self, deltas: int) -> None:
-        """Raises unless every token came, once, in order."""
+    def check_complete(self, deltas: int) -> None:
+        """Check that every token was received once, in order.
+
+        Raises:
+            AssertionError: Tokens are missing or repeated.
+        """
         marks = len(self.ages_ms)
-        whole = (
+        is_complete = (
             len(self.text) == MARK_WIDTH * deltas
             and self.text.endswith(END)
             and self.text.count(TOKEN) + marks + 1 == deltas
         )
-        if not whole:
+        if not is_complete:
             raise AssertionError(
-                f"{self.tokens} of {deltas} tokens came; the text ends with {self.text[-20:]!r}"
+                f"received {self.tokens} of {deltas} tokens; the text ends with {self.text[-20:]!r}"
             )
 
 
-def hear(chunks: Sequence[Chunk]) -> Heard:
-    """Reads what came; the first byte must be the first of a frame."""
-    heard, said = Heard(), []
+def decode(chunks: Sequence[Chunk]) -> Received:
+    """Decode received bytes, which must start with the first byte of a frame."""
+    received, deltas = Received(), []
     for at_ns, payload in _frames(chunks):
-        heard.messages += 1
+        received.messages += 1
         if b'"delta"' not in payload:
             continue
-        got = _decode(payload)
-        for message in got if isinstance(got, list) else [got]:
+        decoded = _decode(payload)
+        for message in decoded if isinstance(decoded, list) else [decoded]:
             if message.type == "delta":
                 text = message.payload.delta
-                said.append(text)
-                heard.ages_ms += [age_ms(mark, at_ns) for mark in _MARK.findall(text)]
-    heard.text = "".join(said)
-    return heard
+                deltas.append(text)
+                received.ages_ms += [age_ms(mark, at_ns) for mark in _MARK.findall(text)]
+    received.text = "".join(deltas)
+    return received
 
 
 def _frames(chunks: Sequence[Chunk]) -> Iterator[Chunk]:
-    """Yield the payload of each text frame, with the time at which its last byte came."""
+    """Yield the payload of each text frame, with the time at which its last byte arrived."""
     data = b"".join(piece for _, piece in chunks)
     ends = list(accumulate(len(piece) for _, piece in chunks))
     at = 0
