@@ -118,6 +118,7 @@ class ObjectConnection:
         frame = self._written(ObjectMessage(object_id, op, number, payload))
         ended = self.objects.ended_by(object_id) if operation.destroys else []
         self._change(self._sends, object_id, operation, payload, number, now_s)
+        ended += self.objects.taken_back()
         self._sent_no = number
         self._frames.append(frame)
         if ended:
@@ -227,6 +228,7 @@ class ObjectConnection:
             return []
         ended = objects.ended_by(object_id) if operation.destroys else []
         self._change(self._receives, object_id, operation, payload, envelope.serial_no, now_s)
+        ended += objects.taken_back()
         if ended:
             self._were_ended(ended)
         return [ObjectMessage(object_id, envelope.op, envelope.serial_no, payload)]

@@ -6,8 +6,9 @@ surface was taken.
 
 Theory of operation. A surface is offered to the new owner first (`surface_acquired`). The old owner
 gets `transferred` when the new one has given it a role, which says that its ledger has it, and
-`TRANSFER_DENIED` when the new one has destroyed it instead. If the new one is gone before that, the
-outcome is not known: the old owner gets `BUSY` and asks again, with the same `transfer_id`.
+`TRANSFER_DENIED` when the new one has refused or destroyed it instead. If the new one is gone
+before that, the outcome is not known: the old owner gets `BUSY` and asks again, with the same
+`transfer_id`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from msgspec import Struct
 from arp.protocol.errors import ArpError, SessionBusy, TransferDenied
 from arp.protocol.object_connection import ObjectEvent
 from arp.protocol.object_messages import (
+    DisplayErrorRequest,
     ShellGetOverlayRequest,
     ShellGetPopupRequest,
     ShellGetToplevelRequest,
@@ -105,10 +107,8 @@ class ObjectDisplay:
                     )
                 ):
                     out += self._taken(name, surface_id)
-                case ObjectMessage(surface_id, payload=SurfaceDestroyRequest()):
-                    offered = self._offered.pop((name, surface_id), None)
-                    if offered is not None:
-                        self._deny(offered, None)
+                case ObjectMessage(payload=SurfaceDestroyRequest() | DisplayErrorRequest()):
+                    self._not_taken(name)
                 case _:
                     pass
         return out
@@ -152,6 +152,13 @@ class ObjectDisplay:
                 self.agents[taker].close(new_id)
             return []
         return [HandedOver(offered.giver, surface_id, taker, new_id)]
+
+    def _not_taken(self, taker: str) -> None:
+        """Tell the old owners of surfaces that a new one has refused or destroyed."""
+        entries = self.agents[taker].objects.entries
+        for name, new_id in list(self._offered):
+            if name == taker and new_id not in entries:
+                self._deny(self._offered.pop((name, new_id)), None)
 
     def _deny(self, offered: _OfferedSurface, error: ArpError | None) -> None:
         source = self.agents[offered.giver]

@@ -183,6 +183,7 @@ class Objects:
         """Inputs that a serial may name, by serial."""
         self._last_serial = 0
         self._now_s = 0.0
+        self._taken_back: list[int] = []
         self.apply_commit: Callable[[int], None] = lambda surface_id: None
         """Shows what a surface has pending, where this end keeps content; raises an `ArpError` if
         it does not fit, and then nothing of it shows."""
@@ -295,6 +296,11 @@ class Objects:
         """Count anew what a surface has pending: the commit that it was for was refused."""
         surface = self.surface(surface_id)
         surface.components = surface.ops = 0
+
+    def taken_back(self) -> list[int]:
+        """Return the ids of what has ended since the last call because its message was refused."""
+        ended, self._taken_back = self._taken_back, []
+        return ended
 
     def remember_dead(self, ended: Iterable[int]) -> None:
         """Go on knowing ids whose objects this end has ended."""
@@ -502,22 +508,19 @@ class Objects:
 
     def _event_refused(self, _: int, payload: DisplayErrorRequest, __: int) -> None:
         """Forget an input that was refused as a message, and a surface that was not taken."""
-        self.remember_dead(self._take_back(payload.refused_seq, RENDERER_IDS))
+        self._take_back(payload.refused_seq, RENDERER_IDS)
         for serial, one in list(self.waiting_inputs.items()):
             if one.serial_no == payload.refused_seq:
                 del self.waiting_inputs[serial]
 
-    def _take_back(self, refused_no: int | None, ids: range) -> list[int]:
-        """End the surface or the role that a refused message of this side has made.
+    def _take_back(self, refused_no: int | None, ids: range) -> None:
+        """End the surface or the role that a refused message has made.
 
         Args:
             refused_no: The number of the message.
-            ids: Of objects that this side makes; the other side numbers its messages as well.
-
-        Returns:
-            The ids that have ended.
+            ids: Of objects that the sender of that message makes; the other side numbers its
+                messages as well.
         """
-        ended: list[int] = []
         for key, one in list(self.entries.items()):
             is_made = one.made_by is not None and one.made_by == refused_no and key in ids
             if not is_made or (one.surface is None and one.surface_id is None):
@@ -528,9 +531,8 @@ class Objects:
                 if "refused" in SURFACE_LIFE[surface.life]:
                     surface.life = SURFACE_LIFE[surface.life]["refused"]
                 surface.role_id = surface.parent = None
-            ended += self.ended_by(key)
+            self._taken_back += self.ended_by(key)
             self._end(key)
-        return ended
 
     def _create_session(self, _: int, payload: SessionCreateRequest, __: int) -> None:
         self._move_session("create")

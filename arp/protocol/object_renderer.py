@@ -22,7 +22,6 @@ from arp.protocol.object_messages import (
     INTERFACES,
     CallbackDoneEvent,
     DisplayErrorEvent,
-    DisplayErrorRequest,
     DisplayGetRegistryRequest,
     DisplaySyncRequest,
     InputFocusEvent,
@@ -303,9 +302,6 @@ class ObjectRendererConnection(ObjectConnection):
                 self.send(callback_id, CallbackDoneEvent(message.serial_no))
             case SurfaceRenderRequest() | SurfacePatchRequest() as change if self._keeps_content:
                 self._content(message.object_id).add(change)
-            case DisplayErrorRequest():
-                entries = self.objects.entries
-                self._contents = {key: one for key, one in self._contents.items() if key in entries}
             case _:
                 pass
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -82,7 +83,7 @@ from arp.protocol.object_messages import (
     ToplevelConfigureEvent,
 )
 from arp.protocol.object_model import SERIAL_AGE_S, component_count
-from arp.protocol.object_states import SUSPENDED, CommitFlow, SurfaceLife
+from arp.protocol.object_states import SUSPENDED, CommitFlow, RoleState, SurfaceLife
 from arp.protocol.object_wire import DISPLAY, ObjectEnvelope, ObjectMessage, RefusedEnvelope
 from arp.view.frames import pack
 from arp.view.object_flat import FlatContent
@@ -188,9 +189,9 @@ class ObjectDialect:
         self._arrived: dict[int, str | None] = {}
         """Surfaces that the renderer hands over and the session has not durably taken, by id, with
         their names; `None`: it had taken it before."""
-        self._handed_over: set[str] = set()
-        """Surfaces that another agent has, of which the session has not said that they are
-        closed."""
+        self._gone: set[str] = set()
+        """Surfaces that another agent has, or that the renderer has refused, of which the session
+        has not said that they are closed."""
         self._about = about
         self._key = key
         self._handshake: int | None = None
@@ -346,9 +347,13 @@ class ObjectDialect:
 
     def _surface_event(self, object_id: int, event: ObjectMessage) -> list[AgentEvent]:
         match event.payload:
-            case (SurfaceFrameAckEvent() | DisplayErrorEvent()) as answer:
+            case SurfaceFrameAckEvent():
                 self._go_on()  # there may be room for a commit now
-                self._denied(answer)
+            case DisplayErrorEvent() as error:
+                failed = self._drop_refused()
+                self._go_on()
+                self._denied(error)
+                return failed
             case SurfaceTransferredEvent():
                 self._transferred(object_id)
             case SurfaceSurfaceAcquiredEvent() as acquired:
@@ -420,6 +425,26 @@ class ObjectDialect:
             return [Failed(1000, "the user closed the surface")]
         return self._note("action", {"action": CLOSE}, surface_id)
 
+    def _drop_refused(self) -> list[AgentEvent]:
+        """Show nothing more on a surface that the renderer has refused.
+
+        One of which it has refused only the role (the input that it answers was too old) becomes a
+        window, as where nobody here asked for it.
+        """
+        for name, surface_id in list(self._ids.items()):
+            if surface_id in self.connection.objects.entries:
+                has_role = self.connection.objects.surface(surface_id).role != RoleState.NONE
+                if not has_role and surface_id not in self._arrived:
+                    with suppress(ArpError):  # it is closed
+                        self.connection.get_toplevel(surface_id)
+                continue
+            if name == MAIN:
+                return [Failed(1002, "the renderer refused the surface of the conversation")]
+            del self._names[surface_id]
+            self._forget(name)
+            self._gone.add(name)
+        return []
+
     # -- surfaces that go to another agent, or come from one ---------------------------------------
 
     def hand_over(self, name: str, request: SurfaceTransferRequest) -> None:
@@ -457,9 +482,9 @@ class ObjectDialect:
             getattr(message, "surface", None) == name for message, _ in self._queue
         )
 
-    def _denied(self, error: SurfaceFrameAckEvent | DisplayErrorEvent) -> None:
+    def _denied(self, error: DisplayErrorEvent) -> None:
         for name, number in self._asked.items():
-            if isinstance(error, DisplayErrorEvent) and error.refused_seq == number:
+            if error.refused_seq == number:
                 del self._asked[name]
                 if error.code == ErrorCode.BUSY:
                     self.owner.unanswered(name)
@@ -471,7 +496,7 @@ class ObjectDialect:
         name = self._names.pop(surface_id)
         self._asked.pop(name, None)
         self._forget(name)
-        self._handed_over.add(name)
+        self._gone.add(name)
         self.owner.transferred(name)
 
     def _acquired(
@@ -483,8 +508,7 @@ class ObjectDialect:
             name = self.owner.acquired(surface_id, given)
         except ArpError as error:
             refusal = DisplayErrorRequest(surface_id, int(error.code), error.message, number)
-            self.connection.send(DISPLAY, refusal)
-            self.connection.destroy(surface_id)
+            self.connection.send(DISPLAY, refusal)  # with it the surface ends
             return
         self._arrived[surface_id] = name
         if name is not None:
@@ -547,7 +571,7 @@ class ObjectDialect:
             return True
 
     def _written(self, message: AgentMessage) -> bool:
-        if (self._arrived or self._handed_over) and self._is_late(message):
+        if (self._arrived or self._gone) and self._is_late(message):
             return True
         match message:
             case Commit() if self._flat is None:
@@ -581,16 +605,16 @@ class ObjectDialect:
         name: str | None = getattr(message, "surface", None)
         if name is not None and name in self._arrived.values():
             self.accept(self._ids[name])
-        if name not in self._handed_over:
+        if name not in self._gone:
             return False
         if not (isinstance(message, SurfaceMessage) and message.closed is not None):
             return True
-        self._handed_over.discard(name)
+        self._gone.discard(name)
         return False
 
     def _ready(self, ready: SessionReady) -> None:
         self._pending.clear()
-        self._handed_over.clear()
+        self._gone.clear()
         if MAIN not in self._ids:
             title = self._about.capabilities.title
             self._make_surface(MAIN, SurfaceInfo(title=title))
@@ -757,7 +781,7 @@ class ObjectDialect:
         """Commit what has changed of each surface, where there is room for a commit."""
         assert self._flat is not None
         for name in self._flat.changed():
-            if name in self._handed_over:
+            if name in self._gone:
                 continue
             surface_id = self._surface_id(name)
             while self.connection.objects.surface(surface_id).flow != CommitFlow.FULL:

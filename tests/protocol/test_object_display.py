@@ -200,6 +200,21 @@ def test_surface_that_the_other_agent_destroys_stays_where_it_was() -> None:
     assert [one.surface_id for one in both.handed] == [surface]
 
 
+def test_offer_that_crosses_the_last_surface_of_the_other_agent_is_denied() -> None:
+    """The renderer refuses the one, and the agent the other. Spec: O8, O18, O27."""
+    both = TwoAgents()
+    for _ in range(LIMITS.max_surfaces - 1):
+        both.surface("B")
+    surface = both.surface("A")
+    both.agents["A"].send(surface, SurfaceTransferRequest("session-B", True))
+    both.agents["B"].create_surface("last")
+    got = both.exchange()
+    assert (errors(got["A"]), errors(got["B"]), both.handed) == ([9], [4], [])
+    assert both.agents["A"].objects.surface(surface).ownership == "owned"
+    for end in (both.agents["B"], both.display.agents["B"]):
+        assert len(end.objects.surfaces) == LIMITS.max_surfaces - 1
+
+
 def test_other_agent_that_is_gone_before_it_answers_leaves_the_outcome_unknown() -> None:
     """Its ledger may have the surface. One that was offered nothing changes nothing. Spec: O27."""
     both, surface, _ = offered()

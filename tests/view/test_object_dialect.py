@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from arp.protocol.agent_connection import AgentEvent, Failed
@@ -34,6 +35,7 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.object_agent import SYNC_AFTER
+from arp.protocol.object_connection import RefusedMessage
 from arp.protocol.object_messages import (
     ConversationTurnRequest,
     DisplayErrorEvent,
@@ -85,6 +87,8 @@ class Talk:
         keeps = not has_conversation if keeps_content is None else keeps_content
         self.renderer = ObjectRendererConnection("json", LIMITS, made, keeps_content=keeps)
         self.displays = True
+        self.refuses = False
+        """Whether it may refuse requests."""
         self.got: list[Any] = []
         """Payloads of requests, in order."""
         self.events: list[AgentEvent] = []
@@ -100,6 +104,8 @@ class Talk:
         for _ in range(6):
             for frame in self.dialect.data_to_send():
                 for event in self.renderer.each(frame, self.now_s):
+                    if self.refuses and isinstance(event, RefusedMessage):
+                        continue
                     assert isinstance(event, ObjectMessage), event
                     self.got.append(event.payload)
                     self._answer(event)
@@ -382,6 +388,47 @@ def test_popup_needs_an_input_of_this_renderer_just_now(age_s: float, role: str)
     assert SurfaceSetTitleRequest("New") in out
 
 
+def test_popup_whose_input_became_too_old_on_the_way_is_a_window() -> None:
+    """Spec: O8, O20."""
+    talk = Talk()
+    talk.open()
+    talk.use(input_id="a")
+    talk.show(InputAck(id="a", serial=7))
+    info = SurfaceInfo(role="popup", title="T", parent="main", serial=7)
+    opened = SurfaceMessage(session_id="s", surface="p", payload=info)
+    talk.dialect.show([encode_json(opened)], talk.now_s)
+    talk.now_s += 6
+    talk.refuses = True
+    talk.exchange()
+    assert talk.renderer.objects.surface(talk.names["p"]).role == "toplevel"
+    assert talk.dialect.connection.objects.surface(talk.names["p"]).role == "toplevel"
+
+
+def test_surface_that_the_renderer_refuses_is_not_shown_until_the_next_snapshot() -> None:
+    """Spec: O8, O18."""
+    talk = Talk(keeps_content=True)
+    talk.open()
+    talk.renderer.objects.limits = msgspec.structs.replace(LIMITS, max_surfaces=1)
+    talk.refuses = True
+    opened = SurfaceMessage(session_id="s", surface="side", payload=SurfaceInfo())
+    talk.show(opened, render(text("a"), surface="side"), commit(3, surface="side"))
+    assert talk.show(render(text("b"), surface="side"), commit(4, surface="side")) == []
+    talk.refuses = False
+    talk.show(render(text("c")), commit(5))
+    assert talk.content() == ["c"]
+    talk.renderer.objects.limits = LIMITS
+    talk.show(ready(), opened, render(text("a"), surface="side"), commit(5, surface="side"))
+    assert talk.content("side") == ["a"]
+
+
+def test_renderer_that_refuses_the_surface_of_the_conversation_is_left() -> None:
+    talk = Talk()
+    talk.renderer.objects.limits = msgspec.structs.replace(LIMITS, max_surfaces=0)
+    talk.refuses = True
+    talk.open()
+    assert talk.events[-1] == Failed(1002, "the renderer refused the surface of the conversation")
+
+
 def test_overlay_has_its_anchor_and_its_time() -> None:
     talk = Talk()
     talk.open()
@@ -611,21 +658,22 @@ def test_renderer_that_cannot_say_where_a_surface_is_has_not_denied_it() -> None
     assert talk.got[-1] == again
 
 
-def test_acquired_surface_that_is_not_taken_is_refused_and_destroyed() -> None:
-    """So is one that comes before there is a session. Spec: O26."""
+def test_acquired_surface_that_is_not_taken_ends_with_the_error() -> None:
+    """So is one that comes before there is a session. Spec: O8, O26."""
     talk, _ = owned()
     made = talk.renderer.acquire([text("a")], "no")
-    (told, _) = talk.exchange()
+    (told,) = talk.exchange()
     assert (told.object_id, told.code, told.message) == (made, 9, "full")
-    assert made not in talk.renderer.objects.surfaces
+    for end in (talk.renderer, talk.dialect.connection):
+        assert made not in end.objects.surfaces
     early = Talk()
     early.dialect.is_open = False
     made = early.renderer.acquire(None)
-    (told, _) = early.exchange()
+    (told,) = early.exchange()
     assert (told.code, told.message) == (9, "there is no session yet")
     early.dialect.is_open = True
     early.renderer.acquire(None)
-    (told, _) = early.exchange()
+    (told,) = early.exchange()
     assert (told.code, told.message) == (9, "there is no session yet")
 
 
