@@ -109,11 +109,13 @@ function controlOf({ name, kind, value, choices, isRequired, placeholder, rules 
   switch (kind) {
     case "textarea":
       return html`<textarea class="arp-input" rows="4" dir="auto" id=${id} name=${name} ?required=${isRequired} placeholder=${hint} aria-invalid=${invalid} aria-describedby=${described} @input=${check} .defaultValue=${text(value)}></textarea>`;
-    case "select":
+    case "select": {
+      const hasChoice = choices.some((choice) => choice.value === value);
       return html`<select class="arp-input" id=${id} name=${name} ?required=${isRequired} aria-invalid=${invalid} aria-describedby=${described} @change=${check}>
-        <option value="">${placeholder || "–"}</option>
+        ${hasChoice && isRequired ? nothing : html`<option value="">${placeholder || "–"}</option>`}
         ${choices.map((choice, at) => html`<option value=${at} ?selected=${choice.value === value}>${choice.label}</option>`)}
       </select>`;
+    }
     case "checkbox":
       return html`<input type="checkbox" id=${id} name=${name} ?required=${isRequired} ?checked=${value === true} aria-invalid=${invalid} aria-describedby=${described} @change=${check} />`;
     case "file":
