@@ -338,4 +338,5 @@ test.each([
   const select = place.querySelector("select") as HTMLSelectElement;
   expect([...select.options].map((option) => words(option))).toEqual(offered);
   expect(select.querySelector("[selected]")?.textContent ?? null).toBe(chosen);
+  expect(place.querySelector(".arp-required") !== null).toBe("required" in given && offered[0] === "–");
 });

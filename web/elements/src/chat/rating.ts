@@ -144,7 +144,10 @@ export class ArpRating extends ArpElement {
   async #rate(rating: "up" | "down"): Promise<void> {
     const { comment } = this.given;
     const next = this.given.rating === rating ? NONE : { rating, ...(comment && { comment }) };
-    if (await this.#give(next)) this.asks = next !== NONE;
+    if (!(await this.#give(next))) return;
+    this.asks = next !== NONE;
+    await this.updateComplete;
+    this.querySelector("form")?.scrollIntoView({ block: "nearest" });
   }
 
   async #submit(event: SubmitEvent): Promise<void> {
