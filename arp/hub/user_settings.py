@@ -79,10 +79,15 @@ class UserSettings:
     def read(self, chosen: JsonObject, fields: Json) -> JsonObject:
         """Return what an answer to the form chooses.
 
+        A field that the answer leaves out stays as it is; null and the empty text empty it.
+
         Raises:
             InvalidAnswer: A field has a value that it cannot have.
         """
         form = self.form(chosen)
+        if isinstance(fields, dict):
+            shown = {one["name"]: one["value"] for one in form.props["fields"] if "value" in one}
+            fields = {**shown, **fields}
         data = check_answer(form, "form_submit", {"fields": fields})
         answer = answer_value(form, "form_submit", data)
         return self.plain(self._asked(chosen).read(answer))

@@ -90,6 +90,9 @@ class SchemaForm(Struct, frozen=True):
     slots: tuple[_FormSlot, ...] = ()
     constants: tuple[tuple[tuple[str, ...], Json], ...] = ()
     """Properties that can have one value only: there is no field for them."""
+    shows_values: bool = False
+    """The fields show values that were given, not only defaults: where the schema allows null, an
+    emptied field means null, not the default."""
 
     def component(
         self,
@@ -147,7 +150,8 @@ class SchemaForm(Struct, frozen=True):
                 return None
             if not slot.path:
                 return value
-            if value is not None or (slot.is_nullable and "default" not in slot.schema):
+            has_default = "default" in slot.schema and not self.shows_values
+            if value is not None or (slot.is_nullable and not has_default):
                 _put(out, slot.path, value)
         return out
 
@@ -192,6 +196,7 @@ class _Builder:
             _text(schema.get("description")),
             tuple(self._slots),
             tuple(self._constants),
+            bool(self._values),
         )
 
     def _object(self, schema: JsonObject, path: tuple[str, ...], is_required: bool = True) -> None:
@@ -255,7 +260,8 @@ class _Builder:
         reading, offers = self._kind(schema, path, is_nullable)
         slot = _FormSlot(path, name, reading, schema, is_required, is_nullable, offers)
         self._slots.append(slot)
-        self._fields += _fields(slot, _given(self._values, path, schema.get("default")))
+        given = _given(self._values, slot)
+        self._fields += _fields(slot, given, is_made=bool(self._values))
 
     def _kind(
         self, schema: JsonObject, path: tuple[str, ...], is_nullable: bool
@@ -285,7 +291,8 @@ class _Builder:
 # -- fields ----------------------------------------------------------------------------------------
 
 
-def _fields(slot: _FormSlot, given: Json) -> Iterator[Field]:
+def _fields(slot: _FormSlot, given: Json, *, is_made: bool) -> Iterator[Field]:
+    """Return the fields of a slot; `is_made`: `given` was chosen before, and is to be changed."""
     label = _label(slot)
     must = slot.is_required and not slot.is_nullable
     if slot.reading == "ticks":
@@ -298,6 +305,8 @@ def _fields(slot: _FormSlot, given: Json) -> Iterator[Field]:
         named = [words for words, value in slot.offers if value == given and given is not None]
         options = tuple(dict.fromkeys(words for words, _ in slot.offers))
         shown = named[0] if named else None
+        # A choice that was made can be changed, not taken back, where the schema has no null.
+        must = must or (is_made and shown is not None and not slot.is_nullable)
         yield Field(slot.name, label, "select", value=shown, options=options, required=must)
         return
     if slot.reading == "boolean":
@@ -396,13 +405,15 @@ def _words(value: Json) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _given(values: JsonObject, path: tuple[str, ...], default: Json) -> Json:
-    found: Json = values if path else values.get(ONLY_FIELD)
-    for name in path:
+def _given(values: JsonObject, slot: _FormSlot) -> Json:
+    """Return what stands in a slot at first: the value that was given, else the default."""
+    default = slot.schema.get("default")
+    found: Json = values if slot.path else values.get(ONLY_FIELD)
+    for name in slot.path:
         if not isinstance(found, dict) or name not in found:
             return default
         found = found[name]
-    return default if found is None else found
+    return default if found is None and not (slot.path and slot.is_nullable) else found
 
 
 # -- answers ---------------------------------------------------------------------------------------

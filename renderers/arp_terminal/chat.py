@@ -38,12 +38,20 @@ from arp_terminal.conversation import CONFIRM_LEAVE_S, Client, Conversation
 from arp_terminal.line_mode import line_chat
 from arp_terminal.notes import Note, draw_note
 from arp_terminal.options import Options
-from arp_terminal.scroll import Scroll
+from arp_terminal.scroll import Scroll, Tail
 from arp_terminal.status import TURNS_PER_S, Status, spinner
 from arp_terminal.terminal import is_dumb, is_terminal, options_for
 
 FRAME_S = 0.05
 """Least time between two frames: 20 a second."""
+
+SETTLED_S = 0.02
+"""Age of a frame that the terminal has surely drawn. It may have had another size already when it
+read a younger one, which is then cut off at the border."""
+
+DRAG_S = 1.0
+"""After a change of the size, for so long the terminal may change again before it says so: tmux
+reports four changes per second."""
 
 REST = 3
 """How many times as long as drawing took is waited at least."""
@@ -107,6 +115,11 @@ class ScreenChat:
         self._flash_ends = float("inf")
         """When the note at the prompt disappears by itself."""
         self._app: Application[None] | None = None
+        self._tail = self._on_screen = Tail()
+        """What is to be drawn above the prompt, and what the terminal shows of it."""
+        self._drawn_at = self._resized_at = float("-inf")
+        self._rows = 0
+        """Lines of the terminal, as of the last frame."""
 
     def greet(self, place: str) -> None:
         """Print which agent and server this is."""
@@ -120,6 +133,7 @@ class ScreenChat:
         conversation = self._conversation
         events = conversation.client.events()
         before = self._notes()
+        self._rows = output.get_size().rows
         conversation.transcript.adopt(conversation.client.screen)
         app = self._app = _Application(
             layout=self._composer.layout(),
@@ -135,6 +149,7 @@ class ScreenChat:
         )
         app.before_erase = self._fit
         app.before_render += lambda _: self._fit()
+        app.after_render += lambda _: self._was_drawn()
         jobs = [
             asyncio.create_task(self._listen(events)),
             asyncio.create_task(self._draw()),
@@ -223,7 +238,7 @@ class ScreenChat:
         room = max(3, size.rows - composer.height(size.columns))
         lines = scroll.advance(room, spinner(self._clock(), scroll.options.unicode))
         lines += self._notes()
-        composer.show(scroll.tail)
+        self._show(scroll.live)
         question = conversation.question_id
         composer.ask(conversation.prompt, changed=question != self._question)
         self._question = question
@@ -242,16 +257,46 @@ class ScreenChat:
                 self._flash_ends = self._clock() + CONFIRM_LEAVE_S if note.brief else float("inf")
         return lines
 
+    def _show(self, tail: Tail) -> None:
+        self._tail = tail
+        self._composer.show(list(tail.lines))
+
+    def _was_drawn(self) -> None:
+        if self._tail.lines != self._on_screen.lines:
+            self._drawn_at = self._clock()
+        self._on_screen = self._tail
+
     def _fit(self) -> None:
-        """Follow a change of the terminal's width."""
+        """Follow a change of the terminal's size.
+
+        A terminal that got smaller may have pushed some of what is live out of sight, where nothing
+        can be erased. So all of it stays where that is possible, and goes on below.
+        """
         assert self._app is not None
-        width = self._app.output.get_size().columns
-        before = self._scroll.options.width
-        if width != before:
-            if width < before and reflows(os.environ):
-                erase_reflowed(self._app.renderer, self._app.output, width)
-            self._scroll.resize(replace(self._scroll.options, width=width))
+        size, width = self._app.output.get_size(), self._scroll.options.width
+        drawn = self._app.renderer.last_rendered_screen
+        breaks = size.columns < width and reflows(os.environ)
+        is_too_low = size.rows < self._rows and drawn is not None and drawn.height > size.rows
+        if breaks or is_too_low:
+            first = self._lines_that_stay()
+            if breaks or first:
+                columns = size.columns if breaks else width
+                erase_reflowed(self._app.renderer, self._app.output, columns, first)
+        if size.columns != width:
+            self._scroll.resize(replace(self._scroll.options, width=size.columns))
             self._dirty.set()
+        if (size.columns, size.rows) != (width, self._rows):
+            self._resized_at = self._clock()
+        self._rows = size.rows
+
+    def _lines_that_stay(self) -> int:
+        """Let what is live stay where it is; return how many lines do, none if that is not safe."""
+        now, tail = self._clock(), self._on_screen
+        is_safe = now - self._drawn_at >= SETTLED_S and now - self._resized_at >= DRAG_S
+        if not is_safe or not self._scroll.leave(tail):
+            return 0
+        self._show(self._scroll.live)
+        return len(tail.lines)
 
     def _write(self, lines: list[str]) -> None:
         if lines and self._app is not None:

@@ -47,6 +47,14 @@ class FrameOutput(Vt100_Output):
             self._is_open = False
             self.flush()
 
+    def erase_down(self) -> None:
+        """Erase from the first cell of a line to the end of the screen.
+
+        The first cell by itself: what tmux erases from the first cell of the screen on, it keeps
+        among what has scrolled away, as if somebody had asked for an empty screen.
+        """
+        self.write_raw("\x1b[K\x1b[C\x1b[J\x1b[D")
+
     def flush(self) -> None:
         """As `Output.flush`; nothing within a frame."""
         if not self._is_open:
@@ -96,17 +104,24 @@ def cursor_after(screen: Screen, cursor: Point, columns: int) -> Point:
     return Point(x=cursor.x % columns, y=above + cursor.x // columns)
 
 
-def erase_reflowed(renderer: Renderer, output: Output, columns: int) -> None:
+def erase_reflowed(renderer: Renderer, output: Output, columns: int, first: int = 0) -> None:
     """Erase what was drawn, now that it has fewer columns; the cursor is then at its first line.
 
     Line by line: a terminal such as tmux keeps what is erased all at once, from its very first line
     on, among what has scrolled away.
+
+    Args:
+        renderer: What drew it.
+        output: The terminal.
+        columns: Cells of a line now.
+        first: So many of the lines stay, and are ours no longer.
     """
     screen = renderer.last_rendered_screen
     if screen is None:
         return
     # The library has no public way: it assumes that terminals do not break lines again.
     rows = cursor_after(screen, renderer._cursor_pos, columns).y
+    rows -= sum(_rows(screen, row, columns) for row in range(first))
     output.write_raw("\r\x1b[2K" + "\x1b[A\x1b[2K" * rows)
     renderer._cursor_pos = Point(0, 0)
 

@@ -80,7 +80,8 @@ class Entry(Struct, frozen=True):
     """More of it is coming; it cannot be printed before that."""
     tight: bool = False
     """No empty line before it."""
-
+    is_code: bool = False
+    """It is a block of code: no character of it can turn out to be a mark."""
     asks: bool = False
     """It is a question that is open."""
 
@@ -223,6 +224,7 @@ def _text(item: Item, source: EntrySource) -> Entry:
         is_fixed=item.end is not None,
         growing=item.end is None,
         tight=item.tight,
+        is_code=bool(item.fence) or piece.startswith(("```", "~~~")),
     )
 
 

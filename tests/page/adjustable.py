@@ -16,6 +16,7 @@ class Settings(pydantic.BaseModel):
     model: Literal["small", "large"] = "small"
     warmth: int = 1
     tone: str = "plain"
+    voice: Literal["soft", "loud"] | None = "soft"
 
     @pydantic.field_validator("tone")
     @classmethod

@@ -21,7 +21,7 @@ from tests.serving import serving
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 
 APP = Path(__file__).parent / "adjustable.py"
-SMALL, LARGE = "0", "1"
+SMALL, LARGE, SOFT = "0", "1", "0"
 """Values of a select are the places of its options."""
 
 
@@ -71,6 +71,8 @@ def test_settings_are_changed_by_keyboard_on_a_phone_agree_in_all_tabs_and_survi
     with served(tmp_path / "ledger.db", port, APP) as url:
         page.goto(url)
         panel = opened(page)
+        offered = panel.get_by_label("Model").locator("option")
+        expect(offered).to_have_text(["small", "large"])
         box = panel.bounding_box()
         assert box is not None
         assert 0 <= box["x"] <= box["x"] + box["width"] <= 390
@@ -92,6 +94,8 @@ def test_settings_are_changed_by_keyboard_on_a_phone_agree_in_all_tabs_and_survi
         followed.get_by_label("Tone").fill("rude")
         panel = opened(page)
         panel.get_by_label("Model").select_option("small")
+        expect(panel.get_by_label("Voice")).to_have_value(SOFT)
+        panel.get_by_label("Voice").select_option("–")
         panel.get_by_role("button", name="Save").click()
         expect(followed.get_by_role("status")).to_have_text(
             "Changed elsewhere in the meantime. Saving replaces that."
@@ -109,12 +113,13 @@ def test_settings_are_changed_by_keyboard_on_a_phone_agree_in_all_tabs_and_survi
         panel = opened(page)
         expect(panel.get_by_label("Model")).to_have_value(SMALL)
         expect(panel.get_by_label("Warmth")).to_have_value("9")
+        expect(panel.get_by_label("Voice")).to_have_value("")
         page.keyboard.press("Escape")
         say(page, "go")
         expect(answer(page)).to_contain_text("small, 9, plain.")
 
 
-def test_thumbs_and_comment_reach_the_ledger_the_hook_and_the_export_and_show_after_a_reload(
+def test_thumbs_and_comment_reach_ledger_hook_and_export_and_change_on_any_screen_after_a_reload(
     page: Page, tmp_path: Path, heard: Path
 ) -> None:
     ledger = tmp_path / "ledger.db"
@@ -135,11 +140,31 @@ def test_thumbs_and_comment_reach_the_ledger_the_hook_and_the_export_and_show_af
         expect(page.get_by_role("button", name="Good answer")).to_have_attribute(
             "aria-pressed", "false"
         )
+        page.get_by_role("button", name="Edit the comment: Too short, really").click()
+        box = page.get_by_role("textbox", name="What was good or bad?")
+        expect(box).to_be_focused()
+        expect(box).to_have_value("Too short, really")
+        other = page.context.new_page()
+        other.goto(page.url)
+        page.keyboard.type(", and late")
+        page.keyboard.press("Enter")
+        changed = "Edit the comment: Too short, really, and late"
+        expect(page.get_by_role("button", name=changed)).to_be_focused()
+        other.evaluate("dispatchEvent(new Event('focus'))")  # a headless page never loses it
+        other.get_by_role("button", name=changed).click()
+        other.get_by_role("button", name="Remove the comment").click()
+        expect(other.get_by_role("button", name="Add a comment")).to_be_visible()
+        other.close()
+        page.reload()
+        page.get_by_role("button", name="Add a comment").click()
+        box.fill("Too short")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Edit the comment: Too short")).to_be_visible()
     with ThreadPoolExecutor(1) as threads:  # in this one Playwright's loop runs
         given = ["feedback", "--ledger", f"sqlite:{ledger}", "--csv"]
         made = threads.submit(CliRunner().invoke, main, given).result(WAIT_S)
     (row,) = csv.DictReader(io.StringIO(made.output))
-    assert (row["turn"], row["rating"], row["comment"]) == ("t1", "down", "Too short, really")
+    assert (row["turn"], row["rating"], row["comment"]) == ("t1", "down", "Too short")
 
 
 @pytest.mark.usefixtures("heard")

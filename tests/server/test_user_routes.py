@@ -63,6 +63,49 @@ async def test_settings_have_defaults_are_changed_by_a_form_and_reach_the_agent(
         assert (await user.say("warmer")).text == "large 5"
 
 
+@dataclasses.dataclass
+class Choices:
+    model: Literal["small", "large"] = "small"
+    tone: Literal["kind", "short"] | None = "kind"
+    limit: int | None = 5
+
+
+async def test_choice_with_a_default_has_no_empty_one_and_none_stays_none() -> None:
+    async with serve(app_with_choices()) as served, served.session() as user:
+        path = f"/_api/settings/{user.session_id}"
+        async with served.http() as http:
+            shown = (await http.get(path)).json()["props"]["fields"]
+            assert [one.get("required", False) for one in shown] == [True, False, False]
+            emptied = {"model": "large", "tone": None, "limit": ""}
+            done = await http.put(path, json={"fields": emptied})
+            assert done.json() == {"model": "large", "tone": None, "limit": None}
+            shown = (await http.get(path)).json()["props"]["fields"]
+            assert [one.get("value") for one in shown] == ["large", None, None]
+            wrong = await http.put(path, json={"fields": {"model": ""}})
+            assert (wrong.status_code, "fields.model: missing" in wrong.text) == (400, True)
+        assert (await user.say("go")).text == "large None None"
+
+
+async def test_fields_that_a_change_leaves_out_stay() -> None:
+    async with serve(app_with_choices()) as served, served.session() as user:
+        path = f"/_api/settings/{user.session_id}"
+        async with served.http() as http:
+            await http.put(path, json={"fields": {"model": "large", "limit": 7}})
+            done = await http.put(path, json={"fields": {"tone": "short"}})
+            assert done.json() == {"model": "large", "tone": "short", "limit": 7}
+
+
+def app_with_choices() -> App:
+    app = App(session_settings=Choices)
+
+    @app.agent
+    async def agent(turn: Turn) -> str:
+        chosen: Choices = turn.settings
+        return f"{chosen.model} {chosen.tone} {chosen.limit}"
+
+    return app
+
+
 async def test_command_changes_them_on_any_renderer() -> None:
     async with session(app_with()) as user:
         turn = await user.say("/settings")
@@ -260,6 +303,20 @@ async def test_feedback_is_durable_reaches_the_app_and_is_exported(tmp_path: Pat
     assert run.output.endswith(" one t1 down Too short, really\n")
     async with serve(app_with(), ledger=ledger) as served, served.http() as http:
         assert (await http.get("/_api/feedback/one")).json() == kept
+
+
+async def test_rating_replaces_the_one_before_together_with_its_comment() -> None:
+    async with serve(app_with()) as served, served.session(session_id="one") as user:
+        await user.say("go")
+        async with served.http() as http:
+            for given, kept in (
+                ({"rating": "down", "comment": "short"}, {"rating": "down", "comment": "short"}),
+                ({"rating": "down", "comment": "late"}, {"rating": "down", "comment": "late"}),
+                ({"rating": "up", "comment": "late"}, {"rating": "up", "comment": "late"}),
+                ({"rating": "up", "comment": " "}, {"rating": "up"}),
+            ):
+                await http.post("/_api/feedback/one", json={"turn_id": "t1", **given})
+                assert (await http.get("/_api/feedback/one")).json() == {"t1": kept}
 
 
 @pytest.mark.parametrize(

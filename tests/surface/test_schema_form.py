@@ -162,6 +162,38 @@ def test_values_stand_in_the_fields_at_first() -> None:
     assert fields({"type": "integer"}, value=4)[0]["value"] == 4
 
 
+SIZES = {"enum": ["S", "M"], "default": "M"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "values", "expected"),
+    [
+        (SIZES, {}, ("M", False)),  # left out, the default applies
+        (SIZES, {"x": "S"}, ("S", True)),
+        ({"enum": ["S", "M", None], "default": "M"}, {"x": "S"}, ("S", False)),
+        ({"enum": ["S", "M", None], "default": "M"}, {"x": None}, (None, False)),
+        ({"enum": ["S", "M"]}, {"y": 1}, (None, False)),
+    ],
+)
+def test_choice_that_was_made_can_be_taken_back_only_for_null(
+    schema: dict[str, Any], values: dict[str, Any], expected: tuple[Any, bool]
+) -> None:
+    (field,) = fields(one(schema, required=False), **values)
+    assert (field.get("value"), field.get("required", False)) == expected
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [{"enum": ["S", "M", None]}, {"type": ["integer", "null"]}, {"type": ["boolean", "null"]}],
+)
+def test_emptied_field_is_null_where_values_were_given_and_the_default_elsewhere(
+    kind: dict[str, Any],
+) -> None:
+    schema = one({**kind, "default": "M"}, required=False)
+    for values, expected in ({"x": "S"}, {"x": None}), ({}, {}):
+        assert form_of_schema(schema, values).read({"x": None}) == expected
+
+
 def test_object_inside_has_its_fields_beside_the_others() -> None:
     address = {
         "type": "object",

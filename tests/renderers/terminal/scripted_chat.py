@@ -216,6 +216,18 @@ async def long_line(agent: FakeClient) -> None:
         await asyncio.sleep(0.02)
 
 
+async def long_line_in_halves(agent: FakeClient) -> None:
+    """A paragraph that pauses in the middle of a line."""
+    await agent.arrived.get()
+    agent.input("go")
+    agent.turn("running")
+    told = told_to_go_on()
+    agent.say("".join(f"word{number} " for number in range(1, 121)))
+    await told.wait()
+    agent.say("".join(f"word{number} " for number in range(121, 201)))
+    agent.end()
+
+
 async def flood(agent: FakeClient) -> None:
     """10,000 deltas, 42 kB of markdown, as fast as a socket would bring them."""
     await agent.arrived.get()
@@ -242,6 +254,7 @@ SCRIPTS: dict[str, Callable[[FakeClient], Awaitable[None]]] = {
         broken,
         endless,
         long_line,
+        long_line_in_halves,
         flood,
     )
 }

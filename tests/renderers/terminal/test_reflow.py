@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -80,11 +83,20 @@ class Tmux:
         return done.stdout
 
     def until_shown(self, text: str) -> str:
-        """Return the lines in sight; some above may have scrolled away when they were broken."""
+        """Return all lines, those that have scrolled away too, as they were before any break."""
+        return self.until(lambda shown: text in shown)
+
+    def until(self, is_so: Callable[[str], bool]) -> str:
         end = time.monotonic() + WAIT_S
-        while text not in (shown := self.do("capture-pane", "-p")):
+        while not is_so(shown := self.do("capture-pane", "-p", "-J", "-S", "-")):
             assert time.monotonic() < end, shown
         return shown
+
+    def start(self, script: str, state: Path) -> None:
+        chat = f"cd {ROOT} && XDG_STATE_HOME={state} exec {' '.join(SCRIPTED)} {script}"
+        self.do("new-session", "-d", "-x", "100", "-y", "30", chat)
+        self.until_shown("/help")
+        self.do("send-keys", "go", "Enter")
 
 
 @pytest.fixture
@@ -92,21 +104,46 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
     if shutil.which("tmux") is None:
         pytest.skip("no tmux here")
     window = Tmux(tmp_path / "tmux")
-    shell = f"cd {ROOT} && XDG_STATE_HOME={tmp_path} {' '.join(SCRIPTED)} long_line"
-    window.do("new-session", "-d", "-x", "100", "-y", "30", shell)
     try:
         yield window
     finally:
         window.do("kill-server")
 
 
+def words(shown: str) -> list[str]:
+    return re.findall(r"word\d+", shown)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="tmux")
-def test_window_that_shrinks_while_text_streams_keeps_no_stale_line(tmux: Tmux) -> None:
-    """T3: clean reflow, nothing doubled."""
-    tmux.until_shown("/help")
-    tmux.do("send-keys", "go", "Enter")
-    tmux.until_shown("word40 ")
-    tmux.do("resize-window", "-x", "40")
-    shown = tmux.until_shown("word80 ").replace("\n", " ")
-    assert [shown.count(f"word{number} ") for number in range(1, 80)] == [1] * 79
-    assert shown.count("Ctrl-C stops") == 1
+@pytest.mark.parametrize("size", [(40, 30), (100, 9)])
+def test_window_that_gets_smaller_leaves_no_cut_copy_of_the_running_answer(
+    tmux: Tmux, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    """T3: what the terminal has pushed out of sight stays, and the answer goes on after it."""
+    tmux.start("long_line_in_halves", tmp_path)
+    drawn = tmux.until_shown("word120")
+    tmux.until(lambda shown: shown != drawn)  # the sign of what runs: the frame before is settled
+    columns, rows = map(str, size)
+    tmux.do("resize-window", "-x", columns, "-y", rows)
+    tmux.do("send-keys", "typed")  # it is drawn after the change of the size is noticed
+    tmux.until_shown("typed")
+    os.kill(int(tmux.do("display-message", "-p", "#{pane_pid}")), signal.SIGUSR1)
+    shown = tmux.until_shown("word200")
+    assert words(shown) == [f"word{number}" for number in range(1, 201)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="tmux")
+def test_window_that_changes_again_and_again_while_text_streams_loses_no_word(
+    tmux: Tmux, tmp_path: Path
+) -> None:
+    """T3: as a drag does; what has scrolled away may be there twice then."""
+    tmux.start("long_line", tmp_path)
+    number = 40
+    for columns, rows in [(97, 30), (94, 30), (40, 30), (40, 12), (45, 14)]:
+        tmux.until_shown(f"word{number} ")
+        tmux.do("resize-window", "-x", str(columns), "-y", str(rows))
+        number += 10
+    found = words(tmux.until_shown(f"word{number + 40} "))
+    assert [f"word{place}" for place in range(1, number) if f"word{place}" not in found] == []
+    in_sight = words(tmux.do("capture-pane", "-p", "-J"))
+    assert len(in_sight) == len(set(in_sight))

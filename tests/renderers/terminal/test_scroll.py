@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -167,13 +169,84 @@ def test_what_does_not_fit_below_is_printed_from_the_top() -> None:
     assert (paper.printed, paper.tail) == ("  a\n\n  b", "\n  c")
 
 
-def test_a_block_that_grows_beyond_the_room_shows_its_end() -> None:
-    paper = Paper(room=2)
-    paper.say("```\n" + "".join(f"{number}\n" for number in range(9)))
-    assert (paper.frame().printed, paper.tail) == ("", "    7\n    8")
-    paper.say("```\n")
+def test_a_block_of_code_that_grows_beyond_the_room_is_printed_but_for_its_end() -> None:
+    paper = Paper(room=4)
+    paper.say("```\n" + "".join(f"{number} *\n\n" for number in range(5)))
+    assert paper.frame().printed == "    0 *\n\n    1 *\n\n    2 *\n\n    3 *"
+    assert paper.tail == "\n    4 *"
+    paper.say("5\n```\n")
     paper.end()
-    assert paper.frame().printed.split("\n") == [f"    {number}" for number in range(9)]
+    lines = [f"    {number} *" for number in range(5)]
+    assert paper.frame().printed == "\n\n".join(lines) + "\n\n    5"
+
+
+def test_text_that_may_still_look_different_is_cut_from_above_while_it_grows() -> None:
+    """Of a table, each row may change the widths; what looks like a star may begin a bold word."""
+    paper = Paper(room=2)
+    bold = "It is **" + "very " * 20
+    paper.say(bold)
+    assert paper.frame().printed == ""
+    assert paper.tail.split("\n") == ["  very very very very very very very"] * 2
+    paper.say("long**")
+    paper.end()
+    printed = paper.frame().printed
+    assert (printed.count("very"), printed.count("It is"), "*" in printed) == (20, 1, False)
+
+
+def shown_at(paper: Paper, width: int) -> bool:
+    """Makes the terminal that narrow; returns whether what is live could stay."""
+    tail = paper.scroll.live
+    stays = paper.scroll.leave(tail)
+    if stays:
+        paper.lines += tail.lines
+    paper.scroll.resize(Options(width=width, colour=True))
+    return stays
+
+
+def test_text_that_stays_goes_on_in_the_middle_of_a_line() -> None:
+    paper = Paper()
+    paper.show(text("a", "Above."))
+    paper.say("one *two* three four fi")
+    paper.frame()
+    assert shown_at(paper, 18)
+    assert paper.frame().tail == ""
+    paper.say("ve **six** seven eight nine\n\nNext")
+    paper.frame()
+    assert paper.lines[:3] == ["  Above.", "", "  one two three four fi"]
+    assert [_plain(line) for line in paper.lines[3:]] == ["  ve six", "  seven eight nine"]
+    assert _plain(paper.tail) == "\n  Next"
+    assert shown_at(paper, 12)
+    paper.end()
+    assert _plain(paper.frame().printed).endswith("  seven eight nine\n\n  Next")
+
+
+def test_text_that_turns_out_to_begin_differently_is_printed_again() -> None:
+    paper = Paper()
+    paper.say("one **two")
+    paper.frame()
+    assert shown_at(paper, 30)
+    paper.say(" three** four")
+    paper.end()
+    assert _plain(paper.frame().printed) == "  one **two\n\n  one two three four"
+
+
+def test_what_changes_in_its_place_does_not_stay_and_nothing_has_happened_then() -> None:
+    paper = Paper()
+    paper.tell(paper.tool_start("query"))
+    paper.frame()
+    assert not shown_at(paper, 30)
+    paper.tell(paper.tool_end("query"))
+    assert _plain(paper.frame().printed) == "  ✓ query"
+    paper.show(text("a", "old"))
+    paper.frame()
+    paper.patch(Update("a", "props.content", "new"))
+    assert not shown_at(paper, 20)
+    paper.end()
+    assert _plain(paper.frame().printed) == "  ✓ query\n\n  new"
+
+
+def _plain(lines: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", lines)
 
 
 def test_a_change_of_what_is_printed_is_told_as_an_update_once() -> None:
@@ -388,9 +461,12 @@ WORDS = st.lists(
 )
 
 
-@given(WORDS, st.lists(st.integers(0, 25), max_size=6), st.lists(st.integers(0, 25), max_size=3))
+PLACES = st.lists(st.integers(0, 25), max_size=6)
+
+
+@given(WORDS, PLACES, st.lists(st.integers(0, 25), max_size=3), PLACES)
 def test_all_words_are_printed_once_and_in_order_however_they_came(
-    words: list[str], frames: list[int], tools: list[int]
+    words: list[str], frames: list[int], tools: list[int], widths: list[int]
 ) -> None:
     numbered = [word.replace("word", f"w{n}").replace("b", f"b{n}") for n, word in enumerate(words)]
     paper = Paper(room=4)
@@ -400,10 +476,14 @@ def test_all_words_are_printed_once_and_in_order_however_they_came(
             paper.tell(paper.tool_start("t"), paper.tool_end("t"))
         if place in frames:
             paper.frame()
+        if place in widths and "*" not in paper.frame().tail:
+            shown_at(paper, 40 - place)
     paper.end()
     paper.frame()
-    assert numbers("".join(paper.lines)) == numbers("".join(numbered))
-    assert paper.printed.count("✓ t") == len({place for place in tools if place < len(words)})
+    assert numbers(_plain("".join(paper.lines))) == numbers("".join(numbered))
+    assert _plain(paper.printed).count("✓ t") == len(
+        {place for place in tools if place < len(words)}
+    )
 
 
 def numbers(text: str) -> list[str]:

@@ -324,3 +324,19 @@ test("what is selected stays when rows join, and goes with rows that go", async 
   buttons(place).find((button) => words(button) === "Submit")?.click();
   expect(answers).toEqual([[requested.id, [1]]]);
 });
+
+test.each([
+  [{ required: true, value: "b" }, ["a", "b"], "b"],
+  [{ required: true }, ["–", "a", "b"], null],
+  [{ required: true, value: "c" }, ["–", "a", "b"], null],
+  [{ value: "b" }, ["–", "a", "b"], "b"],
+  [{ placeholder: "Any" }, ["Any", "a", "b"], null],
+])("a choice of a form with %j offers %j", async (given, offered, chosen) => {
+  await loadComponents();
+  const fields = [{ name: "size", field_type: "select", options: ["a", "b"], ...given }];
+  const place = await drawn(component("form", { fields }), noting().context);
+  const select = place.querySelector("select") as HTMLSelectElement;
+  expect([...select.options].map((option) => words(option))).toEqual(offered);
+  expect(select.querySelector("[selected]")?.textContent ?? null).toBe(chosen);
+  expect(place.querySelector(".arp-required") !== null).toBe("required" in given && offered[0] === "–");
+});

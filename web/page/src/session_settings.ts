@@ -110,11 +110,11 @@ class PageSessionSettings extends LitElement {
     const { t } = this.#context;
     const { form } = this;
     try {
-      await this.#ask({ method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ fields: value }) });
+      await this.#ask({ method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ fields: emptied(form, value) }) });
     } catch (error) {
       const { payload } = error instanceof ArpError ? error : new ArpError({ error: String(error), code: 0 });
       this.fault = payload.code === 0 ? t("settingsFailed") : payload.error;
-      if (form !== null) this.#draw(filled(form, value));
+      if (form !== null) this.#draw(filled(form, emptied(form, value)));
       await this.focusFirst(/^fields\.(.+)$/.exec(payload.detail ?? "")?.[1]);
       return;
     }
@@ -129,6 +129,12 @@ class PageSessionSettings extends LitElement {
       ${isOld ? html`<p class="arp-note" role="status">${t("settingsChanged")}</p>` : nothing}
       ${form === null ? nothing : keyed(form.id, renderComponent(form, this.#context))}`;
   }
+}
+
+/** What was entered, with null for the fields of a form that were emptied: what is left out would stay as it is. */
+function emptied(form: Component | null, value: Json): JsonObject {
+  const names = ((form?.props.fields ?? []) as JsonObject[]).map(({ name }) => [String(name), null]);
+  return { ...Object.fromEntries(names), ...(value as JsonObject) };
 }
 
 /** A form with what was entered. */

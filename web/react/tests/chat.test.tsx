@@ -26,7 +26,7 @@ async function rated(props: ArpChatProps): Promise<HTMLElement> {
 
 /** The thumbs once they are drawn. */
 async function thumbsOf(count: number): Promise<HTMLButtonElement[]> {
-  const thumbs = () => [...document.querySelectorAll<HTMLButtonElement>("arp-rating button")];
+  const thumbs = () => [...document.querySelectorAll<HTMLButtonElement>("arp-rating [aria-pressed]")];
   await vi.waitFor(() => expect(thumbs().length).toBe(count));
   return thumbs();
 }
@@ -44,10 +44,14 @@ test("a thumb goes to the server of the chat, then to onFeedback", async () => {
 
 test("without anyone who wants feedback there are no thumbs; an object keeps it elsewhere", async () => {
   expect((await rated({})).querySelector("arp-rating")).toBeNull();
-  const source: FeedbackSource = { of: async () => ({ rating: "down" }), give: vi.fn(async () => undefined) };
+  const source: FeedbackSource = { of: async () => ({ rating: "down", comment: "long" }), give: vi.fn(async () => undefined) };
   await rated({ feedback: source });
   const thumbs = await thumbsOf(2);
   await vi.waitFor(() => expect(thumbs.map((one) => one.getAttribute("aria-pressed"))).toEqual(["false", "true"]));
+  const [comment] = document.querySelectorAll<HTMLButtonElement>("arp-rating .arp-commented");
+  expect(comment!.textContent!.trim()).toBe("long");
+  comment!.click();
+  await vi.waitFor(() => expect(document.querySelector<HTMLInputElement>("arp-rating input")?.value).toBe("long"));
 });
 
 test("signIn says how somebody signs in", async () => {

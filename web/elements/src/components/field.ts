@@ -88,11 +88,16 @@ export function valueText({ kind, choices }: FormField, value: Json | undefined,
   return typeof value === "number" ? t.number(value, { maximumFractionDigits: 20, useGrouping: false }) : text(value);
 }
 
+/** Whether a field is a choice that has been made. */
+function isChosen({ kind, choices, value }: FormField): boolean {
+  return kind === "select" && choices.some((choice) => choice.value === value);
+}
+
 /** A labelled control with its error. `check` is called when it loses focus or changes after an error. */
 export function fieldRow(field: FormField, id: string, fault: string, t: Translate, check: () => void): TemplateResult {
   const hint = field.kind === "password" ? t("secretHint") : "";
   const described = [fault && `${id}-fault`, hint && `${id}-hint`].filter(Boolean).join(" ") || nothing;
-  const label = html`<label for=${id} dir="auto">${field.label}${field.isRequired ? html`<span class="arp-required" aria-hidden="true"> *</span>` : nothing}</label>`;
+  const label = html`<label for=${id} dir="auto">${field.label}${field.isRequired && !isChosen(field) ? html`<span class="arp-required" aria-hidden="true"> *</span>` : nothing}</label>`;
   const control = controlOf(field, id, fault !== "", described, check);
   return html`<div class="arp-field" data-kind=${field.kind}>
     ${field.kind === "checkbox" ? html`<div class="arp-tick">${control}${label}</div>` : html`${label}${control}`}
@@ -103,7 +108,8 @@ export function fieldRow(field: FormField, id: string, fault: string, t: Transla
 
 // What an agent gives as value is in `value`/`checked` attributes: Lit sets an attribute only when it
 // changes, so what somebody has typed stays when the form is drawn again.
-function controlOf({ name, kind, value, choices, isRequired, placeholder, rules }: FormField, id: string, isWrong: boolean, described: string | typeof nothing, check: () => void): TemplateResult {
+function controlOf(field: FormField, id: string, isWrong: boolean, described: string | typeof nothing, check: () => void): TemplateResult {
+  const { name, kind, value, choices, isRequired, placeholder, rules } = field;
   const invalid = isWrong ? "true" : nothing;
   const hint = placeholder || nothing;
   switch (kind) {
@@ -111,7 +117,7 @@ function controlOf({ name, kind, value, choices, isRequired, placeholder, rules 
       return html`<textarea class="arp-input" rows="4" dir="auto" id=${id} name=${name} ?required=${isRequired} placeholder=${hint} aria-invalid=${invalid} aria-describedby=${described} @input=${check} .defaultValue=${text(value)}></textarea>`;
     case "select":
       return html`<select class="arp-input" id=${id} name=${name} ?required=${isRequired} aria-invalid=${invalid} aria-describedby=${described} @change=${check}>
-        <option value="">${placeholder || "–"}</option>
+        ${isRequired && isChosen(field) ? nothing : html`<option value="">${placeholder || "–"}</option>`}
         ${choices.map((choice, at) => html`<option value=${at} ?selected=${choice.value === value}>${choice.label}</option>`)}
       </select>`;
     case "checkbox":

@@ -331,7 +331,7 @@ function isCell(value: Json): value is CellValue {
 
 /** How wide columns are, in characters, by what is in them. */
 function widths(sheet: Sheet): number[] {
-  return sheet.headers.map((header, at) => Math.min(WIDEST, Math.max(NARROWEST, [...header].length + 4, longest(sheet, at) + 3)));
+  return sheet.headers.map((header, at) => Math.min(WIDEST, Math.max(NARROWEST, [...header].length + 5, longest(sheet, at) + 3)));
 }
 
 /** How wide columns of words must be at least, in characters, so that none is squeezed to a word a line. */

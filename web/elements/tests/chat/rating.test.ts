@@ -3,17 +3,20 @@
 import { expect, test, vi } from "vitest";
 
 import { createContext } from "../../src/context.js";
-import { ArpRating, type Rating } from "../../src/chat/rating.js";
+import { ArpRating, type FeedbackSource, type Rating } from "../../src/chat/rating.js";
+import { serverFeedback } from "../../src/chat/server_feedback.js";
 
-async function shown(of: Rating | null, give: (turnId: string, rating: Rating) => Promise<void>): Promise<ArpRating> {
+async function shownOf(source: FeedbackSource): Promise<ArpRating> {
   const element = document.createElement("arp-rating") as ArpRating;
   element.turnId = "t1";
   element.context = createContext();
-  element.source = { of: async () => of, give };
+  element.source = source;
   document.body.append(element);
-  await vi.waitFor(() => expect(element.querySelectorAll("button").length).toBe(2));
+  await vi.waitFor(() => expect(element.querySelectorAll("[aria-pressed]").length).toBe(2));
   return element;
 }
+
+const shown = (of: Rating | null, give: FeedbackSource["give"]): Promise<ArpRating> => shownOf({ of: async () => of, give });
 
 const pressed = (element: ArpRating) => [...element.querySelectorAll("[aria-pressed]")].map((one) => one.getAttribute("aria-pressed"));
 
@@ -35,9 +38,95 @@ test("a thumb is kept, then a comment; the same thumb again takes it back", asyn
 });
 
 test("what was rated before shows, and a rating that is not taken goes back", async () => {
-  const element = await shown({ rating: "up" }, () => Promise.reject(new Error("no")));
+  const element = await shown({ rating: "up", comment: "clear" }, () => Promise.reject(new Error("no")));
   await vi.waitFor(() => expect(pressed(element)).toEqual(["true", "false"]));
   element.querySelectorAll("button")[1]!.click();
   await vi.waitFor(() => expect(pressed(element)).toEqual(["true", "false"]));
   expect(element.querySelector("form")).toBeNull();
+  expect(comment(element).textContent!.trim()).toBe("clear");
+});
+
+/** The comment that shows, or the button for a first one. */
+const comment = (element: ArpRating) => element.querySelector<HTMLButtonElement>("button:not([aria-pressed])")!;
+
+async function opened(element: ArpRating): Promise<HTMLInputElement> {
+  await vi.waitFor(() => expect(comment(element)).not.toBeNull());
+  comment(element).click();
+  await vi.waitFor(() => expect(element.querySelector("input")).toBe(document.activeElement));
+  return element.querySelector("input")!;
+}
+
+test("a comment of before shows, opens with its text, is changed, and is removed by a button or by emptying it", async () => {
+  const given: Rating[] = [];
+  let kept: Rating = { rating: "down", comment: "too short" };
+  const element = await shownOf({ of: async () => kept, give: async (_, rating) => void given.push((kept = rating)) });
+  let box = await opened(element);
+  expect(box.value).toBe("too short");
+  box.value = "far too short";
+  element.querySelector("form")!.requestSubmit();
+  await vi.waitFor(() => expect(comment(element).getAttribute("aria-label")).toBe("Edit the comment: far too short"));
+  expect(document.activeElement).toBe(comment(element));
+  await opened(element);
+  element.querySelector<HTMLButtonElement>('[aria-label="Remove the comment"]')!.click();
+  await vi.waitFor(() => expect(comment(element).getAttribute("aria-label")).toBe("Add a comment"));
+  box = await opened(element);
+  expect(box.value).toBe("");
+  box.value = "again";
+  element.querySelector("form")!.requestSubmit();
+  await vi.waitFor(() => expect(comment(element).textContent!.trim()).toBe("again"));
+  box = await opened(element);
+  box.value = "  ";
+  element.querySelector("form")!.requestSubmit();
+  await vi.waitFor(() => expect(comment(element).getAttribute("aria-label")).toBe("Add a comment"));
+  expect(given).toEqual([
+    { rating: "down", comment: "far too short" },
+    { rating: "down" },
+    { rating: "down", comment: "again" },
+    { rating: "down" },
+  ]);
+});
+
+test("the other thumb keeps the comment; Escape and an unchanged text give nothing", async () => {
+  const given: Rating[] = [];
+  const element = await shown({ rating: "down", comment: "long" }, async (_, rating) => void given.push(rating));
+  const stopped = vi.fn();
+  document.body.addEventListener("keydown", stopped);
+  let box = await opened(element);
+  box.value = "other";
+  box.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true }));
+  await vi.waitFor(() => expect(comment(element).textContent!.trim()).toBe("long"));
+  expect(stopped).not.toHaveBeenCalled();
+  box = await opened(element);
+  expect(box.value).toBe("long");
+  element.querySelector("form")!.requestSubmit();
+  await vi.waitFor(() => expect(element.querySelector("form")).toBeNull());
+  element.querySelectorAll("button")[0]!.click();
+  await vi.waitFor(() => expect(element.querySelector("input")?.value).toBe("long"));
+  expect(given).toEqual([{ rating: "up", comment: "long" }]);
+  document.body.removeEventListener("keydown", stopped);
+});
+
+test("what another screen gave shows when the reader comes back, but not over what is being written", async () => {
+  let kept: { [turn: string]: Rating } = { t1: { rating: "up", comment: "one" } };
+  const asked = vi.fn(async () => new Response(JSON.stringify(kept)));
+  const source = serverFeedback({ sessionId: "s", sessions: { request: asked } } as never);
+  const element = await shownOf(source);
+  const other = await shownOf(source);
+  await vi.waitFor(() => expect(comment(other).textContent!.trim()).toBe("one"));
+  expect(asked).toHaveBeenCalledTimes(1);
+  kept = { t1: { rating: "down", comment: "two" } };
+  window.dispatchEvent(new Event("focus"));
+  await vi.waitFor(() => expect(comment(element).textContent!.trim()).toBe("two"));
+  expect(pressed(element)).toEqual(["false", "true"]);
+  expect(asked).toHaveBeenCalledTimes(2);
+  const box = await opened(element);
+  box.value = "mine";
+  kept = {};
+  window.dispatchEvent(new Event("focus"));
+  await vi.waitFor(() => expect(pressed(other)).toEqual(["false", "false"]));
+  expect(box.isConnected && box.value).toBe("mine");
+  element.remove();
+  other.remove();
+  window.dispatchEvent(new Event("focus"));
+  expect(asked).toHaveBeenCalledTimes(3);
 });
