@@ -140,10 +140,12 @@ soak: install  ## mixed load for 20 minutes (MINUTES=20), 1,000 permissions and 
 	$(PYTEST) -n 2 -k fuzz --fuzz 1000000 -o timeout=1800 $(ARGS)
 	$(PYTEST) -n 2 -m hypothesis --hypothesis-profile soak -o timeout=1800 $(ARGS)
 
+# What is generated is compared with what the newest dependencies generate.
 lowest: install  ## run all tests with the oldest dependencies that pyproject.toml allows
 	$(VENV)/uv venv --quiet --clear .venv-lowest
 	$(VENV)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct -e '.[dev]'
-	.venv-lowest/bin/python -m pytest -n 2 $(ARGS)
+	.venv-lowest/bin/python -m pytest -n 2 $(ARGS) \
+	  --deselect tests/dev_tools/test_gen_schemas.py::test_every_generated_file_is_up_to_date
 
 # Paths, not names: for the name of a subpackage, coverage would import arp twice.
 coverage: install  ## list branches of layers 1 to 3 that their own tests miss (there should be none)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from difflib import ndiff
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,6 +98,12 @@ def arp_snapshot(request: pytest.FixtureRequest) -> Callable[..., None]:
             pytest.fail(f"{file} was missing and is written now; check it and commit it")
         expected = file.read_text(encoding="utf-8")
         if text != expected:
-            assert text == expected, f"pytest --arp-update writes {file} again"
+            lines = ndiff(expected.splitlines(), text.splitlines())
+            changes = "\n".join(line for line in lines if not line.startswith("?"))
+            pytest.fail(
+                f"{file} has another output (-) than now (+):\n{changes}\n"
+                "pytest --arp-update writes the file again",
+                pytrace=False,
+            )
 
     return check

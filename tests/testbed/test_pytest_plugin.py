@@ -78,7 +78,7 @@ def test_fixtures_serve_apps_and_compare_snapshots(tmp_path: Path) -> None:
 
     file.write_text("> hi\nann: hello\n= completed\n")
     failed = run(tmp_path)
-    assert "- ann: hello" in failed.stdout
+    assert "\n  > hi\n- ann: hello\n+ ann: hi\n  = completed\n" in failed.stdout
     assert "pytest --arp-update writes" in failed.stdout
     assert "2 passed" in run(tmp_path, "--arp-update").stdout
     assert "ann: hi" in file.read_text()
