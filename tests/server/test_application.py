@@ -282,16 +282,16 @@ async def test_lifespan_starts_the_hub_and_closes_it() -> None:
     assert not hub.writer.service.is_open
 
 
-async def test_lifespan_that_cannot_start_says_why() -> None:
+async def test_lifespan_that_cannot_start_says_why(tmp_path: Path) -> None:
     """The server shows it and stops."""
-    outer = App()
-    outer.ledger = "nats://nowhere"
+    (tmp_path / "file").touch()
+    outer = App(ledger=f"sqlite:{tmp_path}/file/ledger.db")
     outer.agent(agent)
     inner, server = outer.asgi, Server()
     server.to_say.put_nowait({"type": "lifespan.startup"})
     await inner(LIFESPAN, server.to_say.get, server.send)
     assert server.said[0]["type"] == "lifespan.startup.failed"
-    assert "nats: ledgers are not available" in server.said[0]["message"]
+    assert "ledger.db: cannot create its directory" in server.said[0]["message"]
 
 
 async def agent(_: Turn) -> None:
