@@ -28,7 +28,7 @@ test:  ## run all tests; list skipped ones at the end (with CI=true, fail instea
 	@$(BOOTSTRAP) dev
 	@! command -v npm >/dev/null || $(MAKE) -s opencode || echo "arp: going on without OpenCode"
 	@echo "arp: testing; less than 10 minutes on two cores"
-	@$(PYTEST) -n 5 $(ARGS)  # most tests wait for other processes
+	@$(PYTEST) -n 6 --dist worksteal $(ARGS)  # most tests wait for other processes
 
 install:  ## create .venv with all development tools
 	@$(BOOTSTRAP) dev
