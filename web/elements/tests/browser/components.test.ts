@@ -137,6 +137,10 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
         await page.evaluate(waitUntilDrawn);
         expect(await page.locator("#shown tr:not(.arp-spacer) td:nth-child(2)").evaluateAll(pointsOf)).toHaveLength(1);
       }
+      // A header has room for its sign too: what a number's is cut to, at its left, looks like a dot.
+      await show(page, "table", { headers: ["Amount", "Name"], rows: Array.from({ length: 200 }, (_, at) => [at * 1.5, "x"]) });
+      const cut = (headers: Element[]) => headers.filter((one) => one.scrollWidth > one.clientWidth).length;
+      expect(await page.locator("#shown th").evaluateAll(cut)).toBe(0);
     }));
 
   test("W42 ten thousand rows: few nodes, however far one scrolls; sorted and searched whole", () =>

@@ -24,8 +24,11 @@ test("a thumb is kept, then a comment; the same thumb again takes it back", asyn
   const given: Rating[] = [];
   const element = await shown(null, async (_, rating) => void given.push(rating));
   const [up, down] = element.querySelectorAll("button");
+  const brought = vi.spyOn(Element.prototype, "scrollIntoView");
   down!.click();
   await vi.waitFor(() => expect(element.querySelector("form")).not.toBeNull());
+  await vi.waitFor(() => expect(brought.mock.contexts).toEqual([element.querySelector("form")])); // it is below what is in sight
+  brought.mockRestore();
   expect(pressed(element)).toEqual(["false", "true"]);
   element.querySelector("input")!.value = " too short ";
   element.querySelector("form")!.requestSubmit();
