@@ -17,6 +17,8 @@ from arp_terminal.transcript import Transcript
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _TABLE = re.compile(r"[|─━│┃]")
 """Drawn for tables: the next row may change the widths of all."""
+_CONTINUED = re.compile(r"^\s*[↪>] ")
+"""Before what continues a line of code that was too long: where that is, differs by the width."""
 _MARK = re.compile(r"[*_`~<\[]")
 """In drawn text that grows: what may begin a mark that is not closed yet."""
 
@@ -111,7 +113,7 @@ class Scroll:
                 return False
         for drawn, lines in tail.entries:
             if drawn.growing:
-                self._left[drawn.key] = self._left.get(drawn.key, "") + _characters(lines)
+                self._left[drawn.key] = self._left.get(drawn.key, "") + _characters(drawn, lines)
             else:
                 self.transcript.printed(drawn)
             self._last_kind = drawn.kind if lines else self._last_kind
@@ -149,7 +151,7 @@ class Scroll:
         top = lines[: max(0, len(lines) - max(1, rest))]
         while top and not top[-1]:
             top.pop()
-        shown = _characters(top)
+        shown = _characters(entry, top)
         is_sure = entry.is_code or not (_TABLE.search("".join(lines)) or _MARK.search(shown))
         if not top or entry.kind != "text" or not is_sure:
             return []
@@ -202,13 +204,15 @@ class Scroll:
         """Return what follows in lines after the characters that stay; all if they do not match."""
         left, seen = self._left[entry.key], 0
         for number, line in enumerate(lines):
-            found = _characters([line])
+            found = _characters(entry, [line])
             same = left[seen : seen + len(found)]
             if not found.startswith(same):
                 break
             seen += len(same)
             if seen == len(left):
-                return [*self._end_of(line, len(found) - len(same)), *lines[number + 1 :]]
+                if same or not found:
+                    return [*self._end_of(line, len(found) - len(same)), *lines[number + 1 :]]
+                return lines[number:]
         del self._left[entry.key]
         return lines
 
@@ -233,6 +237,9 @@ class Scroll:
                 del known[key]
 
 
-def _characters(lines: Iterable[str]) -> str:
-    """Return what lines show without blanks, which differ by the width."""
-    return "".join("".join(_STYLE.sub("", line).split()) for line in lines)
+def _characters(entry: Entry, lines: Iterable[str]) -> str:
+    """Return what lines of an entry show, without what differs by the width."""
+    plain = [_STYLE.sub("", line) for line in lines]
+    if entry.is_code:
+        plain = [_CONTINUED.sub("", line) for line in plain]
+    return "".join("".join(line.split()) for line in plain)

@@ -220,6 +220,18 @@ def test_text_that_stays_goes_on_in_the_middle_of_a_line() -> None:
     assert _plain(paper.frame().printed).endswith("  seven eight nine\n\n  Next")
 
 
+def test_code_whose_long_line_was_cut_elsewhere_goes_on_too() -> None:
+    paper = Paper()
+    paper.say("```\n> " + "abcdefgh " * 5)
+    assert paper.frame().tail.split("\n") == [
+        "    > abcdefgh abcdefgh abcdefgh abcdefg",
+        "    ↪ h abcdefgh",
+    ]
+    assert shown_at(paper, 24)
+    paper.say("end\n> next\n")
+    assert [_plain(line) for line in paper.frame().scroll.tail] == ["    end", "    > next"]
+
+
 def test_text_that_turns_out_to_begin_differently_is_printed_again() -> None:
     paper = Paper()
     paper.say("one **two")
@@ -476,11 +488,12 @@ def test_all_words_are_printed_once_and_in_order_however_they_came(
             paper.tell(paper.tool_start("t"), paper.tool_end("t"))
         if place in frames:
             paper.frame()
-        if place in widths and "*" not in paper.frame().tail:
+        if place in widths and not re.search(r"[*`]", paper.frame().tail):  # an open mark
             shown_at(paper, 40 - place)
     paper.end()
     paper.frame()
-    assert numbers(_plain("".join(paper.lines))) == numbers("".join(numbered))
+    whole = re.sub(r"\n *↪ ", "", _plain("\n".join(paper.lines)))  # code that was cut at the border
+    assert numbers(whole) == numbers("".join(numbered))
     assert _plain(paper.printed).count("✓ t") == len(
         {place for place in tools if place < len(words)}
     )
