@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,7 +56,8 @@ def test_a_session_from_the_first_word_to_the_last(server: Serving, tmp_path: Pa
         terminal.until_shown(f"? Write out.csv? [y/n] {PROMPT}")
         terminal.type("y\r")
         terminal.until_at_rest("Written.")
-        lines = terminal.shown.split("\n")
+        # A machine with other work may take so long for the tool that the duration shows.
+        lines = re.sub(r"(SELECT 1)  \d+\.\d s", r"\1", terminal.shown).split("\n")
         begin = lines.index(f"{PROMPT} export")
         assert lines[begin:-2] == [
             f"{PROMPT} export",
