@@ -118,8 +118,9 @@ class Transfers:
             raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
         viewers = [one for one in live.viewers.values() if one.hand_over is not None]
         if not viewers:
-            told = f"there is no session {to_session!r:.80} of this user"
-            raise TransferDenied(told, detail=to_session)
+            raise TransferDenied(
+                f"there is no session {to_session!r:.80} of this user", detail=to_session
+            )
         known = live.session.leaving.get(name)
         request = known or SurfaceTransferRequest(
             to_session, retain_content, secrets.token_urlsafe(12)

@@ -77,7 +77,7 @@ class ObjectDisplay:
     def detach(self, name: str) -> None:
         """Forget an agent: its connection is gone, and so are its surfaces.
 
-        Who had asked to hand a surface to it is told that the outcome is not known.
+        An agent that had asked to hand a surface to it gets `BUSY`: the outcome is not known.
         """
         self.agents.pop(name, None)
         for place, offered in list(self._offered.items()):

@@ -705,6 +705,8 @@ class Session:
         if branches is None:
             return
         for turn in self.screen.turns.values():
+            if turn.id not in branches or not turn.inputs:
+                continue  # a ledger that others wrote may lack the fact that began it
             versions = branches.versions(turn.id)
             listed = list(versions) if len(versions) > 1 else None
             turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=listed)

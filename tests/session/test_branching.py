@@ -50,6 +50,19 @@ def test_edited_turn_goes_on_from_what_stood_before_it() -> None:
     assert started.payload["toSequence"] == second.sequence - 1
 
 
+def test_turns_without_the_fact_that_began_them_have_no_versions() -> None:
+    """As in a ledger that others wrote: the turns that are whole show theirs."""
+    talk = talked("a", "b")
+    talk.edit("t2", "B")
+    talk.answer()
+    screen = talk.session.screen
+    screen.turn("lost")
+    screen.turn("t1").inputs.clear()
+    talk.session.show_versions()
+    assert (screen.turn("lost").inputs, screen.turn("t1").inputs) == ([], [])
+    assert screen.turn("t3").inputs[0].versions == ["t2", "t3"]
+
+
 def test_other_version_comes_back_with_what_followed_it() -> None:
     """A version that shows already is chosen without an effect but the acknowledgement."""
     talk = talked("a", "b", "c")
