@@ -32,6 +32,7 @@ from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload, InvalidComponent
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage, Input
+from arp.record.end_cause import EndCause
 from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed
 from arp.session.input_log import GivenAnswer
 from arp.session.inputs import SESSION_START
@@ -231,8 +232,8 @@ class Runner:
             if live.session.running == turn_id and live.session.status_of(turn_id) is not None:
                 # Nobody works in it who could end it.
                 self._end(live, turn_id, "cancelled")
-        elif not host.is_stopping:
-            host.stop()
+        elif host.end_cause is None:
+            host.stop(EndCause.CANCELLED)
             grace_s = self._settings.cancel_grace_s
             asyncio.get_running_loop().call_later(grace_s, self._force, host)
 
@@ -254,7 +255,7 @@ class Runner:
             status = "completed"
         except asyncio.CancelledError:
             status = "cancelled"
-            if not host.is_stopping:
+            if host.end_cause is None:
                 logger.warning("%s ended by a CancelledError that nobody asked for", owner)
         except AgentFailed as error:
             # The agent itself says what people are to know.
@@ -306,7 +307,7 @@ class Runner:
 
     def _stopped(self, host: TurnHost) -> None:
         """End a turn that was asked to stop, whatever its agent made of it."""
-        if self._parking:
+        if host.end_cause is EndCause.SERVER_STOPS:
             error = Interrupted("the server stopped while this turn ran; ask again to go on")
             self._end(host.live, host.turn_id, "failed", error, "interrupted")
         else:
@@ -346,7 +347,7 @@ class Runner:
         self._parking = True
         rest = dict(self.tasks)
         for host in rest.values():
-            host.stop()
+            host.stop(EndCause.SERVER_STOPS)
         if rest:
             _, deaf = await asyncio.wait(rest, timeout=DEAF_S)
             for task in deaf:
@@ -367,7 +368,7 @@ class Runner:
         live.session.leave()
         host = self._turns.get(live)
         if host is not None:
-            host.stop()
+            host.stop(EndCause.SESSION_LEFT)
 
 
 async def _show_returned(turn: Turn, agent: str, returned: object) -> None:

@@ -105,9 +105,13 @@ class ServerTask(OwnedTask[T]):
         asking.refuse(self)
         return False
 
-    def stop(self) -> None:
-        """Cancel the task, also where an agent has asked the server for it in the proper way."""
-        super().cancel()
+    def stop(self, why: object = None) -> None:
+        """Cancel the task, also where an agent has asked the server for it in the proper way.
+
+        Args:
+            why: The message of its `CancelledError`.
+        """
+        super().cancel(why)
 
 
 def start_task(

@@ -479,8 +479,10 @@ class ToolCall:
             if recheck is not None and approval.allowed:
                 found = await recheck(approval)
         except BaseException:
-            with suppress(SurfaceDestroyed):
-                permission.unanswered("cancelled", digest=shown.digest)
+            # What the server's stop leaves open may still be answered: that is no outcome.
+            if not self._host.is_left_open:
+                with suppress(SurfaceDestroyed):
+                    permission.unanswered("cancelled", digest=shown.digest)
             raise
         return self._answered(permission, approval, found)
 
@@ -632,10 +634,13 @@ class ToolCall:
     def _ending(self) -> Iterator[None]:
         """End the call by what happens inside: as done, or as failed by what is raised."""
         error: str | None = None
+        is_left_open = False
         try:
             yield
         except asyncio.CancelledError:
             error = "cancelled"
+            # As after a crash: readers show it as interrupted, or as waiting with its question.
+            is_left_open = self._host.is_left_open
             raise
         except GeneratorExit:
             # Nobody goes on with the generator that the call is in: no failure of the tool's own.
@@ -648,7 +653,8 @@ class ToolCall:
             error = type(failed).__name__
             raise
         finally:
-            if self._state != "over" and self._session.running == self._host.turn_id:
+            is_over = self._state == "over" or self._session.running != self._host.turn_id
+            if not (is_over or is_left_open):
                 self._end(error)
 
     async def _finish(self) -> None:

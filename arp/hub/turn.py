@@ -63,6 +63,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Replace, Update
 from arp.protocol.screen import TurnScreen
+from arp.record.end_cause import EndCause
 from arp.record.wording import check_kind, plain, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
@@ -232,6 +233,24 @@ class Turn:
     def origin(self) -> str | None:
         """Which program began this turn by `app.push`; `None`: somebody typed it."""
         return self.input.origin
+
+    @property
+    def end_cause(self) -> EndCause | None:
+        """Why the server ends this turn now, for whoever handles the `CancelledError`.
+
+        A cancel withdraws what the turn asks; if the server stops, it stays open for the next
+        process. `None`: nobody ends the turn, so the cancel comes from code of your own.
+        """
+        return self._host.end_cause
+
+    @property
+    def leaves_questions_open(self) -> bool:
+        """Whether the server stops while a question of this turn is open.
+
+        The question stays, and its answer goes to the next process. So whoever asks on behalf of
+        something else, such as a runtime, leaves that as it is.
+        """
+        return self._host.is_left_open and self._session.asks(self.id)
 
     @property
     def parent(self) -> str | None:

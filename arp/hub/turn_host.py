@@ -34,6 +34,7 @@ from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CloseReason, Command
 from arp.protocol.patch import PatchOp
+from arp.record.end_cause import EndCause
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.recorded import SAYING
 from arp.session.session import Question, QuestionTerms, ToolUse
@@ -114,9 +115,9 @@ class TurnHost:
         """To be called after every change: what was recorded is written and delivered."""
         self.task: ServerTask[None] | None = None
         """Runs the agent."""
-        self.is_stopping = False
-        """The turn was asked to stop, or the server stops. The agent may cancel its own task too,
-        as a timeout does, so that its task was cancelled does not say it."""
+        self.end_cause: EndCause | None = None
+        """Why the turn is ended from outside. The agent may cancel its own task too, as a timeout
+        does: then it is `None`."""
         self.is_over = False
         """It has ended; its agent may still clean up."""
         self.pending: dict[str, list[Change]] = {}
@@ -423,8 +424,8 @@ class TurnHost:
         try:
             return await asyncio.shield(asked.outcome)
         except asyncio.CancelledError:
-            if not withdraws or self.session.running != self.turn_id or self.is_stopping:
-                raise  # the question closes with the turn, or stays open for the next server
+            if not withdraws or self.session.running != self.turn_id or self.end_cause is not None:
+                raise  # the end of the turn closes the question, or leaves it for the next server
             if self.withdraw(asked):
                 raise
         finally:
@@ -494,11 +495,16 @@ class TurnHost:
 
     # -- its end ---------------------------------------------------------------------------------
 
-    def stop(self) -> None:
-        """Ask the agent to stop."""
-        self.is_stopping = True
+    @property
+    def is_left_open(self) -> bool:
+        """Whether the turn is left as it is, with what it asks, for the next process to go on."""
+        return self.end_cause is EndCause.SERVER_STOPS
+
+    def stop(self, cause: EndCause) -> None:
+        """Ask the agent to stop; of several causes the first one counts."""
+        self.end_cause = self.end_cause or cause
         if self.task is not None:
-            self.task.stop()
+            self.task.stop(self.end_cause)
 
     def end(self) -> JsonObject | None:
         """Commit what is pending and record the state; return the usage, if there is any.

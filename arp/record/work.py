@@ -14,6 +14,7 @@ from typing import Literal, Self
 from arp.ledger.payload_fields import Authority, AuthorityKind, Delivery, Scope, Verdict
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
+from arp.record.end_cause import EndCause
 from arp.record.scope import FactScope
 
 
@@ -454,4 +455,4 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, ArpError):
         return error.message
     name = type(error).__name__
-    return "cancelled" if name == "CancelledError" else name
+    return str(EndCause.of(error) or "cancelled") if name == "CancelledError" else name

@@ -283,6 +283,10 @@ class AcpSession:
             self._closing = asyncio.get_running_loop().create_task(self._close())
         await asyncio.shield(self._closing)
 
+    async def abandon(self) -> None:
+        """Leave the turn as it is: the agent is killed before it notes that the turn ended."""
+        self.connection.is_killed_at_end = True
+
     async def _close(self) -> None:
         turn, connection = self.turn, self.connection
         try:
@@ -575,6 +579,8 @@ class AcpConnection:
         self.introduction = acp.AgentIntroduction(acp.PROTOCOL_VERSION)
         self.left: dict[str, AcpSession] = {}
         """Sessions that were closed here, and that the agent has open because it cannot close."""
+        self.is_killed_at_end = False
+        """A session asks something that stays open: the agent must not note that its turn ended."""
         self._child: JsonRpcChild | None = None
         self._sessions: dict[str, AcpSession] = {}
         self._early: dict[str, list[JsonObject]] = {}
@@ -715,6 +721,8 @@ class AcpConnection:
         """End the process; sessions that are still in it are lost."""
         if reason:
             logger.warning("%s is ended: %s", self.name, reason)
+        if self.is_killed_at_end:
+            self._open_child().process.kill()
         await self._open_child().stop(STOP_S if not reason else 0)
 
     # -- its sessions ----------------------------------------------------------------------------

@@ -93,7 +93,7 @@ class RuntimeAgent:
             return
         if turn.command == COMPACT and await self._compacted(turn, link):
             return
-        if turn.input.source_component is not None and (again := await self._active(link)):
+        if turn.input.source_component is not None and (again := await self._taken_up(link)):
             # The runtime has taken up the turn again that asked, and asks again: with this answer.
             link.began(turn)
             await self._play_rest(turn, link, again)
@@ -121,8 +121,24 @@ class RuntimeAgent:
         await self._shown(turn, link).play(events, begun.turn_id)
         return True
 
-    async def _active(self, link: LinkedSession) -> str:
-        """Return the id of the runtime's active turn; empty without one."""
+    async def _taken_up(self, link: LinkedSession) -> str:
+        """Return the id of the runtime's active turn, once no earlier turn of ours is active.
+
+        Such a turn was cancelled and takes its time to stop: it belongs to the turn of ARP that
+        sent its message. What is active otherwise, the runtime has begun by itself or has taken up
+        again. Empty: nothing is active.
+        """
+        active = (await self._runtime.session(link.session_id)).active_turn_id
+        if not active or active != link.sent_turn:
+            return active
+        events = await self._runtime.events(link.session_id, link.cursor)
+        try:
+            async for event in events:
+                link.cursor = event.sequence
+                if event.done and event.turn_id == active:
+                    break
+        finally:
+            await events.aclose()
         return (await self._runtime.session(link.session_id)).active_turn_id
 
     # -- turns of the runtime --------------------------------------------------------------------
@@ -133,10 +149,13 @@ class RuntimeAgent:
         """Send a message; return the events of the turn that it begins, and its id."""
         try:
             sent = await self._sent(turn, link, message, key)
+            link.sent_turn = sent.turn_id
             return await self._runtime.events(link.session_id, sent.sequence), sent.turn_id
         except asyncio.CancelledError:
-            # The runtime may have the message already: nobody would watch what it does.
-            await asyncio.shield(self._runtime.cancel(link.session_id))
+            # The runtime may have the message already: nobody would watch what it does. A turn of
+            # its own that asks something comes before the message: that waits for the next process.
+            if not turn.leaves_questions_open:
+                await asyncio.shield(self._runtime.cancel(link.session_id))
             raise
 
     async def _sent(
@@ -149,10 +168,8 @@ class RuntimeAgent:
             try:
                 return await service.send_message(request)
             except FailedPrecondition:
-                active = await self._active(link)
-                if not active:
-                    raise
-                await self._play_rest(turn, link, active)
+                if again := await self._taken_up(link):
+                    await self._play_rest(turn, link, again)
         return await service.send_message(request)
 
     async def _play(

@@ -153,6 +153,16 @@ class AgentProcess:
             with suppress(ProcessLookupError):
                 self._process.terminate()
 
+    def kill(self) -> None:
+        """Kill the program, so that it does nothing at its end; what it has started ends too."""
+        if self.exit_code is not None:
+            return
+        if program_id := self.program_id:
+            with suppress(ProcessLookupError):
+                os.kill(program_id, signal.SIGKILL)
+        else:
+            self.terminate()
+
     async def stop(self, grace_s: float) -> int | None:
         """End the input, wait for the end of the program, and make it end if that takes longer.
 

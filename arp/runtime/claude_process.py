@@ -128,6 +128,11 @@ class ClaudeProcess(sdk.Transport):
         if self._process is not None:
             self._process.terminate()
 
+    def kill(self) -> None:
+        """Kill the process, so that it writes nothing more into its transcript."""
+        if self._process is not None:
+            self._process.kill()
+
     async def close(self) -> None:
         """End the process and all that it has started; may be called again."""
         process = self._process

@@ -221,15 +221,24 @@ class ClaudeSession:
 
     async def aclose(self) -> None:
         """End the process; a command that it runs ends with the turn."""
+        await self._close(is_killed=False)
+
+    async def abandon(self) -> None:
+        """Kill the process: at the end of its input it would write that its question failed."""
+        await self._close(is_killed=True)
+
+    async def _close(self, *, is_killed: bool) -> None:
         if self._is_closing:
             await self._closed.wait()
             return
         self._is_closing = True
+        client, process = self._client, self.process
+        if is_killed and process is not None:
+            process.kill()
         for asked in self._asked:
             asked.answer.cancel()
-        client, process = self._client, self.process
         if client is not None and process is not None:
-            if self._reader.is_busy and process.is_ready():
+            if not is_killed and self._reader.is_busy and process.is_ready():
                 with suppress(Exception):
                     async with asyncio.timeout(INTERRUPT_S):
                         await client.interrupt()

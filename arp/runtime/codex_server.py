@@ -203,6 +203,13 @@ class CodexThread:
         for task in self._tasks:
             task.cancel()
 
+    async def abandon(self) -> None:
+        """Leave the turn as it is: the process is killed before it notes that the turn ended."""
+        self._is_closed = True
+        self.server.is_killed_at_end = True
+        for task in self._tasks:
+            task.cancel()
+
     async def _leave(self) -> None:
         turn = self.turn
         with suppress(AriError):
@@ -647,6 +654,8 @@ class CodexServer:
         self.version = ""
         self.ended = asyncio.Event()
         """Set when the process is gone."""
+        self.is_killed_at_end = False
+        """A thread asks something that stays open: Codex must not note that its turn ended."""
         self._child: JsonRpcChild | None = None
         self._threads: dict[str, CodexThread] = {}
         """By the id of the thread, and of the threads of its agents."""
@@ -746,6 +755,8 @@ class CodexServer:
         assert self._child is not None
         if reason:
             logger.warning("codex is ended: %s", reason)
+        if self.is_killed_at_end:
+            self._child.process.kill()
         await self._child.stop(STOP_S)
 
     def notified(self, method: str, params: JsonObject) -> None:

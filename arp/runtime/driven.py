@@ -73,6 +73,13 @@ class NativeSession(Protocol):
     async def aclose(self) -> None:
         """End what belongs to this session alone; may be called again, and must not raise."""
 
+    async def abandon(self) -> None:
+        """End as a crash would, so that resuming the session finds what it asks now.
+
+        Called instead of `aclose` when the runtime is closed while the session asks something. The
+        agent gets no answer: a denial or an interrupt would become part of the conversation.
+        """
+
 
 class OpenSession:
     """A session of this runtime object: its feed, its events, and what is behind them."""
@@ -319,7 +326,9 @@ class DrivenRuntime(ABC):
                 ari.SessionState.CLOSED,
                 ari.SessionState.FAILED,
             ):
-                return ari.ResumeSessionResponse(known.value(), known.log.last)
+                before = known.log.last
+                known.feed.ask_again()
+                return ari.ResumeSessionResponse(known.value(), before)
             if not request.session_id:
                 raise NotFound("session_id: it is empty")
             if request.cwd or known is None:
@@ -427,7 +436,11 @@ class DrivenRuntime(ABC):
         """Close all sessions and end what the runtime started."""
         if not self._is_closed:
             self._is_closed = True
-            await asyncio.gather(*map(self._close_one, self._sessions.values()))
+            # First the turns that run: a process that they share with others may be killed then.
+            asking = [one for one in self._sessions.values() if one.feed.pending]
+            others = [one for one in self._sessions.values() if not one.feed.pending]
+            await asyncio.gather(*map(self._close_one, others))
+            await asyncio.gather(*(self._close_one(one, is_asking=True) for one in asking))
             await self._end()
         return ari.CloseResponse()
 
@@ -528,12 +541,12 @@ class DrivenRuntime(ABC):
         feed.opened(request.session_id, lifecycle)
         self._opened(session)
 
-    async def _close_one(self, session: OpenSession) -> None:
+    async def _close_one(self, session: OpenSession, *, is_asking: bool = False) -> None:
         session.feed.close()
         session.stop_timers()
         session.log.close()
         if session.native is not None:
-            await session.native.aclose()
+            await (session.native.abandon() if is_asking else session.native.aclose())
         for task in list(session.tasks):
             task.cancel()
             with suppress(asyncio.CancelledError):

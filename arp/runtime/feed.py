@@ -305,16 +305,13 @@ class SessionFeed:
         )
         self.pending[request.request_id] = PendingPermission(request, native)
         self.state = SessionState.WAITING
-        self._event(
-            EventType.PERMISSION_REQUEST,
-            request_id=request.request_id,
-            tool_call_id=call_id,
-            tool_name=request.tool_name,
-            tool_input_raw=request.tool_input_raw,
-            tool_input_summary=summary,
-            permission=request,
-        )
+        self._asks(request)
         return request
+
+    def ask_again(self) -> None:
+        """Emit the open requests again, for a consumer that has not seen them."""
+        for pending in list(self.pending.values()):
+            self._asks(pending.request)
 
     def withdraw(self, native: NativeRequest) -> None:
         """Take that the runtime no longer waits for an answer."""
@@ -362,6 +359,17 @@ class SessionFeed:
             tool_input_summary=one_line(summary),
             synthetic=synthetic,
             details=details,
+        )
+
+    def _asks(self, request: PermissionRequest) -> None:
+        self._event(
+            EventType.PERMISSION_REQUEST,
+            request_id=request.request_id,
+            tool_call_id=request.tool_call_id,
+            tool_name=request.tool_name,
+            tool_input_raw=request.tool_input_raw,
+            tool_input_summary=request.tool_input_summary,
+            permission=request,
         )
 
     def _check_fits(self, request: PermissionRequest, response: PermissionResponse) -> None:

@@ -110,6 +110,8 @@ class LinkedSession:
         """When a turn used it last, on the loop's clock."""
         self.known_turns: list[str] = []
         """The newest turns of ARP that the runtime has heard, oldest first."""
+        self.sent_turn = ""
+        """The runtime's turn that began with the newest message of ours."""
         self._callers: dict[str, tuple[str, str]] = {}
 
     def began(self, turn: Turn) -> None:

@@ -7,17 +7,18 @@ on. What the runtime asks goes to `TurnQuestions`, what is worth recording to `R
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from arp.hub.tool import ToolCall, ToolFailed
 from arp.protocol.components import Component
-from arp.protocol.errors import ArpError
+from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.validate import check_component
 from arp.runtime import types as ari
-from arp.runtime.errors import AriCode, ErrorStatus
+from arp.runtime.errors import AriCode, AriError, ErrorStatus
 from arp.runtime.linked_session import LinkedSession, RuntimeHandle
 from arp.runtime.run_facts import RunFacts, notice_of, record_event, record_plan, record_warning
 from arp.runtime.services import EventSubscription
@@ -31,6 +32,8 @@ MAX_SHOWN = 20_000
 """Characters of a command's output that are shown as a component; the tool's result has all."""
 MAX_DIFF = 200_000
 """Characters of a file before and after a change; a larger one is shown by its name only."""
+STOP_S = 15.0
+"""How long the end of a cancelled turn is waited for; runtimes have `CANCEL_GRACE_S`."""
 MAX_PROGRESS = 200
 """Characters of a tool's last line that are shown while it runs."""
 
@@ -67,7 +70,11 @@ class RuntimeTurn:
         """The components that tell of limits, by the name of the limit."""
 
     async def play(self, events: EventSubscription, turn_id: str) -> None:
-        """Show a turn to its end; a cancel of ours cancels the runtime's."""
+        """Show a turn to its end; a cancel of ours cancels the runtime's.
+
+        If the server stops while the turn asks something, the runtime keeps its turn: the next
+        process takes it up again, and the answer goes there.
+        """
         try:
             while self._link.limits:
                 self._show_limit(self._link.limits.pop(next(iter(self._link.limits))))
@@ -81,16 +88,36 @@ class RuntimeTurn:
                     return
             raise ToolFailed(f"{self._runtime.name}: the session was closed")
         except BaseException:
-            # Nobody watches it any more, so nobody could answer what it asks. First the questions
-            # end: the runtime may need some time to stop, and no answer may come before that.
+            # Nobody watches it any more. First the questions end: the runtime may need some time
+            # to stop, and no answer may come before that.
             self.questions.stop()
-            await asyncio.shield(self._runtime.cancel(self._link.session_id, turn_id))
+            if not self._turn.leaves_questions_open:
+                await asyncio.shield(self._runtime.cancel(self._link.session_id, turn_id))
+                await self._count_rest(events, turn_id)
             raise
         finally:
             self.questions.stop()
             await events.aclose()
             self._link.model = self._facts.model
             self._link.remember(self._turn)
+
+    async def _count_rest(self, events: EventSubscription, turn_id: str) -> None:
+        """Read a turn that was cancelled to its end: what it used belongs to this turn of ARP."""
+        with suppress(AriError, SurfaceDestroyed, TimeoutError):
+            await asyncio.wait_for(self._read_rest(events, turn_id), STOP_S)
+
+    async def _read_rest(self, events: EventSubscription, turn_id: str) -> None:
+        async for event in events:
+            self._link.cursor = event.sequence
+            if event.turn_id != turn_id:
+                continue
+            if event.type is ari.EventType.TOOL_RESULT:
+                await self._end_call(event)
+            elif event.lifecycle is ari.Lifecycle.USAGE:
+                self._facts.usage(event.details)
+            if event.done:
+                self._count(event)
+                return
 
     async def _show(self, event: ari.Event) -> None:
         if self._retries and event.type is not ari.EventType.LIFECYCLE:
@@ -109,6 +136,8 @@ class RuntimeTurn:
             case ari.EventType.TOOL_RESULT:
                 await self._end_call(event)
             case ari.EventType.PERMISSION_REQUEST:
+                if event.tool_call_id not in self._calls:  # an earlier turn has shown that it began
+                    self._begin_call(event)
                 self.questions.ask(event)
             case ari.EventType.LIFECYCLE:
                 self._show_lifecycle(event)
@@ -261,12 +290,16 @@ class RuntimeTurn:
         known = self._limits.get(limit, "")
         self._limits[limit] = self._turn.show(Component(known, "status-card", props))
 
-    async def _finish(self, event: ari.Event) -> None:
+    def _count(self, event: ari.Event) -> None:
+        """Record what a turn used, and how it ended."""
         if event.usage is not None:
             event = msgspec.structs.replace(event, usage=_counted(event.usage))
             given = msgspec.to_builtins(event.usage)
             self._turn.usage(**{name: value for name, value in given.items() if value})
         self._facts.ended(event)
+
+    async def _finish(self, event: ari.Event) -> None:
+        self._count(event)
         if event.type is ari.EventType.ERROR:
             error = event.error or ErrorStatus(AriCode.INTERNAL)
             if error.code is AriCode.CANCELED:

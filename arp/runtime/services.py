@@ -87,7 +87,8 @@ class SessionManager(Protocol):
     async def resume_session(self, request: ari.ResumeSessionRequest) -> ari.ResumeSessionResponse:
         """Open a session that exists: closed, failed, or of an earlier process.
 
-        An open one stays as it is. It works where it worked, unless the request says another
+        An open one stays as it is; the permission requests that are open are emitted again, for a
+        caller that has not seen them. It works where it worked, unless the request says another
         directory, or its own is gone. A session without any turn exists only in the runtime object
         that created it.
 
@@ -177,6 +178,9 @@ class RuntimeService(
 
     async def close(self, request: ari.CloseRequest) -> ari.CloseResponse:
         """Close all sessions and end what the runtime started; may be called again.
+
+        What a session asks then is neither denied nor cancelled for the agent: whoever resumes the
+        session finds it as after a crash.
 
         Afterwards every other method raises `FailedPrecondition`.
         """

@@ -320,12 +320,16 @@ class TaskSession:
             self._task.cancel()
 
     async def aclose(self) -> None:
-        """Cancel the turn's task, and wait until it is over."""
+        """Cancel the turn's task, and wait until it is over; what is saved stays as it is."""
         self._is_closing = True
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+
+    async def abandon(self) -> None:
+        """As `aclose`: what is saved has the question."""
+        await self.aclose()
 
     async def _run(self, turn: TaskTurn) -> None:
         try:

@@ -90,6 +90,8 @@ class TurnQuestions:
         """Ask what a `permission_request` asks, in a task."""
         request = event.permission
         assert request is not None
+        if request.request_id in self._open:
+            return  # Somebody else has resumed the session, so the runtime asks again.
         task = asyncio.get_running_loop().create_task(self._answer(request, self._way_of(request)))
         self._open[request.request_id] = task
         task.add_done_callback(lambda _: self._open.pop(request.request_id, None))
@@ -111,7 +113,7 @@ class TurnQuestions:
             task.cancel()
 
     def stop(self) -> None:
-        """Withdraw all questions."""
+        """Ask no more; what is asked is withdrawn, unless the server stops."""
         for task in list(self._open.values()):
             task.cancel()
 
@@ -254,7 +256,9 @@ class TurnQuestions:
             await self._deny(request)
 
     async def _deny(self, request: ari.PermissionRequest) -> None:
-        """Deny what cannot be answered otherwise."""
+        """Deny what cannot be answered otherwise, unless the next process asks it again."""
+        if self._turn.leaves_questions_open:
+            return
         denial = ari.PermissionResponse("deny")
         with suppress(AriError):
             await self._runtime.service.respond_permission(

@@ -14,6 +14,7 @@ from arp.hub.hub import Hub
 from arp.hub.runner import Handler, HubApp
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import SurfaceDestroyed
+from arp.record.end_cause import EndCause
 from arp.store.blobs import MemoryBlobs
 from arp.store.memory import MemoryStore
 from tests.hub.rig import HeldStore, Renderer, quiet, running, settled, started
@@ -232,7 +233,7 @@ async def test_cancel_ends_a_turn_in_which_nobody_works() -> None:
         host = hub.runner._turns.pop(live)
         await renderer.cancel()
         assert await renderer.ended("t1") == "cancelled"
-        host.stop()
+        host.stop(EndCause.SESSION_LEFT)
         await renderer.say("again")
         await renderer.box.has("turn", turn_id="t2", status="running")
 

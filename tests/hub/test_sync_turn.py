@@ -134,7 +134,7 @@ async def test_cancel_is_raised_by_the_next_call_of_a_function_that_computes() -
         await renderer.say("go")
         await becomes(begun.is_set)
         await renderer.cancel()
-        await becomes(lambda: all(one.is_stopping for one in hub.runner.tasks.values()))
+        await becomes(lambda: all(one.end_cause is not None for one in hub.runner.tasks.values()))
         go.set()
         assert await renderer.ended("t1") == "cancelled"
         assert (seen, renderer.screen.text("t1")) == (["cancelled"], "")

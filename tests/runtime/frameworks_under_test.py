@@ -27,7 +27,7 @@ class FrameworkUnderTest(RuntimeUnderTest):
         self.server = server
         self.stored = place / "sessions"
         self.cwd = place / "cwd"
-        self.cwd.mkdir(parents=True)
+        self.cwd.mkdir(parents=True, exist_ok=True)
 
     async def bash(self, command: str, description: str = "") -> str:
         """Run a command of the shell."""
@@ -100,6 +100,10 @@ class OpenAIAgentsUnderTest(FrameworkUnderTest):
 class LangGraphUnderTest(FrameworkUnderTest):
     name = "langgraph"
 
+    def more_tools(self) -> Sequence[Any]:
+        """Return tools that run without asking."""
+        return ()
+
     def make(self) -> RuntimeService:
         from langchain.agents import create_agent
         from langchain.agents.middleware import HumanInTheLoopMiddleware
@@ -126,7 +130,7 @@ class LangGraphUnderTest(FrameworkUnderTest):
         tool = StructuredTool.from_function(coroutine=bash, name="bash", handle_tool_error=True)
         graph = create_agent(
             model,
-            [tool],
+            [tool, *self.more_tools()],
             middleware=[HumanInTheLoopMiddleware(interrupt_on={"bash": True})],
         )
         return LangGraphRuntime(graph, cwd=self.cwd, directory=self.stored)

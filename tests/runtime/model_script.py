@@ -42,6 +42,8 @@ WRITTEN = "written by the model\n"
 INPUT_TOKENS = 11
 OUTPUT_TOKENS = 7
 CACHED_TOKENS = 3
+AGREED = "Your work was interrupted. The user agrees to what you asked for last"
+"""What ARP sends an agent whose permission was given after its process had ended."""
 RESETS_AT_S = 4_102_444_800
 """2100: when limits are reset."""
 SLOW_STEPS = 300
@@ -137,6 +139,8 @@ class Script:
             return Answer(calls=[shell_call(steps[len(results)], tools)])
         if results:
             return Answer("\n\n".join(f"The tool returned: {result.text}" for result in results))
+        if user.startswith(AGREED):
+            word, _, rest = asked_for(items).partition(":")
         if word in CALLS:
             return Answer(calls=CALLS[word](rest.strip(), tools))
         return self._troubled_answer(user) or plain_answer(user, items)
@@ -185,6 +189,12 @@ def items_of_last_message(items: Sequence[Item]) -> Sequence[Item]:
         if isinstance(item, ToolCall) or (isinstance(item, Text) and item.role == "assistant"):
             return items[index + 1 :]
     return items
+
+
+def asked_for(items: Sequence[Item]) -> str:
+    """Return the newest text of the user for which the model calls something; else an empty one."""
+    texts = [item.text.strip() for item in items if isinstance(item, Text) and item.role == "user"]
+    return next((text for text in reversed(texts) if text.partition(":")[0] in CALLS), "")
 
 
 def is_typed(text: str) -> bool:
@@ -275,5 +285,6 @@ CALLS: dict[str, Callable[[str, Sequence[str]], list[Call]]] = {
     "write": lambda rest, tools: [write_call(rest, tools)],
     "mcp": lambda rest, tools: [mcp_call(rest, tools)],
     "tool": lambda rest, tools: [named_call(rest)],
+    "tools": lambda rest, tools: [named_call(part.strip()) for part in rest.split("@@")],
 }
 """What the words of the table call, given what stands behind the colon."""

@@ -39,6 +39,9 @@ class ScriptedSession:
     async def aclose(self) -> None:
         self.is_open = False
 
+    async def abandon(self) -> None:
+        self.is_open = False
+
 
 Script = Callable[[str, SessionFeed], None]
 

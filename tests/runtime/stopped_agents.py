@@ -1,0 +1,204 @@
+"""Agents that ask before they run a tool, and that ask questions: one of each kind of runtime.
+
+`app_of(NAME, PLACE, MODEL)` is an app whose agent asks; the process that serves it can be ended
+meanwhile, and another one serves the app again. What the user says is in `model_script`:
+
+    run: COMMAND                            asks for permission, then runs the command in PLACE/cwd
+    tool: ask_user {"question": "Which?"}   asks the question, and says the answer
+
+MODEL is the address of the fake model. The same agents serve as runtimes of `arp ari serve`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from arp import App, Turn, tool, ui
+from arp.runtime.function import FunctionRuntime, FunctionTurn
+from arp.runtime.services import RuntimeService
+from tests.runtime import clis, frameworks_under_test
+from tests.runtime.model_script import AGREED
+from tests.runtime.model_server import ModelServer
+
+QUESTION = "Which colour?"
+
+
+def model_at(address: str) -> ModelServer:
+    """Return what a runtime needs of a model server that another process runs."""
+    return cast(ModelServer, SimpleNamespace(address=address, openai_address=f"{address}/v1"))
+
+
+async def bash(cwd: Path, command: str) -> str:
+    """Run a command, and return its output."""
+    process = await asyncio.create_subprocess_shell(
+        command, cwd=cwd, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await process.communicate()
+    return output.decode()
+
+
+class PydanticAIAsking(frameworks_under_test.PydanticAIUnderTest):
+    """It has a deferred tool that asks the user besides."""
+
+    def agent(self) -> Any:
+        from pydantic_ai import CallDeferred
+
+        agent = super().agent()
+
+        def ask_user(question: str) -> str:
+            """Ask the user."""
+            raise CallDeferred
+
+        agent.tool_plain(ask_user)
+        return agent
+
+
+class AgUiAsking(frameworks_under_test.AgUiUnderTest):
+    """Its agent asks for permission alone: the adapter of the framework asks nothing else."""
+
+
+class LangGraphAsking(frameworks_under_test.LangGraphUnderTest):
+    """It has a tool that asks the user by an interrupt besides."""
+
+    def more_tools(self) -> Sequence[Any]:
+        from langchain_core.tools import StructuredTool
+        from langgraph.types import interrupt
+
+        def ask_user(question: str) -> str:
+            """Ask the user."""
+            return str(interrupt({"question": question}))
+
+        return [StructuredTool.from_function(ask_user)]
+
+
+def framework(kind: Any) -> Callable[[Path, str], RuntimeService]:
+    """Return what makes the runtime of a framework."""
+
+    def made(place: Path, address: str) -> RuntimeService:
+        runtime: RuntimeService = kind(place, model_at(address)).make()
+        return runtime
+
+    return made
+
+
+def function(place: Path, address: str) -> RuntimeService:
+    """Return a function that does by itself what the model would say."""
+    cwd = place / "cwd"
+
+    async def reply(turn: FunctionTurn) -> None:
+        said = [one.content for one in turn.history if one.role == "user"]
+        text = said[-1] if turn.text.startswith(AGREED) and said else turn.text
+        word, _, rest = text.partition(": ")
+        if word == "run":
+            with turn.tool("bash", {"command": rest}) as call:
+                if (await call.allowed(summary=rest)).decision == "allow":
+                    call.result(await bash(cwd, rest))
+        elif word == "tool":
+            answer = await turn.answered("colour", {"question": QUESTION})
+            turn.say(f"The tool returned: {answer}")
+        else:
+            turn.say(f"You said: {text}")
+
+    return FunctionRuntime(reply, cwd=cwd, directory=place / "sessions")
+
+
+def claude_code(place: Path, address: str) -> RuntimeService:
+    """Return Claude Code."""
+    from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+
+    cli = clis.claude(model_at(address), place)
+    providers = {"here": {"ANTHROPIC_BASE_URL": address}}
+    options = ClaudeCodeOptions(providers=providers, models=("fake-1",))
+    return ClaudeCodeRuntime(cwd=cli.cwd, environment=cli.environment, options=options)
+
+
+def codex(place: Path, address: str) -> RuntimeService:
+    """Return Codex."""
+    from arp.runtime.codex import CodexRuntime
+
+    cli = clis.codex(model_at(address), place)
+    return CodexRuntime(environment=cli.environment, cwd=cli.cwd, program=cli.program)
+
+
+def opencode(place: Path, address: str) -> RuntimeService:
+    """Return OpenCode."""
+    from arp.runtime.acp import AcpRuntime
+
+    cli = clis.opencode(model_at(address), place)
+    command = [cli.program, *cli.arguments]
+    return AcpRuntime(command, cwd=cli.cwd, environment=cli.environment, name="opencode")
+
+
+RUNTIMES: dict[str, Callable[[Path, str], RuntimeService]] = {
+    "langgraph": framework(LangGraphAsking),
+    "pydantic-ai": framework(PydanticAIAsking),
+    "openai-agents": framework(frameworks_under_test.OpenAIAgentsUnderTest),
+    "ag-ui": framework(AgUiAsking),
+    "function": function,
+    "claude-code": claude_code,
+    "codex": codex,
+    "acp:opencode": opencode,
+}
+
+
+def served_runtime() -> RuntimeService:
+    """Return the runtime that `arp ari serve` is to serve, by its environment."""
+    name, place, address = os.environ["ASKING"].split("|")
+    return RUNTIMES[name](Path(place), address)
+
+
+def app_of(name: str, place: Path, address: str) -> App:
+    """Return an app with one agent that asks.
+
+    Args:
+        name: One of `RUNTIMES`, `plain`, `model-agent`, or the address of a remote runtime.
+        place: An empty directory of its own, the same for each process.
+        address: Of the fake model.
+    """
+    app = App("Asking")
+    if name == "plain":
+        app.agent(plain(place))
+    elif name == "model-agent":
+        with_model(app, place, address)
+    elif "://" in name:
+        from arp.runtime.named import named_runtime
+
+        app.runtime(named_runtime(name))
+    else:
+        app.runtime(RUNTIMES[name](place, address))
+    return app
+
+
+def plain(place: Path) -> Any:
+    """Return an agent without a runtime: it takes late answers by itself."""
+
+    async def agent(turn: Turn) -> None:
+        late = turn.input.source_component is not None
+        said = [text for role, text in turn.history() if role == "user"]
+        word, _, rest = (said[0] if late else turn.text).partition(": ")
+        if word == "tool":
+            answer = turn.text if late else await turn.ask(ui.text_input(QUESTION))
+            await turn.say(f"The tool returned: {answer}")
+            return
+        async with turn.tool("bash", {"command": rest}) as call:
+            if late or await call.approve(f"bash: {rest}", rule="ask-first"):
+                call.result(await bash(place / "cwd", rest))
+
+    return agent
+
+
+def with_model(app: App, place: Path, address: str) -> None:
+    """Give an app a model with a tool that needs approval, and one that asks by itself."""
+
+    @tool(needs_approval=True)
+    async def run_bash(command: str, description: str = "") -> str:
+        """Run a command of the shell."""
+        return await bash(place / "cwd", command)
+
+    run_bash.__name__ = "bash"
+    app.model_agent("openai:fake-1", base_url=f"{address}/v1", tools=[run_bash])

@@ -1,0 +1,405 @@
+"""What waits for a person survives every way in which a server ends, for every kind of agent.
+
+A server asks for a permission, or a question. It is stopped or killed, and started again; somebody
+answers on one of the screens. The tool runs once, with the approved arguments; an answer reaches
+the agent once. The ledger and the screens say the same after each of them.
+
+Some of these run always: each kind of agent with SIGTERM, and all endings with two kinds. All of
+them run with `--soak`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from arp.client.client import ArpClient, connect
+from arp.ledger.fact import Fact, decode
+from arp.protocol.screen import TurnScreen
+from arp.store.sqlite import SqliteStore
+from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
+from tests.renderers.terminal.test_connect import command as terminal_command
+from tests.runtime.model_server import ModelServer
+from tests.runtime.runtimes_under_test import NEEDS
+from tests.runtime.stopped_agents import QUESTION
+from tests.server.rpc import rpc
+
+ROOT = Path(__file__).parents[2]
+START_S = 90.0
+"""A framework takes seconds of a processor to import."""
+STOP_S = 30.0
+WAIT_S = 60.0
+COMMAND = "echo approved >> ran.txt"
+SAYS = {
+    "permission": f"run: {COMMAND}",
+    "question": f'tool: ask_user {{"question": "{QUESTION}"}}',
+}
+ANSWER = "The blue one."
+
+
+class Case(NamedTuple):
+    """One way through."""
+
+    agent: str
+    """As `app_of` has it; `grpc` and `http` are remote runtimes."""
+    asks: str
+    ending: str
+    screen: str
+
+    def __str__(self) -> str:
+        return "-".join(self)
+
+
+ENDINGS = ("sigterm", "sigterm-twice", "sigkill", "reload")
+SCREENS = ("client", "terminal", "control")
+BOTH = ("permission", "question")
+AGENTS: dict[str, tuple[str, ...]] = {
+    "plain": BOTH,
+    "langgraph": BOTH,
+    "pydantic-ai": BOTH,
+    "function": BOTH,
+    "openai-agents": ("permission",),
+    "model-agent": ("permission",),
+    "ag-ui": ("permission",),
+    "grpc": BOTH,
+    "http": BOTH,
+    "claude-code": ("permission",),
+    "codex": ("permission",),
+    "acp:opencode": ("permission",),
+}
+"""What each kind of agent can ask."""
+SLOW = {"acp:opencode"}
+
+
+def cases() -> list[Any]:
+    """Return all cases; the screens take turns."""
+    screens = cycle(SCREENS)
+    found = []
+    for agent, kinds in AGENTS.items():
+        for ending in ENDINGS:
+            for kind in kinds:
+                case = Case(agent, kind, ending, next(screens))
+                found.append(pytest.param(case, id=str(case), marks=marks_of(case)))
+    return found
+
+
+def marks_of(case: Case) -> list[pytest.MarkDecorator]:
+    """Return what a case needs, and whether it runs with `--soak` only."""
+    marks = [getattr(pytest.mark, NEEDS[case.agent])] if case.agent in NEEDS else []
+    is_main = case.ending == "sigterm" and case.asks == "permission" and case.agent not in SLOW
+    is_whole = case.agent in ("plain", "pydantic-ai")
+    return marks if is_main or is_whole else [*marks, pytest.mark.soak]
+
+
+class Place:
+    """Where the lives of one server are: a directory, a port, a ledger."""
+
+    def __init__(self, case: Case, directory: Path, model: ModelServer) -> None:
+        self.case, self.directory, self.model = case, directory, model
+        (directory / "agent" / "cwd").mkdir(parents=True)
+        self.ledger = directory / "ledger.db"
+        self.port = free_port()
+        self.remote = ""
+        """The address of the runtime, where another process has it."""
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "OPENAI_API_KEY": "none",
+            "ASKING": f"function|{directory / 'agent'}|{model.address}",
+        }
+
+    @property
+    def http(self) -> str:
+        """The address of the server, the same in each of its lives."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def app(self) -> Path:
+        """The file of the app, in a directory of its own: `--reload` watches that."""
+        path = self.directory / "app" / "app.py"
+        if not path.exists():
+            path.parent.mkdir()
+            agent = self.remote or self.case.agent
+            place = self.directory / "agent"
+            path.write_text(
+                "from pathlib import Path\n"
+                "from tests.runtime.stopped_agents import app_of\n"
+                f"app = app_of({agent!r}, Path({str(place)!r}), {self.model.address!r})\n"
+            )
+        return path
+
+    def ran(self) -> list[str]:
+        """Return what the tool has written, a line for each time that it ran."""
+        file = self.directory / "agent" / "cwd" / "ran.txt"
+        return file.read_text().split() if file.exists() else []
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+class Life:
+    """One life of the server, or with `--reload` several."""
+
+    def __init__(self, child: asyncio.subprocess.Process) -> None:
+        self.child = child
+
+    @classmethod
+    async def begin(cls, place: Place) -> Life:
+        """Start the server, and wait until it is ready."""
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "arp.cli", "serve", str(place.app)),
+            *("--port", str(place.port), "--ledger", f"sqlite:{place.ledger}"),
+            *(("--reload",) if place.case.ending == "reload" else ()),
+            env=place.environment,
+            cwd=place.directory,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        life = cls(child)
+        try:
+            await life.ready()
+        except BaseException:
+            await life.kill()
+            raise
+        return life
+
+    async def ready(self) -> None:
+        """Wait until it says where it is."""
+        assert self.child.stdout is not None
+        async with asyncio.timeout(START_S):
+            while not (line := (await self.child.stdout.readline()).decode()).startswith("ARP on"):
+                assert line, "the server did not start"
+
+    async def kill(self) -> None:
+        if self.child.returncode is None:
+            with suppress(ProcessLookupError):
+                self.child.kill()
+        await self.child.wait()
+
+    async def end(self, place: Place) -> Life:
+        """End the server as the case says, and start it again."""
+        child = self.child
+        match place.case.ending:
+            case "reload":
+                stamp = place.app.stat().st_mtime_ns + 1_000_000_000
+                os.utime(place.app, ns=(stamp, stamp))
+                await self.ready()
+                return self
+            case "sigkill":
+                child.kill()
+            case _:
+                child.send_signal(signal.SIGTERM)
+                if place.case.ending == "sigterm-twice":
+                    child.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(STOP_S):
+            code = await child.wait()
+        assert code == (-signal.SIGKILL if place.case.ending == "sigkill" else 0)
+        return await Life.begin(place)
+
+    async def stop(self) -> None:
+        """Stop it at the end of the test: its ledger is whole then."""
+        if self.child.returncode is None:
+            self.child.terminate()
+            try:
+                async with asyncio.timeout(STOP_S):
+                    await self.child.wait()
+            finally:
+                await self.kill()
+
+
+@asynccontextmanager
+async def remote_runtime(place: Place) -> AsyncIterator[None]:
+    """Serve the runtime in a process of its own, where the case wants that; it outlives servers."""
+    if place.case.agent not in ("grpc", "http"):
+        yield
+        return
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "arp.cli", "ari", "serve", f"--{place.case.agent}", ":0"),
+        *("--runtime", "tests.runtime.stopped_agents:served_runtime"),
+        env=place.environment,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert child.stdout is not None
+        async with asyncio.timeout(START_S):
+            line = (await child.stdout.readline()).decode()
+        assert line.startswith("ARI on "), line
+        place.remote = line.removeprefix("ARI on ").strip()
+        yield
+    finally:
+        child.terminate()
+        await child.wait()
+
+
+# -- what people see and do ----------------------------------------------------------------------
+
+
+async def until(client: ArpClient, found: Callable[[], Any]) -> Any:
+    """Return what `found` returns as soon as it is something."""
+    events = client.events()
+    async with asyncio.timeout(WAIT_S):
+        while not (value := found()):
+            await anext(events)
+    return value
+
+
+def open_questions(client: ArpClient) -> list[Any]:
+    """Return the questions that stand open on a screen."""
+    return [
+        one
+        for turn_id in list(client.screen.turns)
+        for one in client.screen.output(turn_id)
+        if one.props.get("state") == "open"
+    ]
+
+
+def permission_of(client: ArpClient, component_id: str) -> Any:
+    """Return the permission that a question asks."""
+    found = (turn.permissions.get(component_id) for turn in client.screen.turns.values())
+    return next(one for one in found if one is not None)
+
+
+def seen(client: ArpClient) -> Any:
+    """Return what a person sees on a screen."""
+    return [
+        (
+            turn.id,
+            turn.status,
+            client.screen.text(turn.id),
+            [(tool.tool, tool.ok, tool.error) for tool in turn.tools],
+            [(one.id, one.type, one.props) for one in client.screen.output(turn.id)],
+        )
+        for turn in client.screen.turns.values()
+    ]
+
+
+async def answer(client: ArpClient, place: Place) -> None:
+    """Answer what is open, on the screen that the case names."""
+    (question,) = await until(client, lambda: open_questions(client))
+    session = client.session_id
+    assert session is not None
+    is_permission = place.case.asks == "permission"
+    if place.case.screen == "client":
+        if is_permission:
+            await client.send_permission(permission_of(client, question.id), True)
+        else:
+            await client.send_text(ANSWER, source=question.id)
+    elif place.case.screen == "terminal":
+        await asyncio.to_thread(answer_at_a_terminal, place, session, is_permission)
+    else:
+        async with rpc(place.port) as program:
+            await program.follow(session)
+            asked = await program.until("action.required")
+            more = {"digest": asked["payload"]["digest"]} if is_permission else {}
+            await program.call(
+                "agentSession/action/respond",
+                sessionId=session,
+                actionId=asked["actionId"],
+                response=True if is_permission else ANSWER,
+                **more,
+            )
+
+
+def answer_at_a_terminal(place: Place, session: str, is_permission: bool) -> None:
+    command = terminal_command(place.http, session)
+    with PseudoTerminal(command, place.directory, size=(60, 100)) as terminal:
+        terminal.until_shown("[y/n]" if is_permission else QUESTION)
+        terminal.type("y\r" if is_permission else f"{ANSWER}\r")
+        terminal.until_at_rest(wait_s=WAIT_S)
+
+
+def late_turn(client: ArpClient) -> TurnScreen | None:
+    """Return the turn that the answer has begun, once it is over."""
+    turn = list(client.screen.turns.values())[-1]
+    return turn if turn.final and turn.id != "t1" else None
+
+
+async def facts_of(ledger: Path, session_id: str) -> list[Fact]:
+    store = SqliteStore(ledger, read_only=True)
+    await store.open()
+    try:
+        return [decode(body) for _, body in await store.read(session_id, 0, 10_000)]
+    finally:
+        await store.aclose()
+
+
+def types(facts: list[Fact], turn_id: str) -> set[str]:
+    return {fact.type for fact in facts if fact.turn_id == turn_id}
+
+
+def check_left_open(facts: list[Fact]) -> None:
+    """The turn waits: nobody has answered, nothing has failed."""
+    assert types(facts, "t1") & {
+        "action.resolved", "permission.resolved", "tool.failed", "tool.result", "runtime.error",
+    } == set()  # fmt: skip
+    (end,) = [fact for fact in facts if fact.type in ("turn.completed", "turn.failed")]
+    assert (end.turn_id, end.payload["status"], end.status_reason) == (
+        "t1",
+        "waiting",
+        "interrupted",
+    )
+
+
+def check_answered(facts: list[Fact], case: Case) -> None:
+    """One answer, which the turn behind it takes; what it allows is what was shown."""
+    assert [fact.sequence for fact in facts] == list(range(1, len(facts) + 1))
+    (resolved,) = [fact for fact in facts if fact.type == "action.resolved"]
+    assert (resolved.turn_id, resolved.payload["decision"]) == ("t1", "answered")
+    assert resolved.payload["ends"] == "completed"
+    (asked,) = [fact for fact in facts if fact.type == "action.required"]
+    assert asked.turn_id == "t1"
+    if case.asks == "permission" and case.agent != "plain":
+        allowed = [
+            one for one in facts if one.turn_id == "t2" and one.type == "permission.evaluated"
+        ]
+        assert [(one.payload["decision"], one.payload["digest"]) for one in allowed] == [
+            ("allow", asked.payload["digest"])
+        ]
+
+
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("case", cases())
+async def test_what_waits_for_a_person_survives(
+    case: Case, tmp_path: Path, model_server: ModelServer
+) -> None:
+    place = Place(case, tmp_path, model_server)
+    async with remote_runtime(place):
+        life = await Life.begin(place)
+        try:
+            async with connect(place.http) as client:
+                await client.send_text(SAYS[case.asks])
+                await until(client, lambda: open_questions(client))
+                session = client.session_id
+                assert session is not None
+                life = await life.end(place)
+                assert place.ran() == []
+                check_left_open(await facts_of(place.ledger, session))
+                await answer(client, place)
+                turn = await until(client, lambda: late_turn(client))
+                assert (turn.status, turn.errors) == ("completed", [])
+                assert open_questions(client) == []
+                assert client.screen.turns["t1"].status == "completed"
+                async with connect(place.http, session_id=session) as other:
+                    await until(other, lambda: late_turn(other))
+                    assert seen(other) == seen(client)
+                if case.asks == "question":
+                    assert ANSWER in client.screen.text(turn.id)
+            await life.stop()
+        finally:
+            await life.kill()
+    assert place.ran() == (["approved"] if case.asks == "permission" else [])
+    check_answered(await facts_of(place.ledger, session), case)
