@@ -29,6 +29,8 @@ of a turn is the one that the runtime has heard, and since when others have answ
 newest alone says both, unless it was cancelled at once: then the one before it counts."""
 MAX_CALLERS = 1_000
 """How many calls of sub-agents a session remembers."""
+MAX_ASKED = 50
+"""Open permissions whose files are remembered; the others are asked again after a restart."""
 SUBAGENT = "agent"
 """What a sub-agent without a name is called."""
 
@@ -110,6 +112,9 @@ class LinkedSession:
         """When a turn used it last, on the loop's clock."""
         self.known_turns: list[str] = []
         """The newest turns of ARP that the runtime has heard, oldest first."""
+        self.asked: dict[str, str] = {}
+        """Permissions that are asked now: by the digest of the input a mark of the files that it
+        names."""
         self.sent_turn = ""
         """The runtime's turn that began with the newest message of ours."""
         self._callers: dict[str, tuple[str, str]] = {}
@@ -126,7 +131,14 @@ class LinkedSession:
             "turns": list(self.known_turns),
             "switched": dict(self.switched),
             "tasks": dict(self.tasks),
+            **({"asked": dict(self.asked)} if self.asked else {}),
         }
+
+    def asks_for(self, digest: str, files: str) -> None:
+        """Note a permission that is asked, with a mark of the files that its input names."""
+        self.asked[digest] = files
+        if len(self.asked) > MAX_ASKED:
+            del self.asked[next(iter(self.asked))]
 
     def is_at(self, state: JsonObject) -> bool:
         """Return whether the runtime has heard exactly the turns behind the state of a branch."""
@@ -149,6 +161,8 @@ class LinkedSession:
         if same_session:
             self.known_turns = _turns_of(state)
             self.tasks = dict(tasks) if isinstance(tasks, dict) else {}
+            asked = state.get("asked")
+            self.asked = dict(asked) if isinstance(asked, dict) else {}
 
     def caller(self, event: ari.Event) -> tuple[str, str]:
         """Return id and name of the sub-agent that makes a call; empty: the agent itself does.

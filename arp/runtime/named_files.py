@@ -352,6 +352,22 @@ def recorded(seen: SeenFiles) -> list[JsonObject]:
     return list(facts.values())[:MAX_RECORDED]
 
 
+def mark_of(seen: SeenFiles) -> str:
+    """Return a text that is the same for the same files; empty: they must be shown again.
+
+    It is kept while the server is stopped. A file with a secret has none: who knows the rest of it
+    could try secrets with it.
+    """
+    files = seen.files
+    if seen.problem or any(one.has_secret for one in files.values()):
+        return ""
+    return sha256(msgspec.json.encode(sorted(files.items()))).hexdigest()
+
+
+NO_FILES = mark_of(SeenFiles({}))
+"""Of an input that names no file."""
+
+
 class FileBinding:
     """Binds the answer to a permission request to what was shown: its input, and its files.
 
@@ -373,6 +389,11 @@ class FileBinding:
         """Look at the files of the request before it is shown, and return what a fact says."""
         self._shown = await self._seen(self._request.tool_input_raw)
         return recorded(self._shown)
+
+    @property
+    def mark(self) -> str:
+        """What was looked at, as `mark_of` has it."""
+        return mark_of(self._shown)
 
     async def again(self, approval: Approval) -> SecondLook:
         """Return whether an answer is about what is there now; an edited input has its own files.

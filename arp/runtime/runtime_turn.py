@@ -99,6 +99,8 @@ class RuntimeTurn:
             self.questions.stop()
             await events.aclose()
             self._link.model = self._facts.model
+            if not self._turn.leaves_questions_open:
+                self._link.asked.clear()
             self._link.remember(self._turn)
 
     async def _count_rest(self, events: EventSubscription, turn_id: str) -> None:

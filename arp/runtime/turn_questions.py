@@ -25,7 +25,7 @@ from arp.record.wording import encoded
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError, InvalidArgument
 from arp.runtime.linked_session import LinkedSession, RuntimeHandle
-from arp.runtime.named_files import FileBinding
+from arp.runtime.named_files import NO_FILES, FileBinding
 from arp.runtime.user_questions import (
     AskedOnce,
     ask_user,
@@ -173,8 +173,10 @@ class TurnQuestions:
 
         async with self._looking:
             files = await binding.look()
-        if not files and (late := self._late_permission(request, call)) is not None:
+        if (late := self._late_permission(request, call, binding.mark)) is not None:
             return late
+        self._link.asks_for(_digest_of(request), binding.mark)
+        self._link.remember(self._turn)
         approval = await call.ask_permission(
             title,
             rule=RULE,
@@ -203,26 +205,27 @@ class TurnQuestions:
         return ari.PermissionResponse("deny", message=approval.reason)
 
     def _late_permission(
-        self, request: ari.PermissionRequest, call: ToolCall
+        self, request: ari.PermissionRequest, call: ToolCall, files: str
     ) -> ari.PermissionResponse | None:
         """Return what the turn's input says of exactly this call; `None`: nothing, so ask.
 
         The question was asked by a turn that a restart cut off. Its answer names the input that was
-        shown by its digest, and counts once.
+        shown by its digest, and counts once, if the files that the input names are as they were.
         """
         data = self._turn.input.data
         payload, action = data.get("payload"), data.get("action")
         given: JsonObject = payload if isinstance(payload, dict) else {}
-        shown = encoded(request.tool_input_raw).decode()
-        is_it = given.get("digest") == digest_of(shown) and "updated_input" not in given
-        if self._used_late or action not in ("confirm", "deny") or not is_it:
+        digest = _digest_of(request)
+        is_it = given.get("digest") == digest and "updated_input" not in given
+        is_same = files != "" and self._link.asked.get(digest, NO_FILES) == files
+        if self._used_late or action not in ("confirm", "deny") or not (is_it and is_same):
             return None
         self._used_late = True
         permission = call.record.permission(call.name)
         if action == "confirm":
-            permission.evaluated("allow", "person", "user", digest=digest_of(shown))
+            permission.evaluated("allow", "person", "user", digest=digest)
             return ari.PermissionResponse("allow")
-        permission.evaluated("deny", "person", "user", digest=digest_of(shown))
+        permission.evaluated("deny", "person", "user", digest=digest)
         reason = str(given.get("reason") or "") if request.takes_message else ""
         return ari.PermissionResponse("deny", reason)
 
@@ -281,6 +284,11 @@ class TurnQuestions:
             props: JsonObject = {"content": f"{self._runtime.name} {what}: {reason}"}
             self._turn.show(Component(shown, "text", props))
         self.unsent.clear()
+
+
+def _digest_of(request: ari.PermissionRequest) -> str:
+    """Return the digest of the input that is shown; facts have it unless there is a secret."""
+    return digest_of(encoded(request.tool_input_raw).decode())
 
 
 def _offered(labels: Sequence[str]) -> str | None:

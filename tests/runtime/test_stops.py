@@ -317,7 +317,7 @@ async def answer(client: ArpClient, place: Place) -> None:
 def answer_at_a_terminal(place: Place, session: str, is_permission: bool) -> None:
     command = terminal_command(place.http, session)
     with PseudoTerminal(command, place.directory, size=(60, 100)) as terminal:
-        terminal.until_shown("[y/n]" if is_permission else QUESTION)
+        terminal.until_shown("/n]" if is_permission else QUESTION)
         terminal.type("y\r" if is_permission else f"{ANSWER}\r")
         terminal.until_at_rest(wait_s=WAIT_S)
 

@@ -6,10 +6,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from arp import App, connect
 from arp.client.client import ArpClient
 from arp.runtime.function import FunctionRuntime, FunctionTurn
-from tests.runtime.test_stops import facts_of, open_questions, until
+from tests.runtime.test_stops import facts_of, open_questions, permission_of, until
 from tests.serving import serving
 
 
@@ -127,3 +129,37 @@ async def cancelled(client: ArpClient) -> None:
     await client.cancel()
     assert (await client.turn_done()).status == "cancelled"
     assert open_questions(client) == []
+
+
+@pytest.mark.parametrize(("now", "is_asked_again"), [("echo A\n", False), ("echo B\n", True)])
+async def test_an_answer_after_a_stop_counts_for_the_files_that_were_shown(
+    tmp_path: Path, now: str, is_asked_again: bool
+) -> None:
+    """A script that was swapped while the server was stopped does not run by that answer."""
+    script = tmp_path / "run.sh"
+    script.write_text("echo A\n")
+    ran: list[str] = []
+
+    async def runs(turn: FunctionTurn) -> None:
+        with turn.tool("bash", {"command": "sh run.sh"}) as call:
+            if (await call.allowed()).decision == "allow":
+                ran.append(script.read_text())
+
+    def app() -> App:
+        made = App()
+        made.runtime(FunctionRuntime(runs, cwd=tmp_path, directory=tmp_path / "sessions"))
+        return made
+
+    ledger = f"sqlite:{tmp_path / 'ledger.db'}"
+    async with asyncio.timeout(30):
+        with serving(app(), ledger=ledger) as server:
+            async with connect(server.http, session_id="s") as client:
+                await client.send_text("go")
+                await until(client, lambda: open_questions(client))
+        script.write_text(now)
+        with serving(app(), ledger=ledger) as server:
+            async with connect(server.http, session_id="s") as client:
+                (question,) = await until(client, lambda: open_questions(client))
+                await client.send_permission(permission_of(client, question.id), True)
+                await until(client, lambda: ran or client.screen.turn("t2").status == "waiting")
+                assert ran == ([] if is_asked_again else ["echo A\n"])
