@@ -63,7 +63,6 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Replace, Update
 from arp.protocol.screen import TurnScreen
-from arp.record.end_cause import EndCause
 from arp.record.wording import check_kind, plain, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
@@ -235,16 +234,7 @@ class Turn:
         return self.input.origin
 
     @property
-    def end_cause(self) -> EndCause | None:
-        """Why the server ends this turn now, for whoever handles the `CancelledError`.
-
-        A cancel withdraws what the turn asks; if the server stops, it stays open for the next
-        process. `None`: nobody ends the turn, so the cancel comes from code of your own.
-        """
-        return self._host.end_cause
-
-    @property
-    def leaves_questions_open(self) -> bool:
+    def _leaves_questions_open(self) -> bool:
         """Whether the server stops while a question of this turn is open.
 
         The question stays, and its answer goes to the next process. So whoever asks on behalf of

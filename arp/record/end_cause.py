@@ -2,7 +2,7 @@
 
 An agent hears of each of them by the same `CancelledError`. What it cleans up then depends on the
 cause: a cancel withdraws what the turn asks, a stop of the server leaves it for the next process.
-The cause is in `Turn.end_cause`, and it is the message of the `CancelledError`.
+The cause is in `TurnHost.end_cause`, and it is the message of the `CancelledError`.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class RuntimeAgent:
         except asyncio.CancelledError:
             # The runtime may have the message already: nobody would watch what it does. A turn of
             # its own that asks something comes before the message: that waits for the next process.
-            if not turn.leaves_questions_open:
+            if not turn._leaves_questions_open:
                 await asyncio.shield(self._runtime.cancel(link.session_id))
             raise
 

@@ -91,7 +91,7 @@ class RuntimeTurn:
             # Nobody watches it any more. First the questions end: the runtime may need some time
             # to stop, and no answer may come before that.
             self.questions.stop()
-            if not self._turn.leaves_questions_open:
+            if not self._turn._leaves_questions_open:
                 await asyncio.shield(self._runtime.cancel(self._link.session_id, turn_id))
                 await self._count_rest(events, turn_id)
             raise
@@ -99,7 +99,7 @@ class RuntimeTurn:
             self.questions.stop()
             await events.aclose()
             self._link.model = self._facts.model
-            if not self._turn.leaves_questions_open:
+            if not self._turn._leaves_questions_open:
                 self._link.asked.clear()
             self._link.remember(self._turn)
 
@@ -113,7 +113,7 @@ class RuntimeTurn:
             self._link.cursor = event.sequence
             if event.turn_id != turn_id:
                 continue
-            if event.type is ari.EventType.TOOL_RESULT:
+            if event.type is ari.EventType.TOOL_RESULT and not event.synthetic:
                 await self._end_call(event)
             elif event.lifecycle is ari.Lifecycle.USAGE:
                 self._facts.usage(event.details)

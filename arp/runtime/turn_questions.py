@@ -260,7 +260,7 @@ class TurnQuestions:
 
     async def _deny(self, request: ari.PermissionRequest) -> None:
         """Deny what cannot be answered otherwise, unless the next process asks it again."""
-        if self._turn.leaves_questions_open:
+        if self._turn._leaves_questions_open:
             return
         denial = ari.PermissionResponse("deny")
         with suppress(AriError):

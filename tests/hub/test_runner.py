@@ -13,6 +13,7 @@ from arp import Turn, ui
 from arp.hub.hub import Hub
 from arp.hub.runner import Handler, HubApp
 from arp.hub.settings import HubSettings
+from arp.ledger.fact import decode
 from arp.protocol.errors import SurfaceDestroyed
 from arp.record.end_cause import EndCause
 from arp.store.blobs import MemoryBlobs
@@ -518,3 +519,35 @@ async def test_queue_goes_on_after_a_restart() -> None:
     assert screen.turns["t1"].status == "failed"
     assert screen.turns["t2"].status == "completed"
     assert screen.text("t2") == "did two"
+
+
+@pytest.mark.parametrize(("is_cancelled", "ended"), [(True, "cancelled"), (False, "interrupted")])
+async def test_of_a_cancel_and_a_stop_the_first_says_how_the_turn_ended(
+    is_cancelled: bool, ended: str
+) -> None:
+    """An agent that cleans up behind a cancel was cancelled, although the server stops then."""
+    cleaning = asyncio.Event()
+    store = MemoryStore()
+
+    async def agent(turn: Turn) -> None:
+        try:
+            async with turn.tool("work"):
+                await forever(turn)
+        finally:
+            cleaning.set()
+            if is_cancelled:
+                await asyncio.Event().wait()
+
+    async with running(agent, settings=HubSettings(stop_grace_s=0.01), store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.box.has("delta")
+        if is_cancelled:
+            await renderer.cancel()
+            await cleaning.wait()
+    await store.open()
+    facts = [decode(body) for _, body in await store.read("s", 0)]
+    (end,) = [fact for fact in facts if fact.type == "turn.failed"]
+    assert end.status_reason == ended
+    failed = [fact for fact in facts if fact.type == "tool.failed"]
+    assert len(failed) == is_cancelled, "a tool that the server interrupts stays as it is"

@@ -9,6 +9,7 @@ import pytest
 from arp.ledger.fact_types import ProfileViolation
 from arp.ledger.payload_fields import Delivery
 from arp.protocol.errors import InvalidComponent
+from arp.record.end_cause import EndCause
 from tests.record.rig import Recording
 
 
@@ -123,6 +124,9 @@ def test_a_subtask_names_its_parent_and_its_root() -> None:
         (KeyError("secret"), "KeyError"),
         (InvalidComponent("no such colour"), "no such colour"),
         (asyncio.CancelledError(), "cancelled"),
+        (asyncio.CancelledError("a secret"), "cancelled"),
+        (asyncio.CancelledError(EndCause.CANCELLED), "cancelled"),
+        (asyncio.CancelledError(EndCause.SERVER_STOPS), "the server stopped"),
     ],
 )
 def test_an_attempt_records_its_own_end(error: BaseException, reason: str) -> None:

@@ -24,6 +24,7 @@ class ScriptedSession:
         self.cancelled = 0
         self.stops_when_told = True
         self.is_open = True
+        self.ends: list[str] = []
 
     async def send(self, request: ari.SendMessageRequest) -> None:
         self.script(request.message.content, self.feed)
@@ -38,9 +39,11 @@ class ScriptedSession:
 
     async def aclose(self) -> None:
         self.is_open = False
+        self.ends.append("aclose")
 
     async def abandon(self) -> None:
         self.is_open = False
+        self.ends.append("abandon")
 
 
 Script = Callable[[str, SessionFeed], None]

@@ -189,6 +189,40 @@ async def test_cancel_closes_what_is_asked_and_ends_the_turn_as_canceled(tmp_pat
         await runtime.cancel_turn(ari.CancelTurnRequest(session_id, turn_id))
 
 
+async def test_resuming_an_open_session_emits_what_it_asks_again(tmp_path: Path) -> None:
+    """For a caller that was started again, and has not seen the request."""
+
+    def script(_text: str, feed: SessionFeed) -> None:
+        feed.ask("n1", shell("one"))
+
+    runtime = ScriptedRuntime(script, tmp_path)
+    session_id = await created(runtime)
+    await sent(runtime, session_id)
+    (request_id,) = runtime.session(session_id).feed.pending
+    resumed = await runtime.resume_session(ari.ResumeSessionRequest(session_id))
+    assert resumed.session.state is ari.SessionState.WAITING
+    again = await subscribed(runtime, session_id, resumed.sequence)
+    event = await anext(again)
+    assert (event.type, event.request_id) == (ari.EventType.PERMISSION_REQUEST, request_id)
+    assert event.permission is not None
+    assert event.permission.tool_input_raw == shell("one").tool_input_raw
+
+
+async def test_a_closed_runtime_abandons_what_asks_and_cancels_what_runs(tmp_path: Path) -> None:
+    def script(text: str, feed: SessionFeed) -> None:
+        if text == "ask":
+            feed.ask("n1", shell("one"))
+
+    runtime = ScriptedRuntime(script, tmp_path)
+    asking, running = await created(runtime), await created(runtime)
+    await sent(runtime, asking, "ask")
+    await sent(runtime, running, "run")
+    await runtime.close()
+    ends = {name: native.ends for name, native in runtime.natives.items()}
+    assert ends == {asking: ["abandon"], running: ["aclose"]}
+    assert runtime.natives[asking].told == []
+
+
 async def test_runtime_that_does_not_stop_is_ended(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(nothing, tmp_path)
     runtime.cancel_grace_s = 0.01

@@ -13,6 +13,7 @@ from arp.client.client import ArpClient
 from arp.runtime.function import FunctionRuntime, FunctionTurn
 from tests.runtime.test_stops import facts_of, open_questions, permission_of, until
 from tests.serving import serving
+from tests.waiting import becomes
 
 
 class SlowToStop:
@@ -52,8 +53,7 @@ async def test_a_queued_message_gets_nothing_of_the_turn_that_was_stopped(tmp_pa
             await until(client, lambda: client.screen.text("t1"))
             second = await client.send_text("two")
             await client.cancel()
-            while not server.call(agent.is_told.is_set):
-                await asyncio.sleep(0)
+            await becomes(lambda: server.call(agent.is_told.is_set))
             server.call(agent.release.set)
             turn = await client.turn_done(await client.turn_of(second))
             assert client.screen.text(turn.id) == "Heard two."
