@@ -71,6 +71,14 @@ class RuntimeUnderTest(Protocol):
         """Return a new runtime object; all of them share one storage, like several processes."""
         ...
 
+    def make_in(self, cwd: Path) -> RuntimeService:
+        """Return a runtime object of another directory, over the same storage.
+
+        Raises:
+            NotShown: The runtime has a storage of its own, which no other program writes.
+        """
+        raise NotShown("nobody else keeps sessions where it keeps its own")
+
     def make_behind(self, fault: OutputFault) -> RuntimeService:
         """Return a runtime object whose agent's program has a fault in its output.
 

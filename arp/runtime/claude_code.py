@@ -157,7 +157,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         given = usual_environment(os.environ) if environment is None else environment
         self.environment = dict(given)
         self.options = options or ClaudeCodeOptions()
-        self._transcripts = Transcripts(self.environment)
+        self._transcripts = Transcripts(self.environment, self.is_inside)
         self._version = ""
         self._offered: dict[str, Any] = {}
         """MCP servers of this process, by the address that sessions know."""
