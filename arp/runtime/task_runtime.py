@@ -607,7 +607,7 @@ class TaskRuntime(DrivenRuntime):
         self._messages.pop(session_id, None)
         self._saved.pop(session_id, None)
         if self.directory is not None and _ID.fullmatch(session_id):
-            for kind in ("jsonl", "state"):
+            for kind in ("jsonl", "state", "state-written"):
                 self._file(session_id, kind).unlink(missing_ok=True)
 
     def _stored_session(self, session_id: str) -> ari.RuntimeSession:
