@@ -377,15 +377,24 @@ class Hub:
         return await self._delete(await self.directory.head(session_id, principal))
 
     async def _delete(self, head: Head) -> list[Remainder]:
-        name = await self.directory.removed(head.session_id, self._remove_facts(head))
+        removing = self._remove_facts(head, self._drop_deleted(head))
+        name = await self.directory.removed(head.session_id, removing)
         return await self.removals.remove_elsewhere(name)
 
-    async def _remove_facts(self, head: Head) -> str:
+    def _drop_deleted(self, head: Head) -> LiveSession | None:
+        """Let a session leave the memory that is deleted; return it if it was there."""
+        live = self.sessions.get(head.session_id)
+        if live is None or live.session.head.epoch != head.epoch:
+            return None
+        self._drop(live, SessionNotFound("the session was deleted", detail=live.id), 1000)
+        return live
+
+    async def _remove_facts(self, head: Head, live: LiveSession | None) -> str:
         """Remove facts and files of a session, once its agents have ended."""
-        name, live = await self.removals.begin(head), self.sessions.get(head.session_id)
+        name = await self.removals.begin(head)
+        live = self._drop_deleted(head) or live  # it may have been read from the store meanwhile
         known: Sequence[Elsewhere] = ()
         if live is not None:
-            self._drop(live, SessionNotFound("the session was deleted", detail=live.id), 1000)
             await self.runner.ended(live, AGENTS_END_S)
             known = live.cache.get(CACHE_KEY, ())
         await self.writer.room()
@@ -394,15 +403,11 @@ class Hub:
 
     async def _remove_here(self, removal: Removal) -> None:
         """Remove what is here of a session; another one may have its id by now."""
-        meta, live = await self.store.session(removal.session_id), None
-        if meta is not None and meta.epoch != removal.epoch:
-            return
-        live = self.sessions.get(removal.session_id)
-        if live is not None:
-            if live.session.head.epoch != removal.epoch:
-                return
-            self._drop(live, SessionNotFound("the session was deleted", detail=live.id), 1000)
-        await self._remove(Head(removal.session_id, removal.epoch, removal.owner, "", "", ""))
+        head = Head(removal.session_id, removal.epoch, removal.owner, "", "", "")
+        meta = await self.store.session(head.session_id)
+        if meta is None or meta.epoch == head.epoch:
+            self._drop_deleted(head)
+            await self._remove(head)
 
     async def _remove(self, head: Head) -> None:
         await self.writer.room()
