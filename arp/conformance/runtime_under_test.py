@@ -36,6 +36,8 @@ class Prompts(msgspec.Struct, frozen=True):
     """The agent names the media types of the images that it received."""
     run: str = "run: {command}"
     """The agent runs the command."""
+    use: str = ""
+    """The agent calls a tool of its own: `{tool}`, one of `own_tools`."""
     two: str = "two: {command} @@ {other}"
     """The agent makes two calls in one answer."""
     slow: str = "slow"
@@ -56,6 +58,9 @@ class RuntimeUnderTest(Protocol):
     prompts: Prompts = Prompts()
     fields: Mapping[str, str] = {}
     """Fields of every `create_session` and `resume_session` request, such as the model."""
+    own_tools: Sequence[str] = ()
+    """Calls of the agent's own tools that read `secret.txt`, search for it, write a file or reach
+    the network, as the prompt `use` takes them."""
     asks_at_once: bool = True
     """Whether the agent asks about the calls of one answer together, not one after the other."""
     marks_failures: bool = True

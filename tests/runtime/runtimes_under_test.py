@@ -249,7 +249,17 @@ class ClaudeCodeUnderTest(CliUnderTest):
     fields: Mapping[str, str] = {"model": "fake-1"}
     other_model = "fake-2"
     asks_at_once = False
+    prompts = Prompts(use="tool: {tool}")
     text_in_output = "text_delta"
+
+    @property
+    def own_tools(self) -> Sequence[str]:  # type: ignore[override]  # its files are in `cwd`
+        secret, made = self.cwd / "secret.txt", self.cwd / "made"
+        return (
+            f'Read {{"file_path": "{secret}"}}',
+            f'Write {{"file_path": "{made}", "content": "x"}}',
+            'WebFetch {"url": "http://127.0.0.1:9/", "prompt": "what is there?"}',
+        )
 
     def make(self) -> ClaudeCodeRuntime:
         return self._made("", self.cwd)
