@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -15,9 +16,12 @@ from websockets.asyncio.client import connect as websocket
 
 from arp import App
 from arp.client.client import ArpClient, connect
+from arp.runtime.errors import Unavailable
+from arp.runtime.fake import FakeRuntime
 from arp.runtime.task_runtime import TaskRuntime
 from tests.runtime.runtimes_under_test import RUNTIMES
 from tests.runtime.test_framework_sessions import open_question, until
+from tests.server.processes import start
 from tests.serving import serving
 
 NEEDS = {"claude-code": "claude", "codex": "codex", "acp:opencode": "opencode"}
@@ -70,21 +74,17 @@ async def say(client: ArpClient, text: str, *files: Path) -> str:
     def is_over_or_asks() -> Any:
         for turn_id in client.screen.turns.keys() - known:
             turn = client.screen.turns[turn_id]
-            waits = open_question(client, "confirm") is not None and turn.permissions
+            asked = open_question(client, "confirm")
+            waits = asked is not None and asked.id not in answered and turn.permissions
             if turn.final or waits:
                 return turn
         return None
 
-    turn = await until(client, is_over_or_asks, START_S)
-    while not turn.final:
-        asked = open_question(client, "confirm")
-        permission = next(one for one in turn.permissions.values())
+    answered: set[str] = set()
+    while not (turn := await until(client, is_over_or_asks, START_S)).final:
+        permission = next(one for one in turn.permissions.values() if one.component not in answered)
+        answered.add(permission.component)
         await client.send_permission(permission, True)
-        await until(
-            client,
-            lambda: client.screen.turns[turn.id].final or open_question(client, "confirm") != asked,
-        )
-        turn = client.screen.turns[turn.id]
     assert turn.status == "completed" or files, turn.errors  # some runtimes take no files
     return turn.id
 
@@ -156,11 +156,114 @@ async def test_no_file_has_anything_of_a_deleted_session(name: str, tmp_path: Pa
             else:
                 assert answer["remains"] == []
             found = {what: files_with(data, text) for what, text in SECRETS.items()}
-            assert found == dict.fromkeys(SECRETS, []), "while it is served"
+            assert found == {what: [] for what in SECRETS}, "while it is served"
             assert files_with(tmp_path, KEPT)
         if name != "acp:opencode":
             found = {what: files_with(tmp_path, text) for what, text in SECRETS.items()}
-            assert found == dict.fromkeys(SECRETS, []), "after the end of the server"
+            assert found == {what: [] for what in SECRETS}, "after the end of the server"
         assert files_with(tmp_path, KEPT)
     finally:
         under_test.end()
+
+
+SLOW_TO_DELETE = """
+import asyncio
+from pathlib import Path
+from arp import App
+from arp.runtime.fake import FakeRuntime
+
+
+class Slow(FakeRuntime):
+    async def _forget(self, session_id):
+        while Path("{hold}").exists():
+            await asyncio.Event().wait()
+        await super()._forget(session_id)
+
+
+app = App()
+app.runtime(Slow())
+"""
+
+
+@pytest.mark.timeout(120)
+async def test_a_kill_while_a_session_is_deleted_leaves_nothing_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    data, hold, source = tmp_path / "data", tmp_path / "hold", tmp_path / "app.py"
+    source.write_text(SLOW_TO_DELETE.format(hold=hold))
+    hold.touch()
+    server = await start(source, data / "ledger.db")
+    try:
+        async with connect(server.http, session_id="gone") as client:
+            await say(client, SECRETS["user"])
+        async with httpx.AsyncClient(base_url=server.http, timeout=30) as http:
+            deleting = asyncio.ensure_future(http.delete("/_api/chats/gone"))
+            while (await http.get("/_api/chats/gone")).status_code != 404:
+                pass
+            await server.kill()
+            with pytest.raises(httpx.HTTPError):
+                await deleting
+    finally:
+        await server.aclose()
+    assert files_with(data / "ledger.db.runtimes", SECRETS["user"]), "it was not cut off"
+    hold.unlink()
+    server = await start(source, data / "ledger.db")
+    try:
+        async with asyncio.timeout(30), httpx.AsyncClient(base_url=server.http) as http:
+            while files_with(data, SECRETS["user"]):
+                (await http.get("/health")).raise_for_status()
+    finally:
+        await server.aclose()
+
+
+@pytest.mark.parametrize("text", ["slow", "run: touch x"])
+async def test_a_session_is_deleted_while_its_agent_works_or_asks(
+    text: str, tmp_path: Path
+) -> None:
+    app = App()
+    under_test = RUNTIMES["fake"](tmp_path)
+    runtime = under_test.make()
+    assert isinstance(runtime, TaskRuntime)
+    runtime.directory = None
+    app.runtime(runtime)
+    data = tmp_path / "data"
+    with serving(app, ledger=f"sqlite:{data / 'ledger.db'}") as server:
+        async with connect(server.http, session_id="gone") as client:
+            await say(client, SECRETS["user"])
+            await client.send_text(text)
+            await until(client, lambda: open_question(client, "confirm") or answering(client))
+            async with httpx.AsyncClient(base_url=server.http, timeout=30) as http:
+                answer = (await http.delete("/_api/chats/gone")).raise_for_status().json()
+        assert answer == {"deleted": "gone", "remains": []}
+        assert files_with(data, SECRETS["user"]) == []
+        assert files_with(data, text) == []
+    assert files_with(data, SECRETS["user"]) == []
+
+
+def answering(client: ArpClient) -> bool:
+    """Return whether the second turn has said something and goes on."""
+    turns = list(client.screen.turns.values())
+    return len(turns) == 2 and not turns[1].final and bool(client.screen.text(turns[1].id))
+
+
+async def test_what_a_runtime_cannot_delete_is_named(tmp_path: Path) -> None:
+    """By the answer of the request, and by the one of the Python interface."""
+    fake = FakeRuntime()
+    app = App()
+    app.runtime(fake)
+    with serving(app, ledger=f"sqlite:{tmp_path / 'ledger.db'}") as server:
+        for session in ("one", "two"):
+            async with connect(server.http, session_id=session) as client:
+                await say(client, "hello")
+        fake.inject_error("delete_session", Unavailable("the agent is away"))
+        async with httpx.AsyncClient(base_url=server.http, timeout=30) as http:
+            answer = (await http.delete("/_api/chats/one")).raise_for_status().json()
+        (left,) = answer["remains"]
+        assert (left["keeper"], left["reason"], left["isRetried"]) == (
+            "fake",
+            "the agent is away",
+            True,
+        )
+        deleting = asyncio.run_coroutine_threadsafe(app.delete_session("two"), server.loop)
+        (kept,) = await asyncio.wrap_future(deleting)
+        assert (kept.keeper, kept.is_retried) == ("fake", True)
