@@ -29,6 +29,7 @@ asked as what its agent does."""
 READING: Final = ("Read", "Grep", "Glob", "LS", "NotebookRead")
 """Tools that only read: for the session they are offered as a whole."""
 WHY: Final = "Nothing runs without an answer."
+REFUSED: Final = "The mode dontAsk refuses what no rule allows."
 _SEVERAL: Final = re.compile(r"[;&|<>$`\\\n(){}]")
 """In a command that may be several, or more than it seems."""
 
@@ -48,7 +49,10 @@ class AskFirst:
         mode, name = about.get("permission_mode", "default"), about["tool_name"]
         if mode not in ASKING_MODES or name in INERT or self.covers(name, about["tool_input"]):
             return {}
-        decided = {"permissionDecision": "ask", "permissionDecisionReason": WHY}
+        if mode == "dontAsk":
+            decided = {"permissionDecision": "deny", "permissionDecisionReason": REFUSED}
+        else:
+            decided = {"permissionDecision": "ask", "permissionDecisionReason": WHY}
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
 
     def allowed(self, update: sdk.PermissionUpdate) -> None:
