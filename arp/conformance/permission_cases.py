@@ -6,6 +6,7 @@ from arp.conformance.case import (
     ALLOW,
     DENY,
     CallerSession,
+    CaseFailed,
     CaseRun,
     Cases,
     changed_command,
@@ -308,8 +309,10 @@ async def nothing_runs_unasked(run: CaseRun) -> None:
     for text in texts:
         await session.send(text)
         events = await session.until(lambda event: event.permission or event.done)
-        expect(events[-1].permission is not None, f"nobody was asked: {text}")
-        await session.answer(events[-1].permission, DENY)
+        request = events[-1].permission
+        if request is None:
+            raise CaseFailed(f"nobody was asked: {text}")
+        await session.answer(request, DENY)
         events += await session.until_done()
         results = [event.content for event in of_type(events, EventType.TOOL_RESULT)]
         expect(not any(SECRET in result for result in results), f"it was read: {text}")

@@ -86,7 +86,7 @@ async def say(client: ArpClient, text: str, *files: Path) -> str:
         answered.add(permission.component)
         await client.send_permission(permission, True)
     assert turn.status == "completed" or files, turn.errors  # some runtimes take no files
-    return turn.id
+    return str(turn.id)
 
 
 async def edited(server: Any, turn_id: str, text: str) -> None:
