@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from arp.hub.feedback import Feedback
     from arp.hub.hub import Hub
     from arp.hub.pushed import PushedTurn
+    from arp.hub.removal import Remainder, SessionKeeper
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.sync_turn import SyncTurn
     from arp.hub.tool import ModelTools, ToolProvider
@@ -124,6 +125,8 @@ class App:
         self._hub: Hub | None = None
         """The hub that serves this app now."""
         self._runtimes: list[RuntimeService] = []
+        self._keepers: list[SessionKeeper] = []
+        """They keep something of sessions outside of the ledger."""
         self._routes: list[BaseRoute] = []
         self._hub_watchers: list[Callable[[Hub | None], None]] = []
         self._last_agents: dict[str, tuple[Workflow, Handler]] = {}
@@ -259,6 +262,7 @@ class App:
             self._add(well_formed(known), Workflow("", title=known), agent)
         self._closers.append(partial(runtime.close, CloseRequest()))
         self._runtimes.append(runtime)
+        self._keepers.append(agent)
         return agent
 
     def model_agent(
@@ -498,6 +502,7 @@ class App:
             self._user_settings,
             tuple(self._feedback_handlers),
             self._origin_handlers,
+            lambda: tuple(self._keepers),
         )
 
     def _with_lifespan(
@@ -590,6 +595,27 @@ class App:
 
         hub = self._hub or await self.asgi.hub()
         return await push_turn(hub, session, PushRequest(text, data, origin, user, id))
+
+    async def delete_session(
+        self, session: str, *, user: User | str | None = None
+    ) -> list[Remainder]:
+        """Delete a session: its facts and files, and what runtimes keep of it.
+
+        Args:
+            session: The id of a session; it need not be in memory.
+            user: Whose it has to be; `None`: it may be anybody's, so a session id that comes from
+                outside is no credential.
+
+        Returns:
+            What is still there, because a runtime could not remove it.
+
+        Raises:
+            ArpError: There is no such session, or it is another user's (`SESSION_NOT_FOUND`).
+            StoreError: The ledger cannot be opened, read or written.
+        """
+        from arp.hub.pushed import delete_session
+
+        return await delete_session(self._hub or await self.asgi.hub(), session, user)
 
     async def set_commands(self, session: str, commands: Iterable[Command]) -> None:
         """Offer slash commands in a session: as `turn.set_commands`, also while no turn runs.

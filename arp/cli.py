@@ -21,7 +21,7 @@ from arp.commands.feedback import feedback
 from arp.commands.output import CONTEXT, fail
 from arp.commands.reader import ReaderError
 from arp.commands.replay import replay
-from arp.commands.sessions import sessions
+from arp.commands.sessions import delete, sessions
 from arp.commands.token import token
 from arp.commands.tools import tools
 from arp.protocol.errors import LocalError
@@ -352,6 +352,7 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
 
 main.add_command(ari)
 main.add_command(sessions)
+main.add_command(delete)
 main.add_command(feedback)
 main.add_command(token)
 main.add_command(events)

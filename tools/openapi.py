@@ -93,7 +93,9 @@ OPERATIONS: dict[str, Operation] = {
     "PATCH /_api/chats/{session_id}": Operation(
         "Rename or pin a chat.", "chats", body={_JSON: _CHANGE}
     ),
-    "DELETE /_api/chats/{session_id}": Operation("Delete a chat and its facts.", "chats"),
+    "DELETE /_api/chats/{session_id}": Operation(
+        "Delete a chat: its facts, its files, and what runtimes keep of it.", "chats"
+    ),
     "GET /_api/settings/{session_id}": Operation(
         "Return a form with what is set for a session; 404: the app has no settings.", "chats"
     ),

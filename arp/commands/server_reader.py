@@ -24,6 +24,7 @@ from arp.client.sse_link import EventTooLong, SseParser
 from arp.commands.output import printable
 from arp.commands.reader import ListedSession, ReaderError
 from arp.evidence.pack_writer import UNFINISHED, PackUnwritable
+from arp.hub.removal import Remainder
 from arp.ledger.chain import Checked
 from arp.protocol.json_value import Json, JsonObject
 from arp.store.directory import sync_directory
@@ -46,6 +47,11 @@ _WEBSOCKET_SCHEMES: Final = {"http": "ws", "https": "wss"}
 
 class _SessionList(Struct):
     sessions: list[ListedSession]
+
+
+class _Deleted(Struct):
+    deleted: str
+    remains: list[Remainder] = []
 
 
 class _EventList(Struct):
@@ -101,6 +107,15 @@ class ServerReader:
         """As `LedgerReader.sessions`."""
         return self._get("/_api/sessions", _SessionList, limit=limit).sessions
 
+    def delete(self, session_id: str) -> list[Remainder]:
+        """Delete a session; return what is still there, because a runtime could not delete it.
+
+        Raises:
+            ReaderError: No server answers, or it refuses.
+        """
+        path = f"/_api/chats/{quote(session_id, safe='')}"
+        return self._get(path, _Deleted, method="DELETE").remains
+
     def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
         """As `LedgerReader.events`."""
         path = _path_of(session_id, "events")
@@ -143,9 +158,9 @@ class ServerReader:
                     if event.name == "message":
                         yield event.data.encode()
 
-    def _get(self, path: str, shape: type[S], **query: Any) -> S:
+    def _get(self, path: str, shape: type[S], *, method: str = "GET", **query: Any) -> S:
         try:
-            response = self._client.get(self._url + path, params=query)
+            response = self._client.request(method, self._url + path, params=query)
         except httpx.TransportError as error:
             raise ReaderError(
                 f"no server answers at {self._url} ({printable(str(error))}); name another with "

@@ -1,4 +1,4 @@
-"""`arp sessions`: list the sessions."""
+"""`arp sessions`: list the sessions; `arp delete`: delete one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from arp.commands.output import CONTEXT, cut, json_text, printable
 from arp.commands.reader import ListedSession
-from arp.commands.reader_options import open_reader, reader_options
+from arp.commands.reader_options import DEFAULT_URL, open_reader, reader_options
 
 MOST = 200
 
@@ -41,6 +41,38 @@ def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_jso
         return
     for line in table(rows, shutil.get_terminal_size((100, 24)).columns):
         click.echo(line)
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("session")
+@click.option(
+    "--url",
+    envvar="ARP_URL",
+    default=DEFAULT_URL,
+    show_default=True,
+    help="The server that has it.  [env: ARP_URL]",
+)
+@click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
+def delete(session: str, url: str, token: str | None) -> None:
+    r"""Delete SESSION: its facts, its files, and what runtimes keep of it.
+
+    The exit code is 1 if something is still there, because a runtime could not delete it.
+
+    \b
+      arp delete my-session
+      arp delete my-session --url http://127.0.0.1:8090
+    """
+    from arp.commands.server_reader import ServerReader
+
+    with closing(ServerReader(url, token)) as server:
+        remains = server.delete(session)
+    click.echo(f"deleted {printable(session)}")
+    for one in remains:
+        again = "; the server tries again" if one.is_retried else ""
+        place = printable(f"{one.keeper}: session {one.id}")
+        click.echo(f"{place} is still there: {printable(one.reason)}{again}", err=True)
+    if remains:
+        raise SystemExit(1)
 
 
 def table(rows: list[ListedSession], width: int) -> list[str]:

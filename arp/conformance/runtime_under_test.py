@@ -36,6 +36,8 @@ class Prompts(msgspec.Struct, frozen=True):
     """The agent names the media types of the images that it received."""
     run: str = "run: {command}"
     """The agent runs the command."""
+    use: str = ""
+    """The agent calls a tool of its own: `{tool}`, one of `own_tools`."""
     two: str = "two: {command} @@ {other}"
     """The agent makes two calls in one answer."""
     slow: str = "slow"
@@ -56,6 +58,9 @@ class RuntimeUnderTest(Protocol):
     prompts: Prompts = Prompts()
     fields: Mapping[str, str] = {}
     """Fields of every `create_session` and `resume_session` request, such as the model."""
+    own_tools: Sequence[str] = ()
+    """Calls of the agent's own tools that read `secret.txt`, search for it, write a file or reach
+    the network, as the prompt `use` takes them."""
     asks_at_once: bool = True
     """Whether the agent asks about the calls of one answer together, not one after the other."""
     marks_failures: bool = True
@@ -70,6 +75,14 @@ class RuntimeUnderTest(Protocol):
     def make(self) -> RuntimeService:
         """Return a new runtime object; all of them share one storage, like several processes."""
         ...
+
+    def make_in(self, cwd: Path) -> RuntimeService:
+        """Return a runtime object of another directory, over the same storage.
+
+        Raises:
+            NotShown: The runtime has a storage of its own, which no other program writes.
+        """
+        raise NotShown("nobody else keeps sessions where it keeps its own")
 
     def make_behind(self, fault: OutputFault) -> RuntimeService:
         """Return a runtime object whose agent's program has a fault in its output.

@@ -24,7 +24,7 @@ from arp.runtime.errors import (
     InvalidArgument,
     NotFound,
 )
-from arp.runtime.services import HistoryManager
+from arp.runtime.services import HistoryManager, RuntimeService
 
 CASES = Cases()
 State = ari.SessionState
@@ -210,6 +210,46 @@ async def delete_twice(run: CaseRun) -> None:
     with refused(NotFound):
         await run.runtime.resume_session(run.resume_request(session.id))
     await run.runtime.delete_session(ari.DeleteSessionRequest(session.id))
+
+
+@CASES.add(2)
+async def sessions_of_other_directories(run: CaseRun) -> None:
+    """Sessions that worked outside of the runtime's directory are out of reach of every method."""
+    session = await run.session()
+    await session.echo("kept")
+    await run.runtime.close(ari.CloseRequest())
+    here = run.under_test.cwd
+    link = here.with_name(f"{here.name}-link")
+    link.symlink_to(here)
+    for elsewhere in (here.with_name(f"{here.name}-next"), here.with_name(here.name.upper())):
+        elsewhere.mkdir()
+        runtime = run.use(run.under_test.make_in(elsewhere))
+        await _check_not_reached(run, runtime, session.id)
+        await runtime.close(ari.CloseRequest())
+    through_link = run.use(run.under_test.make_in(link))
+    found = await through_link.get_session(ari.GetSessionRequest(session.id))
+    expect_same(found.session.session_id, session.id, "the session through a symbolic link")
+
+
+async def _check_not_reached(run: CaseRun, runtime: RuntimeService, session_id: str) -> None:
+    """Try each method on a session of another directory."""
+    for cwd in ("", str(run.under_test.cwd)):
+        request = ari.ListSessionsRequest(ari.SessionFilter(cwd=cwd))
+        listed = (await runtime.list_sessions(request)).sessions
+        ids = [one.session_id for one in listed]
+        expect(session_id not in ids, f"the list of {cwd or 'all'} has the session")
+    with refused(NotFound):
+        await runtime.get_session(ari.GetSessionRequest(session_id))
+    for fields in ({}, {"cwd": "."}):
+        with refused(NotFound):
+            await runtime.resume_session(run.resume_request(session_id, **fields))
+    if isinstance(runtime, HistoryManager):
+        with refused(NotFound):
+            await runtime.get_session_history(ari.GetSessionHistoryRequest(session_id))
+    status = await runtime.status(ari.StatusRequest())
+    if any(one.name == "delete_session" and one.enabled for one in status.capabilities):
+        with refused(NotFound):
+            await runtime.delete_session(ari.DeleteSessionRequest(session_id))
 
 
 @CASES.add(1)

@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from arp.access.principal import Key, Principal, keys_of
 from arp.hub.live import LiveSession
@@ -29,6 +29,8 @@ from arp.store.session_list import SessionMeta
 from arp.store.store import Store
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 def utc_now() -> str:
@@ -189,19 +191,27 @@ class Directory:
         under_way = self._under_way.get(session_id)
         return await asyncio.shield(under_way or self._begin(session_id, self._read(session_id)))
 
-    async def removed(self, session_id: str, removal: Coroutine[Any, Any, None]) -> None:
-        """Wait until all of a session is removed; whoever asks for it meanwhile waits too.
+    async def removed(self, session_id: str, removal: Coroutine[Any, Any, T]) -> T:
+        """Wait until a session is removed; whoever asks for it meanwhile waits too.
 
         Args:
-            session_id: Of a session that left the memory.
-            removal: Removes it from wherever something of it is kept.
+            session_id: Of the session.
+            removal: Removes it from memory and store, once nobody reads it from there.
 
         Raises:
             StoreError: It could not be removed.
 
         Cancel: Safe; the removal goes on to its end, so that no half of a session stays.
         """
-        await asyncio.shield(self._begin(session_id, removal))
+        before, done = self._under_way.get(session_id), list[T]()
+
+        async def run() -> None:
+            if before is not None:
+                await asyncio.wait([before])
+            done.append(await removal)
+
+        await asyncio.shield(self._begin(session_id, run()))
+        return done[0]
 
     async def settled(self) -> None:
         """Wait until no session is read or removed any more."""

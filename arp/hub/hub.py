@@ -27,6 +27,7 @@ from arp.hub.listing import Listing, rename
 from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
 from arp.hub.quotas import FileQuota
+from arp.hub.removal import CACHE_KEY, Elsewhere, Remainder, Removal, Removals
 from arp.hub.replay import Replayer
 from arp.hub.runner import HubApp, HubCalls, Runner
 from arp.hub.settings import HubSettings
@@ -64,7 +65,7 @@ from arp.session.effects import (
 )
 from arp.session.inputs import SESSION_START, SILENT, UNKNOWN, push, receive
 from arp.session.recovery import recover
-from arp.session.session import Session
+from arp.session.session import Head, Session
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
@@ -75,6 +76,9 @@ logger = logging.getLogger(__name__)
 
 FRESH_S = 1.0
 """A session that was asked for within this may be about to be used; it does not make room."""
+
+AGENTS_END_S = 10.0
+"""How long the agents of a session that is deleted may take to end, before it is removed."""
 
 _REASONS = {
     1000: "the session was deleted",
@@ -125,6 +129,8 @@ class Hub:
         """What is stored behind the log."""
         self._keeper = Service("arp-caches", lambda: keep_up(self._caches))
         self.verifier = Verifier(store)
+        self.removals = Removals(store, app.keepers, self._remove_here)
+        """Sessions that are being deleted."""
         self._faults: dict[str, ArpError] = {}
         """Why sessions left the memory that come back at once."""
         self._fell_at: dict[str, int] = {}
@@ -151,6 +157,8 @@ class Hub:
         self.writer.start()
         self._keeper.start()
         self._sweeper.start()
+        if self.settings.takes_input:
+            await self.removals.start()
         for session_id in await self.store.open_sessions():
             try:
                 await self.directory.load(session_id)
@@ -217,6 +225,7 @@ class Hub:
             for viewer in live.viewers.values():
                 live.after_write(_closing(viewer))
         await self.directory.settled()
+        await self.removals.aclose()
         await self.writer.aclose()
         self._replayer.close()
         await self._keeper.aclose()
@@ -341,35 +350,74 @@ class Hub:
         if not live.was_gathered:
             self.directory.quota.unmade(live.shares)
             return
-        removal = self._remove(live.id, Principal(live.session.head.owner))
         try:
-            await self.directory.removed(live.id, removal)
+            if live.cache or live.session.turn_count:  # agents have worked for it
+                await self._delete(live.session.head)
+            else:
+                await self.directory.removed(live.id, self._remove(live.session.head))
         except StoreError as error:
             logger.warning("session %s, which nobody used, stays in the ledger: %s", live.id, error)
 
-    async def delete(self, session_id: str, principal: Principal) -> None:
-        """Remove a session, everything that the ledger holds of it, and its files.
+    async def delete(self, session_id: str, principal: Principal) -> list[Remainder]:
+        """Remove a session: what the ledger holds of it, its files, and what runtimes keep of it.
+
+        Once it is begun it is finished, also after a restart. It need not be in memory.
+
+        Returns:
+            What is still there, because a runtime could not remove it.
 
         Raises:
             SessionNotFound: As `find`.
             PermissionDenied: It is a recording.
+            StoreError: The ledger cannot be written.
 
         Cancel: Safe; as `Directory.removed`.
         """
         self.check_takes_input()
-        live = await self.find(session_id, principal)
-        self._drop(live, SessionNotFound("the session was deleted", detail=session_id), 1000)
-        await self.directory.removed(session_id, self._remove(session_id, principal))
+        return await self._delete(await self.directory.head(session_id, principal))
 
-    async def _remove(self, session_id: str, principal: Principal) -> None:
+    async def _delete(self, head: Head) -> list[Remainder]:
+        removing = self._remove_facts(head, self._drop_deleted(head))
+        name = await self.directory.removed(head.session_id, removing)
+        return await self.removals.remove_elsewhere(name)
+
+    def _drop_deleted(self, head: Head) -> LiveSession | None:
+        """Let a session leave the memory that is deleted; return it if it was there."""
+        live = self.sessions.get(head.session_id)
+        if live is None or live.session.head.epoch != head.epoch:
+            return None
+        self._drop(live, SessionNotFound("the session was deleted", detail=live.id), 1000)
+        return live
+
+    async def _remove_facts(self, head: Head, live: LiveSession | None) -> str:
+        """Remove facts and files of a session, once its agents have ended."""
+        name = await self.removals.begin(head)
+        live = self._drop_deleted(head) or live  # it may have been read from the store meanwhile
+        known: Sequence[Elsewhere] = ()
+        if live is not None:
+            await self.runner.ended(live, AGENTS_END_S)
+            known = live.cache.get(CACHE_KEY, ())
         await self.writer.room()
-        async with self.blobs.removing(session_id):
-            await self.store.delete(session_id)
-        self._quota.recount(principal.name)
+        await self.removals.remove_facts(name, known)
+        return name
+
+    async def _remove_here(self, removal: Removal) -> None:
+        """Remove what is here of a session; another one may have its id by now."""
+        head = Head(removal.session_id, removal.epoch, removal.owner, "", "", "")
+        meta = await self.store.session(head.session_id)
+        if meta is None or meta.epoch == head.epoch:
+            self._drop_deleted(head)
+            await self._remove(head)
+
+    async def _remove(self, head: Head) -> None:
+        await self.writer.room()
+        async with self.blobs.removing(head.session_id):
+            await self.store.delete(head.session_id)
+        self._quota.recount(head.owner)
         for cache in self._caches:
-            cache.forget(session_id)
-        self._fell_at.pop(session_id, None)
-        self.listing.changed(principal.name, session_id)
+            cache.forget(head.session_id)
+        self._fell_at.pop(head.session_id, None)
+        self.listing.changed(head.owner, head.session_id)
 
     async def rename(
         self, session_id: str, principal: Principal, title: str | None, pinned: bool | None

@@ -1,7 +1,7 @@
 """What a program does in a session from outside of its turns.
 
 It queues turns that nobody typed, and may wait for their end; it offers commands; it withdraws the
-questions of turns that were cut off; it records facts.
+questions of turns that were cut off; it records facts; it deletes sessions.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from arp.session.inputs import PUSH_ID, push
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub
+    from arp.hub.removal import Remainder
 
 MAX_ORIGIN_CHARACTERS = 80
 """Of what a program calls itself: it stands beside the input on every screen."""
@@ -135,6 +136,20 @@ async def offer_commands(hub: Hub, session_id: str, commands: Iterable[Command])
     live.session.set_commands(None, checked)
     live.mark()
     await live.written()
+
+
+async def delete_session(hub: Hub, session_id: str, user: User | str | None) -> list[Remainder]:
+    """Delete a session; see `arp.app.App.delete_session`.
+
+    Raises:
+        SessionNotFound: There is none, or it is another user's.
+        StoreError: As `Hub.delete`.
+    """
+    if user is None:
+        owner = await hub.directory.owner(session_id) or ""
+    else:
+        owner = user if isinstance(user, str) else user.name
+    return await hub.delete(session_id, Principal(owner))
 
 
 async def session_of(hub: Hub, session_id: str, user: User | None) -> LiveSession:

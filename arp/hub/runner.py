@@ -18,6 +18,7 @@ from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch, is_authors
 from arp.hub.question_outcome import DECLINED, QuestionOutcome
+from arp.hub.removal import SessionKeeper
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
 from arp.hub.surface_timers import SurfaceTimers
@@ -104,6 +105,8 @@ class HubApp(Struct, frozen=True):
     """Called with what users think of a turn."""
     origin_handlers: Mapping[str, Handler] = MappingProxyType({})
     """What runs in place of an agent in turns that a program began, by what it calls itself."""
+    keepers: Callable[[], Sequence[SessionKeeper]] = tuple
+    """Returns all that keep something of sessions outside of the ledger."""
 
 
 class HubCalls(Struct, frozen=True):
@@ -353,6 +356,17 @@ class Runner:
             for task in deaf:
                 if self._turns.get(rest[task].live) is rest[task]:
                     self._stopped(rest[task])
+
+    async def ended(self, live: LiveSession, timeout_s: float) -> None:
+        """Wait until no agent works any more for a session that left the memory.
+
+        Args:
+            live: The session.
+            timeout_s: After which they are not waited for.
+        """
+        rest = [task for task, host in self.tasks.items() if host.live is live]
+        if rest:
+            await asyncio.wait(rest, timeout=timeout_s)
 
     def hurry(self) -> None:
         """Wait for no turn any more: the server is to stop at once."""

@@ -290,7 +290,8 @@ class AcpRuntime(DrivenRuntime):
     async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
         found: list[ari.RuntimeSession] = []
         async for one in self._listed(cwd):
-            found.append(one)
+            if self.is_inside(one):
+                found.append(one)
             if len(found) >= MAX_LISTED:
                 break
         return found
@@ -361,7 +362,7 @@ class AcpRuntime(DrivenRuntime):
             return await known.native.read_history()
         cwd = known.request.cwd if known is not None else str(self.cwd)
         if connection.abilities.has("list"):
-            stored = await self._find(session_id)
+            stored = await self.find_inside(session_id)
             if stored is None:
                 raise no_session(session_id)
             cwd = self._own_cwd(stored) if known is None else cwd

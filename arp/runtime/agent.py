@@ -12,10 +12,17 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
+from arp.hub.removal import Elsewhere, NotRemoved
 from arp.hub.tool import ToolFailed
 from arp.runtime import types as ari
 from arp.runtime.agent_sessions import AgentSessions, AppCalls, RuntimeLimits
-from arp.runtime.errors import AriError, FailedPrecondition, InvalidArgument
+from arp.runtime.errors import (
+    AriError,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    Unimplemented,
+)
 from arp.runtime.linked_session import LinkedSession, RuntimeHandle
 from arp.runtime.runtime_messages import about_file, message_of
 from arp.runtime.runtime_turn import RuntimeTurn
@@ -72,6 +79,24 @@ class RuntimeAgent:
         except AriError as failed:
             name = self._runtime.name or "the runtime"
             raise ToolFailed(f"{name}: {failed.message}") from failed
+
+    async def remove(self, kept: Elsewhere) -> bool:
+        """As `SessionKeeper.remove`: delete a session of the runtime."""
+        if self.runtime_name not in ("", kept.keeper):
+            return False
+        try:
+            await self._runtime.learn_name()
+            if self._runtime.name != kept.keeper:
+                return False
+            await self._sessions.remove(kept.id)
+        except Unimplemented:
+            reason = f"{kept.keeper} cannot delete sessions"
+            raise NotRemoved(reason, can_retry=False) from None
+        except NotFound as unknown:
+            raise NotRemoved(unknown.message, can_retry=False) from unknown
+        except AriError as failed:
+            raise NotRemoved(failed.message, can_retry=True) from failed
+        return True
 
     async def _run(self, turn: Turn) -> None:
         await self._runtime.learn_name()

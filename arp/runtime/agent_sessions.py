@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from arp.hub.removal import Elsewhere, note_elsewhere
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Command
 from arp.runtime import types as ari
-from arp.runtime.errors import AriError, NotFound, Unavailable
+from arp.runtime.errors import AriError, NotFound, Unavailable, Unimplemented
 from arp.runtime.linked_session import LinkedSession, RuntimeHandle, key_of
 from arp.runtime.remote import RemoteRuntime
 from arp.runtime.run_facts import record_event, record_mode
@@ -158,19 +159,52 @@ class AgentSessions:
         """
         await self._make_room()
         request = await self._seeded(turn, state.get("session_id"))
-        service = self._runtime.service
         try:
-            created = (await service.create_session(request)).session
+            created = await self._new(request)
         except NotFound:  # the turn before left nothing to fork
             request = msgspec.structs.replace(request, fork_session_id="", fork_after="")
-            created = (await service.create_session(request)).session
+            created = await self._new(request)
         link = LinkedSession(key, created.session_id)
+        # At once: whoever deletes the session of ARP has to find it, also if the turn ends now.
+        note_elsewhere(turn.cache, Elsewhere(self._runtime.name, link.session_id))
+        about: JsonObject = {"runtime": self._runtime.name, "runtimeSessionId": link.session_id}
+        turn.record("thread.started", correlation=about)
         link.knows_past = bool(request.history)
         link.recall(state, same_session=False)
         await self._keep(turn, link, created)
-        about: JsonObject = {"runtime": self._runtime.name, "runtimeSessionId": link.session_id}
-        turn.record("thread.started", correlation=about)
         return link
+
+    async def _new(self, request: ari.CreateSessionRequest) -> ari.RuntimeSession:
+        """Create a session of the runtime; a turn that is stopped meanwhile leaves none."""
+        loop = asyncio.get_running_loop()
+        creating = loop.create_task(self._runtime.service.create_session(request))
+        try:
+            return (await asyncio.shield(creating)).session
+        except asyncio.CancelledError:
+            self._beside(self._undo(creating))
+            raise
+
+    async def _undo(self, creating: asyncio.Task[ari.CreateSessionResponse]) -> None:
+        """Delete a session that nobody knows, once it is created."""
+        with suppress(AriError):
+            await self.remove((await creating).session.session_id)
+
+    async def remove(self, session_id: str) -> None:
+        """Close and delete a session of the runtime.
+
+        Raises:
+            Unimplemented: The runtime cannot delete sessions; it is closed.
+            AriError: As `delete_session` says.
+        """
+        link = self._open.pop(session_id, None)
+        if link is not None and link.watcher is not None:
+            link.watcher.cancel()
+        service = self._runtime.service
+        try:
+            await service.delete_session(ari.DeleteSessionRequest(session_id))
+        except Unimplemented:
+            await service.close_session(ari.CloseSessionRequest(session_id))
+            raise
 
     async def _seeded(self, turn: Turn, left: Json) -> ari.CreateSessionRequest:
         """Return how a session is created that begins with the conversation of a branch.
@@ -303,7 +337,10 @@ class AgentSessions:
     def _close_if_idle(self, link: LinkedSession, used_at: float) -> None:
         if link.turns or link.used_at != used_at or self._open.get(link.session_id) is not link:
             return
-        task = asyncio.get_running_loop().create_task(self._close(link))
+        self._beside(self._close(link))
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 

@@ -41,6 +41,7 @@ from arp.runtime.errors import (
 from arp.runtime.feed import SessionFeed
 
 if TYPE_CHECKING:
+    from arp.runtime.claude_asking import AskFirst
     from arp.runtime.claude_session import ClaudeSession
 
 EXTRA_MISSING = (
@@ -111,9 +112,13 @@ class ClaudeCodeOptions(msgspec.Struct, frozen=True):
     """The models that sessions may take; empty: every one."""
     providers: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """For each name what is added to the environment, such as `ANTHROPIC_BASE_URL`."""
+    ask_first: bool = True
+    """Whether a person is asked before each tool, in the modes that ask: Claude Code by itself
+    reads files and runs commands that only read without asking. `False`, or `setting_sources` whose
+    rules allow tools: it decides what it asks, and permissions are `advisory`."""
     own_tools: bool = True
-    """Whether it has its own tools, such as its shell: some commands run without asking in every
-    mode. `False`: it has those of `mcp_servers` alone."""
+    """Whether it has its own tools, such as its shell. `False`: it has those of `mcp_servers`
+    alone."""
     max_turns: int = 0
     """After how many answers of the model a message ends with an error; 0: any number."""
     max_budget_usd: float = 0.0
@@ -140,7 +145,6 @@ class ClaudeCodeRuntime(DrivenRuntime):
     """
 
     name = "claude-code"
-    permission: ClassVar[Literal["enforced", "advisory", "none"]] = "enforced"
     part_types: ClassVar[frozenset[str]] = frozenset({"text", "image", "file"})
     takes: ClassVar[frozenset[str]] = frozenset(
         {"session_id", "model", "mode", "provider", "instructions", "mcp_servers"}
@@ -157,7 +161,9 @@ class ClaudeCodeRuntime(DrivenRuntime):
         given = usual_environment(os.environ) if environment is None else environment
         self.environment = dict(given)
         self.options = options or ClaudeCodeOptions()
-        self._transcripts = Transcripts(self.environment)
+        asks_all = self.options.ask_first and not self.options.setting_sources
+        self.permission = "enforced" if asks_all else "advisory"  # type: ignore[misc]  # of this object
+        self._transcripts = Transcripts(self.environment, self.is_inside)
         self._version = ""
         self._offered: dict[str, Any] = {}
         """MCP servers of this process, by the address that sessions know."""
@@ -294,6 +300,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
             provider=request.provider,
             modes=self.options.modes,
             keeps_rules="local" in self.options.setting_sources,
+            ask_first=_ask_first() if self.permission == "enforced" else None,
         )
         own = self._own_servers(request.mcp_servers)
         servers = _mcp_file(request.mcp_servers)
@@ -514,6 +521,13 @@ def _type_with_sdk() -> type[ClaudeSession]:
     from arp.runtime.claude_session import ClaudeSession
 
     return ClaudeSession
+
+
+def _ask_first() -> AskFirst:
+    """Return what Claude Code has to ask; the SDK is imported by now."""
+    from arp.runtime.claude_asking import AskFirst
+
+    return AskFirst()
 
 
 def _why_it_does_not_start(failed: Unavailable, session_id: str) -> AriError:

@@ -16,6 +16,7 @@ from claude_agent_sdk._errors import MessageParseError
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.agent_process import ProcessStart
+from arp.runtime.claude_asking import AskFirst, offered_rules
 from arp.runtime.claude_messages import MessageReader, commands_of, kind_of, summary_of
 from arp.runtime.claude_process import ClaudeProcess
 from arp.runtime.errors import (
@@ -58,6 +59,7 @@ class ClaudeSession:
         provider: Its name; the environment was chosen for it.
         modes: Those that a rule may switch to.
         keeps_rules: Whether Claude Code reads the rules again that it writes into the project.
+        ask_first: What it has to ask; `None`: as it decides by itself.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class ClaudeSession:
         provider: str,
         modes: Sequence[str],
         keeps_rules: bool,
+        ask_first: AskFirst | None = None,
     ) -> None:
         self.session_id = session_id
         self.model = ""
@@ -83,6 +86,7 @@ class ClaudeSession:
         self._feed = feed
         self._modes = modes
         self._keeps_rules = keeps_rules
+        self._ask_first = ask_first
         self._reader = MessageReader(feed, self._turn_ended)
         self._client: sdk.ClaudeSDKClient | None = None
         self._asked: set[AskedPermission] = set()
@@ -107,7 +111,11 @@ class ClaudeSession:
             name: {"type": "sdk", "name": name, "instance": server}
             for name, server in servers.items()
         }
-        options = sdk.ClaudeAgentOptions(can_use_tool=self._can_use_tool, mcp_servers=own)
+        options = sdk.ClaudeAgentOptions(
+            can_use_tool=self._can_use_tool,
+            mcp_servers=own,
+            hooks=self._ask_first.hooks() if self._ask_first is not None else None,
+        )
         process = ClaudeProcess(start, self._on_line, self._on_error_line)
         self.process = process
         self._client = sdk.ClaudeSDKClient(options, process)
@@ -157,6 +165,8 @@ class ClaudeSession:
             asked.answer.set_result(sdk.PermissionResultDeny("deny", message, response.interrupt))
             return
         update = asked.updates.get(response.rule_id)
+        if update is not None and self._ask_first is not None:
+            self._ask_first.allowed(cast("sdk.PermissionUpdate", update))
         updates = [cast("sdk.PermissionUpdate", update)] if update is not None else None
         changed = _with_answers(response.updated_input)
         asked.answer.set_result(sdk.PermissionResultAllow("allow", changed, updates))
@@ -323,7 +333,10 @@ class ClaudeSession:
     async def _can_use_tool(
         self, tool_name: str, tool_input: dict[str, Any], context: sdk.ToolPermissionContext
     ) -> sdk.PermissionResult:
-        offers = offers_of(context.suggestions, self._modes, keeps_rules=self._keeps_rules)
+        suggested = context.suggestions
+        if self._ask_first is not None:
+            suggested = list(offered_rules(tool_name, tool_input, suggested))
+        offers = offers_of(suggested, self._modes, keeps_rules=self._keeps_rules)
         request = ari.PermissionRequest(
             tool_name,
             tool_call_id=context.tool_use_id or "",

@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
@@ -46,26 +46,36 @@ class Transcripts:
 
     Args:
         environment: Of Claude Code: it says where the directory is.
+        is_inside: Says of a session whether it may be reached. Claude Code has a file for each
+            directory in which a session was resumed, under the same id.
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], is_inside: Callable[[RuntimeSession], bool]
+    ) -> None:
+        self._is_inside = is_inside
         home = Path(environment.get("HOME", "/"))
         configured = environment.get("CLAUDE_CONFIG_DIR")
         self.projects = (Path(configured) if configured else home / ".claude") / "projects"
 
     def path_of(self, session_id: str) -> Path | None:
-        """Return the transcript of a session, if there is one; the newest if there are several."""
-        if not is_uuid(session_id):
-            return None
-        found = [path for path in self.projects.glob(f"*/{session_id}.jsonl") if path.is_file()]
+        """Return the transcript of a session that may be reached; the newest if there are some."""
+        found = [path for path in self._paths(session_id) if self._is_inside(_shortly(path))]
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+    def _paths(self, session_id: str) -> list[Path]:
+        """Return the transcripts of a session, of whichever directory."""
+        if not is_uuid(session_id):
+            return []
+        paths = self.projects.glob(f"*/{session_id}.jsonl")
+        return [path for path in paths if path.is_file()]
 
     async def all(self) -> list[RuntimeSession]:
         """Return all sessions, newest first."""
         return await asyncio.to_thread(self._all)
 
     async def find(self, session_id: str) -> RuntimeSession | None:
-        """Return one session."""
+        """Return one session, also one that may not be reached: its directory says so."""
         return await asyncio.to_thread(self._find, session_id)
 
     async def history(self, session_id: str, limit: int) -> tuple[RuntimeMessage, ...]:
@@ -89,12 +99,10 @@ class Transcripts:
 
         path = self.path_of(session_id)
         if path is None:
-            return None
+            return next(map(_shortly, self._paths(session_id)), None)
         store = _TranscriptStore(self, ends_only=True)
         info = asyncio.run(get_session_info_from_store(store, session_id))
-        if info is None:
-            return RuntimeSession(session_id, SessionState.CLOSED, "claude-code")
-        return session_of(info)
+        return _shortly(path) if info is None else session_of(info)
 
     def _history(self, session_id: str, limit: int) -> tuple[RuntimeMessage, ...]:
         from claude_agent_sdk import get_session_messages_from_store
@@ -128,7 +136,7 @@ class _TranscriptStore:
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         newest: dict[str, int] = {}
         for path in self._transcripts.projects.glob("*/*.jsonl"):
-            if is_uuid(path.stem):
+            if is_uuid(path.stem) and self._transcripts.path_of(path.stem) is not None:
                 changed = path.stat().st_mtime_ns // 1_000_000
                 newest[path.stem] = max(changed, newest.get(path.stem, 0))
         return [{"session_id": one, "mtime": changed} for one, changed in newest.items()]
@@ -173,6 +181,13 @@ def entries_of(data: bytes) -> list[SessionStoreEntry]:
         if isinstance(entry, dict):
             entries.append(entry)
     return entries  # type: ignore[return-value]  # the SDK checks what it reads of them
+
+
+def _shortly(path: Path) -> RuntimeSession:
+    """Return the session of a transcript with its directory alone; empty if nothing says it."""
+    found = (entry.get("cwd") for entry in entries_of(read_ends(path)))
+    cwd = next((cwd for cwd in found if isinstance(cwd, str) and cwd), "")
+    return RuntimeSession(path.stem, SessionState.CLOSED, "claude-code", cwd)
 
 
 def session_of(info: SDKSessionInfo) -> RuntimeSession:

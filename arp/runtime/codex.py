@@ -145,7 +145,8 @@ class CodexRuntime(DrivenRuntime):
         while len(found) < 1_000:
             page = await server.call("thread/list", params)
             threads = codex.taken(page["data"], list[codex.StoredThread])
-            found += [codex.session_of(thread, self.name) for thread in threads]
+            listed = [codex.session_of(thread, self.name) for thread in threads]
+            found += [one for one in listed if self.is_inside(one)]
             if not page.get("nextCursor"):
                 break
             params["cursor"] = page["nextCursor"]
@@ -180,7 +181,7 @@ class CodexRuntime(DrivenRuntime):
         if not 1 <= request.limit <= 10_000:
             raise InvalidArgument(f"limit: expected 1 to 10000, got {request.limit}")
         stored = await self._read(request.session_id, turns=True)
-        if stored is None:
+        if stored is None or not self.is_inside(codex.session_of(stored, self.name)):
             raise no_session(request.session_id)
         return ari.GetSessionHistoryResponse(
             tuple(codex.messages_of(stored.turns)[-request.limit :])

@@ -8,6 +8,7 @@ events, permissions, idempotency, deadlines and consumers are here and in `Sessi
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -235,13 +236,27 @@ class DrivenRuntime(ABC):
         return ()
 
     async def _find(self, session_id: str) -> ari.RuntimeSession | None:
-        """Return a session that the runtime keeps."""
+        """Return a session that the runtime keeps, of whichever directory."""
         stored = await self._stored("")
         return next((one for one in stored if one.session_id == session_id), None)
 
     async def _forget(self, session_id: str) -> None:
         """Remove what the runtime keeps of a session; nothing if it keeps nothing."""
         return
+
+    def is_inside(self, stored: ari.RuntimeSession) -> bool:
+        """Return whether a session that the runtime keeps worked below the runtime's directory.
+
+        Others are not reached from here: an agent's program keeps the sessions of all directories
+        of its user. Symbolic links are followed; a directory that is gone counts by its name. A
+        session of which no directory is known is outside.
+        """
+        if not os.path.isabs(stored.cwd):
+            return False
+        try:
+            return Path(os.path.realpath(stored.cwd)).is_relative_to(self.cwd)
+        except (OSError, ValueError):  # no path at all
+            return False
 
     def _check_message(self, message: ari.RuntimeMessage) -> None:
         """Raise for a message that cannot be sent, before a turn begins.
@@ -332,10 +347,9 @@ class DrivenRuntime(ABC):
             if not request.session_id:
                 raise NotFound("session_id: it is empty")
             if request.cwd or known is None:
-                if request.cwd:
-                    cwd = self._directory(request.cwd)
-                else:
-                    cwd = self._own_cwd(await self._find(request.session_id))
+                cwd = self._directory(request.cwd) if request.cwd else ""
+                stored = await self.find_inside(request.session_id) if known is None else None
+                cwd = cwd or self._own_cwd(stored)
                 request = msgspec.structs.replace(request, cwd=cwd)
             session = known or self._session_to_resume(request)
             before = session.log.last
@@ -348,7 +362,7 @@ class DrivenRuntime(ABC):
         known = self._sessions.get(request.session_id)
         if known is not None:
             return ari.GetSessionResponse(known.value())
-        stored = await self._find(request.session_id)
+        stored = await self.find_inside(request.session_id)
         if stored is None:
             raise no_session(request.session_id)
         return ari.GetSessionResponse(stored)
@@ -359,7 +373,8 @@ class DrivenRuntime(ABC):
         wanted = request.filter
         if not 1 <= wanted.limit <= 1_000:
             raise InvalidArgument(f"filter.limit: expected 1 to 1000, got {wanted.limit}")
-        sessions = {one.session_id: one for one in await self._stored(wanted.cwd)}
+        stored = await self._stored(wanted.cwd)
+        sessions = {one.session_id: one for one in stored if self.is_inside(one)}
         sessions |= {session_id: one.value() for session_id, one in self._sessions.items()}
         fitting = [one for one in sessions.values() if fits(one, wanted)]
         fitting.sort(key=lambda one: one.updated_at_ns, reverse=True)
@@ -379,7 +394,9 @@ class DrivenRuntime(ABC):
         self._check_open()
         async with self._lock(request.session_id):
             session = self._sessions.get(request.session_id)
-            if session is not None:
+            if session is None:
+                await self.find_inside(request.session_id)
+            else:
                 await self._close_one(session)
             await self._forget(request.session_id)
             self._sessions.pop(request.session_id, None)
@@ -445,6 +462,17 @@ class DrivenRuntime(ABC):
         return ari.CloseResponse()
 
     # -- inside ----------------------------------------------------------------------------------
+
+    async def find_inside(self, session_id: str) -> ari.RuntimeSession | None:
+        """Return a session that the runtime keeps; `None` if there is none.
+
+        Raises:
+            NotFound: It worked outside of the directory of the runtime.
+        """
+        stored = await self._find(session_id)
+        if stored is not None and not self.is_inside(stored):
+            raise no_session(session_id)
+        return stored
 
     def session(self, session_id: str) -> OpenSession:
         """Return a session that was created or resumed here.

@@ -47,6 +47,7 @@ from arp.values.shown import component_of, text_of
 
 ToInput = Callable[[TaskTurn], Any]
 """Makes the input of the graph from a turn's message."""
+_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 TURN = "arp_turn"
 """In the metadata of checkpoints: the turn that made them."""
 
@@ -97,6 +98,8 @@ class LangGraphRuntime(TaskRuntime):
                     self._database = aiosqlite.connect(self.directory / "threads.db")
                     saver = AsyncSqliteSaver(self._database)
                     await saver.setup()
+                    # What is deleted is zeros in the file; an earlier version left it there.
+                    await self._database.execute("PRAGMA secure_delete = ON")
                 self._graph = self._graph.copy(update={"checkpointer": saver})
         return self._graph
 
@@ -176,6 +179,9 @@ class LangGraphRuntime(TaskRuntime):
         await super()._forget(session_id)
         checkpointer: Any = (await self.graph()).checkpointer
         await checkpointer.adelete_thread(session_id)
+        if self._database is not None:  # its log has what was deleted
+            async with checkpointer.lock, self._database.execute(_EMPTY_LOG) as emptied:
+                await emptied.fetchall()
 
     async def _end(self) -> None:
         if self._database is not None:

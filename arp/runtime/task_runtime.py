@@ -600,11 +600,18 @@ class TaskRuntime(DrivenRuntime):
             return None
         return self._stored_session(session_id)
 
+    def is_inside(self, stored: ari.RuntimeSession) -> bool:
+        """Return `True`: no other program keeps sessions in the directory of this runtime.
+
+        They stay its own where the app moves to another directory, as with each release.
+        """
+        return True
+
     async def _forget(self, session_id: str) -> None:
         self._messages.pop(session_id, None)
         self._saved.pop(session_id, None)
         if self.directory is not None and _ID.fullmatch(session_id):
-            for kind in ("jsonl", "state"):
+            for kind in ("jsonl", "state", "state-written"):
                 self._file(session_id, kind).unlink(missing_ok=True)
 
     def _stored_session(self, session_id: str) -> ari.RuntimeSession:

@@ -123,8 +123,8 @@ async def _change(request: Request) -> Response:
 
 async def _delete(request: Request) -> Response:
     session_id, asker = request.path_params["session_id"], requester(request)
-    await (await asker.hub()).delete(session_id, asker.principal)
-    return json_response({"deleted": session_id})
+    remains = await (await asker.hub()).delete(session_id, asker.principal)
+    return json_response({"deleted": session_id, "remains": msgspec.to_builtins(remains)})
 
 
 def bounded(text: str | None, default: int, most: int) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from arp.hub.feedback import Feedback
     from arp.hub.hub import Hub
+    from arp.hub.removal import SessionKeeper
     from arp.hub.runner import AnswerHandler, Handler
     from arp.hub.tool import ToolProvider
     from arp.hub.user_settings import UserSettings
@@ -62,6 +63,8 @@ class Served(Struct, frozen=True):
     """Called with what users think of a turn."""
     origin_handlers: Mapping[str, Handler] = MappingProxyType({})
     """What runs in place of an agent in turns that a program began, by what it calls itself."""
+    keepers: Callable[[], Sequence[SessionKeeper]] = tuple
+    """Returns all that keep something of sessions outside of the ledger, such as runtimes."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

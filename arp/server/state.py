@@ -196,6 +196,7 @@ class ServerState:
             served.user_settings,
             served.feedback_handlers,
             served.origin_handlers,
+            served.keepers,
         )
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()

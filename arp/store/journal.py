@@ -34,7 +34,13 @@ import msgspec
 
 from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
-from arp.store.schema import open_ledger, stored_runtime_id
+from arp.store.schema import (
+    change_removal,
+    emptied_log,
+    open_ledger,
+    stored_runtime_id,
+    zero_free_pages,
+)
 from arp.store.session_list import SessionMeta, fold
 from arp.store.store import SessionWrite, one_line
 from arp.store.tails import Run, Tail, Tails
@@ -113,6 +119,8 @@ class Journal:
         """Sessions with facts that fail their checksum → their last good sequence."""
         self.unchecked_bytes = 0
         """Bytes written since the last checkpoint, when the writer sets it to 0."""
+        self.has_old_log = False
+        """Whether the write-ahead log has what was deleted: it was in use, and is to be emptied."""
         self._connection: sqlite3.Connection | None = None
         self._last: dict[str, int] = {}
         self._chain: dict[str, bytes | None] = {}
@@ -244,7 +252,27 @@ class Journal:
         self._last.pop(session_id, None)
         self._chain.pop(session_id, None)
         self.damaged.pop(session_id, None)
+        self.empty_log()
         return found
+
+    def empty_log(self) -> None:
+        """Empty the write-ahead log, whose pages have what was deleted, unless somebody reads it.
+
+        Raises:
+            sqlite3.Error: As `commit`.
+        """
+        self.has_old_log = True
+        zero_free_pages(self._db)
+        self.has_old_log = not emptied_log(self._db)
+
+    def note_removal(self, name: str, note: str | None) -> None:
+        """Write the note of a removal, or with `None` drop it.
+
+        Raises:
+            sqlite3.Error: As `commit`.
+        """
+        with self._transaction():
+            change_removal(self._db, name, note)
 
     def save(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
         """Store a model, unless a newer one is stored.

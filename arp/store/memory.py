@@ -29,6 +29,7 @@ class MemoryStore:
         self._metas: dict[str, SessionMeta] = {}
         self._texts: dict[str, dict[str, str]] = {}
         self._models: dict[tuple[str, str], tuple[int, bytes]] = {}
+        self._removals: dict[str, str] = {}
         self._is_open = False
         self._runtime_id = new_runtime_id()
 
@@ -140,6 +141,18 @@ class MemoryStore:
         self._texts.pop(session_id, None)
         self._models = {key: model for key, model in self._models.items() if key[0] != session_id}
         return facts is not None or meta is not None
+
+    async def note_removal(self, name: str, note: str | None) -> None:
+        """As `Store.note_removal`."""
+        self._check_open()
+        self._removals.pop(name, None)
+        if note is not None:
+            self._removals[name] = note
+
+    async def removals(self) -> dict[str, str]:
+        """As `Store.removals`."""
+        self._check_open()
+        return dict(self._removals)
 
     async def open_sessions(self) -> list[str]:
         """As `Store.open_sessions`."""

@@ -35,7 +35,7 @@ from arp.store.reader import (
     read_segments,
     search_sessions,
 )
-from arp.store.schema import open_ledger, open_read_only
+from arp.store.schema import open_ledger, open_read_only, stored_removals
 from arp.store.session_list import Match, SearchPage, SessionMeta
 from arp.store.store import Page, SessionWrite, check_append, readable
 from arp.store.writer import LedgerWriter
@@ -178,6 +178,16 @@ class SqliteStore:
         if self._writer is None:
             raise StoreClosed
         return await self._writer.delete(session_id)
+
+    async def note_removal(self, name: str, note: str | None) -> None:
+        """As `Store.note_removal`."""
+        if self._writer is None:
+            raise StoreClosed
+        await self._writer.note_removal(name, note)
+
+    async def removals(self) -> dict[str, str]:
+        """As `Store.removals`."""
+        return await self._open_reader.run(stored_removals)
 
     async def open_sessions(self) -> list[str]:
         """As `Store.open_sessions`."""

@@ -139,6 +139,21 @@ class Store(Protocol):
             StoreUnwritable: The disk refuses; the session is still stored.
         """
 
+    async def note_removal(self, name: str, note: str | None) -> None:
+        """Write down that something is to be removed, durably, in place of an older note.
+
+        Args:
+            name: Of the removal.
+            note: Any text; `None`: it is done.
+
+        Raises:
+            StoreUnwritable: The disk refuses; the older note is still stored.
+        """
+
+    async def removals(self) -> dict[str, str]:
+        """Return the notes of all removals that are not done, by their names, oldest first."""
+        ...
+
     async def open_sessions(self) -> list[str]:
         """Return the ids of the sessions whose row is `active`, in order of id."""
 

@@ -56,6 +56,9 @@ _MAX_GROUP: Final = 256
 RETRY_S: Final = 1.0
 """How long calls are refused at once after a failure, before the next one tries the disk again."""
 
+EMPTY_S: Final = 1.0
+"""How often it tries to empty a write-ahead log that has deleted facts, while others read it."""
+
 T = TypeVar("T")
 
 Outcome: TypeAlias = object
@@ -115,6 +118,7 @@ class LedgerWriter:
         self._calls: SimpleQueue[StoreCall | None] = SimpleQueue()
         self._refused: str | None = None
         self._retry_at = 0.0
+        self._empty_at = 0.0
         self._is_closing = False
         self._thread = Thread(target=self._run, name="arp-ledger-write", daemon=True)
         self._thread.start()
@@ -128,6 +132,10 @@ class LedgerWriter:
     def delete(self, session_id: str) -> asyncio.Future[bool]:
         """Delete a session; the result of the future is whether it had anything stored."""
         return self._do(partial(self._journal.delete, session_id))
+
+    def note_removal(self, name: str, note: str | None) -> asyncio.Future[None]:
+        """Write the note of a removal; the future is done when it is durable, or has the error."""
+        return self._do(partial(self._journal.note_removal, name, note))
 
     def save(self, session_id: str, name: str, sequence: int, data: bytes) -> asyncio.Future[None]:
         """Store a model; the future is done when it is durable, or has the error."""
@@ -190,6 +198,9 @@ class LedgerWriter:
         if self._journal.unchecked_bytes >= CHECKPOINT_BYTES:
             self._journal.unchecked_bytes = 0
             self._checkpoint()
+        if self._journal.has_old_log and self._clock() >= self._empty_at:
+            self._empty_at = self._clock() + EMPTY_S
+            self._attempt(self._journal.empty_log)
 
     def _attempt(self, action: Callable[[], T]) -> T | StoreUnwritable:
         """Return what `action` returns, or why the disk refuses it."""

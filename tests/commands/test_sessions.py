@@ -12,6 +12,8 @@ from arp import Access, App
 from arp.cli import main
 from arp.commands.reader import ListedSession
 from arp.commands.sessions import table
+from arp.runtime.errors import Unavailable
+from arp.runtime.fake import FakeRuntime
 from tests.commands.ledgers import ledger
 from tests.server import worker
 from tests.serving import serving
@@ -59,3 +61,23 @@ def test_title_is_cut_to_the_terminal_and_a_busy_session_is_marked() -> None:
     lines = table(rows, 80)
     assert "…" in lines[1]
     assert "●" in lines[1]
+
+
+def test_a_deleted_session_is_gone_and_what_is_still_there_is_named() -> None:
+    fake = FakeRuntime()
+    app = App()
+    app.runtime(fake)
+    with serving(app) as server:
+        for session in ("one", "two"):
+            body = {"message": "hello", "session_id": session}
+            httpx.post(f"{server.http}/fake", json=body).raise_for_status()
+        options = ["--url", server.http]
+        gone = CliRunner().invoke(main, ["delete", "one", *options])
+        assert (gone.exit_code, gone.output) == (0, "deleted one\n")
+        fake.inject_error("delete_session", Unavailable("the agent is away"))
+        left = CliRunner().invoke(main, ["delete", "two", *options])
+        assert left.exit_code == 1
+        assert "is still there: the agent is away; the server tries again" in left.stderr
+        unknown = CliRunner().invoke(main, ["delete", "two", *options])
+        assert unknown.exit_code == 1
+        assert "no session" in unknown.stderr

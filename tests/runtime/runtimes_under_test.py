@@ -249,18 +249,31 @@ class ClaudeCodeUnderTest(CliUnderTest):
     fields: Mapping[str, str] = {"model": "fake-1"}
     other_model = "fake-2"
     asks_at_once = False
+    prompts = Prompts(use="tool: {tool}")
     text_in_output = "text_delta"
 
+    @property
+    def own_tools(self) -> Sequence[str]:  # type: ignore[override]  # its files are in `cwd`
+        secret, made = self.cwd / "secret.txt", self.cwd / "made"
+        return (
+            f'Read {{"file_path": "{secret}"}}',
+            f'Write {{"file_path": "{made}", "content": "x"}}',
+            'WebFetch {"url": "http://127.0.0.1:9/", "prompt": "what is there?"}',
+        )
+
     def make(self) -> ClaudeCodeRuntime:
-        return self._made("")
+        return self._made("", self.cwd)
+
+    def make_in(self, cwd: Path) -> ClaudeCodeRuntime:
+        return self._made("", cwd)
 
     def make_behind(self, fault: OutputFault) -> RuntimeService:
-        return self._made(self.program_with(fault))
+        return self._made(self.program_with(fault), self.cwd)
 
-    def _made(self, program: str) -> ClaudeCodeRuntime:
+    def _made(self, program: str, cwd: Path) -> ClaudeCodeRuntime:
         here = {"ANTHROPIC_BASE_URL": self.server.address}
         options = ClaudeCodeOptions(program=program, providers={"here": here})
-        return ClaudeCodeRuntime(cwd=self.cwd, environment=self.cli.environment, options=options)
+        return ClaudeCodeRuntime(cwd=cwd, environment=self.cli.environment, options=options)
 
     async def kill(self, runtime: RuntimeService, session_id: str) -> None:
         assert isinstance(runtime, ClaudeCodeRuntime)
@@ -273,13 +286,16 @@ class CodexUnderTest(CliUnderTest):
     text_in_output = "item/agentMessage/delta"
 
     def make(self) -> CodexRuntime:
-        return self._made(self.cli.program)
+        return self._made(self.cli.program, self.cwd)
+
+    def make_in(self, cwd: Path) -> CodexRuntime:
+        return self._made(self.cli.program, cwd)
 
     def make_behind(self, fault: OutputFault) -> RuntimeService:
-        return self._made(self.program_with(fault))
+        return self._made(self.program_with(fault), self.cwd)
 
-    def _made(self, program: str) -> CodexRuntime:
-        return CodexRuntime(environment=self.cli.environment, cwd=self.cwd, program=program)
+    def _made(self, program: str, cwd: Path) -> CodexRuntime:
+        return CodexRuntime(environment=self.cli.environment, cwd=cwd, program=program)
 
     async def kill(self, runtime: RuntimeService, session_id: str) -> None:
         assert isinstance(runtime, CodexRuntime)
@@ -322,9 +338,9 @@ class KeptOpenCode:
 class KeptAcpRuntime(AcpRuntime):
     """One whose process is left running when it is closed, for the next one with the same key."""
 
-    def __init__(self, opencode: KeptOpenCode, key: str) -> None:
+    def __init__(self, opencode: KeptOpenCode, key: str, cwd: Path) -> None:
         cli = opencode.cli
-        super().__init__(cli.command, cwd=cli.cwd, environment=cli.environment, name="opencode")
+        super().__init__(cli.command, cwd=cwd, environment=cli.environment, name="opencode")
         self.opencode, self.key = opencode, key
 
     async def connection(self) -> AcpConnection:
@@ -381,19 +397,22 @@ class AcpUnderTest(CliUnderTest):
         self.kept = None
 
     def make(self) -> AcpRuntime:
+        return self.make_in(self.cwd)
+
+    def make_in(self, cwd: Path) -> AcpRuntime:
         self.made += 1
         if self.kept is not None:
-            return KeptAcpRuntime(self.kept, "first" if self.made == 1 else "second")
-        return self._made(self.cli.program)
+            return KeptAcpRuntime(self.kept, "first" if self.made == 1 else "second", cwd)
+        return self._made(self.cli.program, cwd)
 
     def make_behind(self, fault: OutputFault) -> RuntimeService:
         if self.kept is not None:
             self._be_alone()
-        return self._made(self.program_with(fault))
+        return self._made(self.program_with(fault), self.cwd)
 
-    def _made(self, program: str) -> AcpRuntime:
+    def _made(self, program: str, cwd: Path) -> AcpRuntime:
         command = [program, *self.cli.arguments]
-        return AcpRuntime(command, cwd=self.cwd, environment=self.cli.environment, name="opencode")
+        return AcpRuntime(command, cwd=cwd, environment=self.cli.environment, name="opencode")
 
     def processes(self) -> Sequence[int]:
         if self.kept is not None:

@@ -181,7 +181,7 @@ async def test_model_is_told_exactly_the_message_of_a_denial(
     assert not (claude_cli.cwd / "f").exists()
 
 
-async def test_rules_are_those_that_it_suggests_and_count_for_the_session(
+async def test_a_rule_is_for_the_command_that_was_shown_and_counts_for_the_session(
     runtime: ClaudeCodeRuntime, claude_cli: Cli
 ) -> None:
     caller = await created(runtime)
@@ -189,13 +189,53 @@ async def test_rules_are_those_that_it_suggests_and_count_for_the_session(
     question = (await caller.until(asks))[-1]
     assert question.permission is not None
     labels = {rule.label: rule for rule in question.permission.rules}
-    rule = labels["Allow Bash(touch f *) without asking, until this session ends"]
+    rule = labels["Allow Bash(touch f) without asking, until this session ends"]
     assert {rule.scope for rule in labels.values()} == {"session"}
     await caller.answer(question, ari.PermissionResponse("allow", rule_id=rule.rule_id))
     await caller.until(lambda event: event.done)
-    assert "permission_request" not in kinds(await caller.turn("run: touch f -c"))
-    assert asks(only(await caller.turn("run: touch g", respond=ALLOW), "permission_request"))
+    assert "permission_request" not in kinds(await caller.turn("run: touch f"))
+    assert asks(only(await caller.turn("run: touch f -c", respond=ALLOW), "permission_request"))
     assert not (claude_cli.cwd / ".claude").exists()
+
+
+async def test_a_tool_that_reads_is_asked_about_and_can_be_allowed_for_the_session(
+    runtime: ClaudeCodeRuntime, claude_cli: Cli
+) -> None:
+    """Claude Code reads files below its directory unasked if nobody makes it ask."""
+    path = claude_cli.cwd / "note.txt"
+    path.write_text("what the note says")
+    caller = await created(runtime)
+    read = f'tool: Read {{"file_path": "{path}"}}'
+    await caller.send(read)
+    question = (await caller.until(asks))[-1]
+    assert question.permission is not None
+    (rule,) = question.permission.rules
+    assert rule.label == "Allow Read without asking, until this session ends"
+    await caller.answer(question, ari.PermissionResponse("allow", rule_id=rule.rule_id))
+    await caller.until(lambda event: event.done)
+    events = await caller.turn(read)
+    assert "permission_request" not in kinds(events)
+    assert "what the note says" in text_of(events)
+
+
+async def test_in_the_mode_that_refuses_nothing_is_read(
+    runtime: ClaudeCodeRuntime, claude_cli: Cli
+) -> None:
+    (claude_cli.cwd / "note.txt").write_text("what the note says")
+    caller = await created(runtime, mode="dontAsk")
+    events = await caller.turn("run: cat note.txt")
+    assert "permission_request" not in kinds(events)
+    assert "what the note says" not in text_of(events)
+
+
+async def test_without_asking_first_permissions_are_advisory(claude_cli: Cli) -> None:
+    (claude_cli.cwd / "note.txt").write_text("what the note says")
+    runtime = runtime_of(claude_cli, ask_first=False)
+    assert (await runtime.status(ari.StatusRequest())).permission == "advisory"
+    caller = await created(runtime)
+    assert "what the note says" in text_of(await caller.turn("run: cat note.txt"))
+    await runtime.close()
+    assert runtime_of(claude_cli, setting_sources=("project",)).permission == "advisory"
 
 
 async def test_rule_that_is_kept_is_offered_where_it_is_read_again(claude_cli: Cli) -> None:

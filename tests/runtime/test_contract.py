@@ -27,7 +27,7 @@ MATRIX = Path(__file__).parent / "matrix.json"
 KEPT_S = 400
 """So long all cases over one process of OpenCode may take; alone they take half a minute."""
 
-REMOTELY = ("allow_with_changed_input", "cancel", "history")
+REMOTELY = ("allow_with_changed_input", "cancel", "history", "sessions_of_other_directories")
 """The cases that go over a transport to Claude Code and Codex; all go there to the fake."""
 
 SAME_FOR_ALL = frozenset(
@@ -159,6 +159,9 @@ class Remotely(RuntimeUnderTest):
 
     def make(self) -> RuntimeService:
         return self.client(self.behind.make())
+
+    def make_in(self, cwd: Path) -> RuntimeService:
+        return self.client(self.behind.make_in(cwd))
 
     def told(self) -> Sequence[str]:
         return self.behind.told()

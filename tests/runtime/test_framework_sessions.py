@@ -32,10 +32,10 @@ async def running(example: str, ledger: Path) -> AsyncIterator[Process]:
         await server.aclose()
 
 
-async def until(client: ArpClient, found: Callable[[], Any]) -> Any:
+async def until(client: ArpClient, found: Callable[[], Any], wait_s: float = WAIT_S) -> Any:
     """Return what `found` returns as soon as it is something."""
     events = client.events()
-    async with asyncio.timeout(WAIT_S):
+    async with asyncio.timeout(wait_s):
         while not (value := found()):
             await anext(events)
     return value

@@ -24,6 +24,7 @@ class FakeJournal:
     def __init__(self) -> None:
         self.path = Path("ledger.db")
         self.unchecked_bytes = 0
+        self.has_old_log = False
         self.commits: list[int] = []
         self.deleted: list[str] = []
         self.reopened = 0

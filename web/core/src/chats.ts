@@ -3,7 +3,7 @@
 import { watchChats } from "./chat_watch.js";
 import type { ChatSessionDetail } from "./draft_types.js";
 import { authorization, errorOf } from "./link.js";
-import { ArpError, type ChatListener, type ChatRow, type HistoryMessage, type SessionAPI, type SessionAPIOptions } from "./session_types.js";
+import { ArpError, type ChatListener, type ChatRow, type HistoryMessage, type Remainder, type SessionAPI, type SessionAPIOptions } from "./session_types.js";
 
 type Query = { [name: string]: string | number | undefined };
 
@@ -42,7 +42,7 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
     request,
     listSessions: (workflow, owner) => get<ChatRow[]>("/_api/chats", { workflow, owner }).catch(() => []),
     getSession: (id) => get<ChatSessionDetail>(chat(id)).catch(() => null),
-    deleteSession: (id) => request(chat(id), { method: "DELETE" }).then(() => true, () => false),
+    deleteSession: (id) => request(chat(id), DELETION).then(() => true, () => false),
     listWorkflows: () => get<[]>("/_api/workflows").catch(() => []),
     workflows: () => get("/_api/workflows"),
     async page(query = {}) {
@@ -58,7 +58,8 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
       return response.json() as Promise<ChatRow>;
     },
     async remove(id) {
-      await request(chat(id), { method: "DELETE" });
+      const answer = (await (await request(chat(id), DELETION)).json()) as { remains?: Remainder[] };
+      return answer.remains ?? [];
     },
     async openFiles() {
       if ((await tokenNow()) !== null) await request("/_api/blobs/cookie", { method: "POST" });
@@ -66,6 +67,9 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
     watch: (listener, signal) => watchChats(request, listener, signal),
   };
 }
+
+/** It goes on when the page is closed meanwhile. */
+const DELETION: RequestInit = { method: "DELETE", keepalive: true };
 
 function search(query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");

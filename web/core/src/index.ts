@@ -33,6 +33,7 @@ export type {
   ChatRow,
   HistoryMessage,
   HistoryTool,
+  Remainder,
   SessionAPI,
   SessionAPIOptions,
   SessionPage,

@@ -89,6 +89,17 @@ export interface ChatListener {
   closed?(): void;
 }
 
+/** Something of a deleted chat that is still there. */
+export interface Remainder {
+  /** Who keeps it, such as the name of a runtime. */
+  keeper: string;
+  id: string;
+  /** Why, for people. */
+  reason: string;
+  /** Whether the server tries again by itself. */
+  isRetried: boolean;
+}
+
 export interface SessionAPI {
   // The draft's four: a failure is an empty list, `null` or `false`.
   listSessions(workflowPath: string, owner?: string): Promise<ChatSession[]>;
@@ -105,7 +116,8 @@ export interface SessionAPI {
   /** Lets `src` and links to the server's files work on its own page, for an hour; without a token they do. */
   openFiles(): Promise<void>;
   history(sessionId: string, query?: { before?: string; limit?: number }): Promise<HistoryMessage[]>;
-  remove(sessionId: string): Promise<void>;
+  /** Deletes a chat; returns what is still there, because a runtime could not delete it. */
+  remove(sessionId: string): Promise<Remainder[]>;
   workflows(): Promise<WorkflowInfo[]>;
   /** Any route below the base. */
   request(path: string, init?: RequestInit): Promise<Response>;

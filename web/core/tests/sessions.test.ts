@@ -39,6 +39,14 @@ test("the others say what failed", async () => {
   await expect(sessions.remove("s")).rejects.toEqual(new ArpError({ error: "HTTP 502", code: 11 }, 502));
 });
 
+test("a deletion goes on when the page is closed, and names what is still there", async () => {
+  const left = { keeper: "opencode", id: "s1", reason: "opencode cannot delete sessions", isRetried: false };
+  const { sessions, fetcher } = api(json({ deleted: "s", remains: [left] }), json({ deleted: "s" }));
+  expect(await sessions.remove("s")).toEqual([left]);
+  expect(fetcher.mock.calls[0]?.[1]).toMatchObject({ method: "DELETE", keepalive: true });
+  expect(await sessions.remove("s")).toEqual([]);
+});
+
 test("a page names the next", async () => {
   const { sessions, fetcher } = api(json([{ id: "a" }], { headers: { "x-arp-next": "n1" } }), json([]));
   expect(await sessions.page({ limit: 1 })).toEqual({ sessions: [{ id: "a" }], next: "n1" });

@@ -305,6 +305,7 @@ export const AR: Strings = {
   unpin: "إلغاء التثبيت",
   deleteChat: "حذف",
   chatDeleted: "حُذفت المحادثة",
+  chatRemains: "حُذفت المحادثة، عدا ما بقي في {keeper}: {reason}",
   undo: "تراجع",
   exportChat: "تصدير",
   importChat: "استيراد",

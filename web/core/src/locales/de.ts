@@ -196,6 +196,7 @@ export const DE: Strings = {
   unpin: "Loslösen",
   deleteChat: "Löschen",
   chatDeleted: "Chat gelöscht",
+  chatRemains: "Gelöscht, außer in {keeper}: {reason}",
   undo: "Rückgängig",
   exportChat: "Exportieren",
   importChat: "Importieren",

@@ -204,6 +204,7 @@ export const EN = {
   unpin: "Unpin",
   deleteChat: "Delete",
   chatDeleted: "Chat deleted",
+  chatRemains: "Deleted, except in {keeper}: {reason}",
   undo: "Undo",
   exportChat: "Export",
   importChat: "Import",

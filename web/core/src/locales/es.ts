@@ -193,6 +193,7 @@ export const ES: Strings = {
   unpin: "Soltar",
   deleteChat: "Eliminar",
   chatDeleted: "Chat eliminado",
+  chatRemains: "Eliminado, salvo en {keeper}: {reason}",
   undo: "Deshacer",
   exportChat: "Exportar",
   importChat: "Importar",

@@ -193,6 +193,7 @@ export const FR: Strings = {
   unpin: "Détacher",
   deleteChat: "Supprimer",
   chatDeleted: "Conversation supprimée",
+  chatRemains: "Supprimée, sauf dans {keeper} : {reason}",
   undo: "Annuler",
   exportChat: "Exporter",
   importChat: "Importer",

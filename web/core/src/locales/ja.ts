@@ -193,6 +193,7 @@ export const JA: Strings = {
   unpin: "固定を解除",
   deleteChat: "削除",
   chatDeleted: "チャットを削除しました",
+  chatRemains: "削除しましたが、{keeper}には残っています: {reason}",
   undo: "元に戻す",
   exportChat: "書き出す",
   importChat: "読み込む",

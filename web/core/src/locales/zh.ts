@@ -193,6 +193,7 @@ export const ZH: Strings = {
   unpin: "取消置顶",
   deleteChat: "删除",
   chatDeleted: "对话已删除",
+  chatRemains: "已删除，但 {keeper} 中仍有保留：{reason}",
   undo: "撤销",
   exportChat: "导出",
   importChat: "导入",

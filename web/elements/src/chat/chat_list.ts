@@ -1,6 +1,6 @@
 /** The list of chats as it is known here: pages of it, what is searched for, and what waits to be deleted. */
 
-import type { ArpClient, ChatRow, SessionAPI } from "@agent-rendering/core";
+import type { ArpClient, ChatRow, Remainder, SessionAPI } from "@agent-rendering/core";
 
 export type { ChatRow };
 
@@ -90,10 +90,12 @@ export class ChatList {
     this.#changed();
   }
 
-  async remove(id: string): Promise<void> {
+  /** Deletes a chat; returns what is still there of it. */
+  async remove(id: string): Promise<Remainder[]> {
     try {
-      await this.#sessions.remove(id);
+      const remains = await this.#sessions.remove(id);
       this.rows = this.rows.filter((row) => row.id !== id);
+      return remains;
     } finally {
       this.hide(id, false);
     }

@@ -1,6 +1,6 @@
 /** `<arp-sessions>`: the list of chats: by day, searched, renamed, pinned, deleted with a way back. */
 
-import type { ArpClient, Wire } from "@agent-rendering/core";
+import type { ArpClient, Remainder, Wire } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -25,6 +25,7 @@ export class ArpSessions extends ArpElement {
     agents: { attribute: false },
     renaming: { state: true },
     deleted: { state: true },
+    remains: { state: true },
   };
 
   declare client: ArpClient | null;
@@ -36,6 +37,8 @@ export class ArpSessions extends ArpElement {
   declare protected renaming: string | null;
   /** Hidden, and deleted soon unless somebody takes it back. */
   declare protected deleted: ChatRow | null;
+  /** What is still there of the chat that was deleted last. */
+  declare protected remains: readonly Remainder[];
   #list: ChatList | null = null;
   #stop: (() => void) | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
@@ -48,6 +51,7 @@ export class ArpSessions extends ArpElement {
     this.context = createContext();
     this.current = this.renaming = this.deleted = null;
     this.agents = [];
+    this.remains = [];
   }
 
   override connectedCallback(): void {
@@ -106,7 +110,10 @@ export class ArpSessions extends ArpElement {
       <nav class="arp-sessions-list" aria-label=${t("chats")} @keydown=${this.#key}>${list === null ? nothing : this.#rows(list)}</nav>
       ${this.deleted === null
         ? nothing
-        : html`<div class="arp-undo" role="status"><span>${t("chatDeleted")}</span><button type="button" class="arp-button arp-quiet" @click=${() => this.#undo()}>${t("undo")}</button></div>`}`;
+        : html`<div class="arp-undo" role="status"><span>${t("chatDeleted")}</span><button type="button" class="arp-button arp-quiet" @click=${() => this.#undo()}>${t("undo")}</button></div>`}
+      ${this.remains.map(
+        (one) => html`<div class="arp-undo" role="alert"><span>${t("chatRemains", { keeper: one.keeper, reason: one.reason })}</span><button type="button" class="arp-button arp-quiet" @click=${() => (this.remains = [])}>${t("close")}</button></div>`,
+      )}`;
   }
 
   #rows(list: ChatList): unknown {
@@ -241,8 +248,16 @@ export class ArpSessions extends ArpElement {
     const row = this.deleted;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = this.deleted = null;
-    if (row !== null) this.#list?.remove(row.id).catch((error: unknown) => this.context.announce(String((error as Error).message)));
+    if (row !== null) void this.#remove(row);
   };
+
+  async #remove(row: ChatRow): Promise<void> {
+    try {
+      this.remains = (await this.#list?.remove(row.id)) ?? [];
+    } catch (error) {
+      this.context.announce(String((error as Error).message));
+    }
+  }
 
   /** Arrows move from chat to chat. */
   #key = (event: KeyboardEvent): void => {
