@@ -23,6 +23,7 @@ import { componentsOf, createContext, showsRecording, type ArpContext, type Comp
 import { ArpElement, define } from "../element.js";
 import type { agentPicker } from "./agent_picker.js";
 import { Announcer } from "./announcer.js";
+import { isAwaited, waitsForAnswer } from "./awaited.js";
 import { LastInput } from "./last_input.js";
 import type { SignIn } from "./banner.js";
 import "./banner.js";
@@ -339,10 +340,12 @@ export class ArpChat extends ArpElement {
     watchCell(store.popupNames, () => this.requestUpdate());
     watchCell(store.errors, () => this.#errorsChanged());
     watchCell(store.status, () => this.#statusChanged());
+    watchCell(store.permissions, () => this.#permissionsChanged());
     this.#stops.push(store.subscribe(() => this.#moments.look(client)));
     if (client.sessionId !== null) void loadMessages();
     this.#chosen = this.workflow;
     if (this.#isOwn) client.connect();
+    this.#permissionsChanged();
     this.#statusChanged();
   }
 
@@ -520,6 +523,11 @@ export class ArpChat extends ArpElement {
     this.#recent.clear();
   }
 
+  /** Loads their windows; the place of these is there. */
+  #permissionsChanged(): void {
+    if (this.#active?.store.permissions.get().length) void import("./permissions.js").catch(() => undefined); // tried again with the next change
+  }
+
   #turnsChanged(): void {
     const { turnIds, status } = (this.#active as ArpClient).store;
     this.#older.check(turnIds.get(), status.get());
@@ -532,9 +540,10 @@ export class ArpChat extends ArpElement {
     const { id, status, errors } = turn;
     this.requestUpdate(); // what it is to the view, and to the way to the newest
     if (status === "running") this.#announcer.working();
-    if (turn.permissions.length > 0) void import("./permissions.js"); // the place of its windows is there
-    else if (status === "waiting") this.#announcer.say(t("yourTurn"));
-    else if (status === "completed" || status === "failed" || status === "cancelled") {
+    if (status === "waiting") {
+      this.#announcer.rest();
+      if (waitsForAnswer(turn, this.#active as ArpClient)) this.#announcer.say(t("yourTurn"));
+    } else if (status === "completed" || status === "failed" || status === "cancelled") {
       void this.#read(turn, endLine(turn, this.#active as ArpClient, t));
       this.#emit("arp-done", { turnId: id, status });
       const error = errors.at(-1);
@@ -689,7 +698,7 @@ export class ArpChat extends ArpElement {
       </div>
       <div class="arp-dock">
         <div class="arp-dock-column">
-          ${jumpButton(this.missed, this.#isAwaited(status), context, () => {
+          ${jumpButton(this.missed, client !== null && isAwaited(client), context, () => {
             this.jump();
             this.focus();
           })}
@@ -716,13 +725,6 @@ export class ArpChat extends ArpElement {
       <p class="arp-hidden arp-urgent" role="alert"></p>
       <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${t("agent")}></div>
     `;
-  }
-
-  /** Whether the agent waits for an answer that is given in the conversation. */
-  #isAwaited(status: Status | null): boolean {
-    const turn = status?.activeTurn == null ? undefined : this.#active?.store.turn(status.activeTurn).get();
-    const isInPopup = this.#active?.store.popupNames.get().length !== 0;
-    return turn?.status === "waiting" && turn.permissions.length === 0 && !isInPopup;
   }
 
   #timeline(client: ArpClient, status: Status): TemplateResult {
