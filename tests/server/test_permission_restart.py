@@ -60,9 +60,8 @@ async def test_permission_is_answered_by_the_client_once(tmp_path: Path, end: st
             await answered_once(other, {"action": "deny", "payload": payload})
 
 
-@ENDS
-async def test_permission_is_answered_over_the_control_plane_once(tmp_path: Path, end: str) -> None:
-    async with again(tmp_path / "ledger.db", end) as (server, session):
+async def test_permission_is_answered_over_the_control_plane_once(tmp_path: Path) -> None:
+    async with again(tmp_path / "ledger.db", "kill") as (server, session):
         async with connect(server.http, session_id=session) as client, rpc(server.port) as program:
             await permission_on(client)
             thread = await program.thread(session)
@@ -73,7 +72,7 @@ async def test_permission_is_answered_over_the_control_plane_once(tmp_path: Path
             assert (told["decision"], told["repeated"]) == ("answered", False)
             told = await program.call("agentSession/action/respond", **answer)
             assert told["repeated"] is True
-            await answered_once(client, {"action": "confirm", "payload": {"scope": "once"}})
+            await answered_once(client, {"action": "confirm"})
 
 
 @ENDS
@@ -86,7 +85,7 @@ async def test_permission_is_shown_whole_and_answered_in_the_terminal_once(
             async with connect(server.http, session_id=session) as client:
                 permission = await permission_on(client)
                 await asyncio.to_thread(terminal.until_shown, "? Delete a.txt? [y/s/n]")
-                paper = "".join("".join(terminal.paper()).split())
+                paper = "".join("".join(terminal.paper).split())
                 assert "".join(LAST.split()) in paper
                 terminal.type("s\r")
                 payload = {"scope": "session", "digest": permission.digest}
