@@ -275,7 +275,9 @@ export class ArpChat extends ArpElement {
     themed();
     dark.addEventListener("change", themed);
     this.addEventListener("keydown", this.#key);
+    for (const name of DRAGS) this.addEventListener(name, this.#drag);
     this.#leaving.push(() => dark.removeEventListener("change", themed), () => this.removeEventListener("keydown", this.#key));
+    this.#leaving.push(() => DRAGS.forEach((name) => this.removeEventListener(name, this.#drag)));
     void this.#loadWords();
     if (!this.hasUpdated) return;
     this.#watchScroll();
@@ -673,12 +675,16 @@ export class ArpChat extends ArpElement {
     return this.querySelector<HTMLElement>(".arp-scroller") as HTMLElement;
   }
 
-  #drag = (event: DragEvent): void => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    this.dropping = event.type === "dragover" || (event.type === "dragleave" && this.contains(event.relatedTarget as Node | null));
+  #drag = (event: DragEvent): void => this.takeDrag(event);
+
+  /** Takes files that are dragged over the chat, or over a page around it, and dropped there. */
+  takeDrag(event: DragEvent, within: Node = this): void {
+    const isForField = (event.target as HTMLElement).matches?.("input[type=file]"); // of a form, which takes it
+    if (event.defaultPrevented || isForField || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault(); // else the browser opens the file in place of the page
+    this.dropping = event.type === "dragover" || (event.type === "dragleave" && within.contains(event.relatedTarget as Node | null));
     if (event.type === "drop") this.#composer?.addFiles([...event.dataTransfer.files]);
-  };
+  }
 
   // -- drawing -----------------------------------------------------------------------------------
 
@@ -690,7 +696,7 @@ export class ArpChat extends ArpElement {
     const canAttach = status?.capabilities?.features?.includes("file-upload") ?? true;
     const limit = status?.capabilities?.limits?.max_upload_bytes;
     return html`
-      <div class="arp-body" @dragover=${this.#drag} @dragleave=${this.#drag} @drop=${this.#drag}>
+      <div class="arp-body">
         <div class="arp-scroller" tabindex="0" role="region" aria-label=${t("conversation")}>
           <div class="arp-column" ?inert=${status?.stale}>${client === null ? nothing : this.#timeline(client, status as Status)}</div>
         </div>
@@ -745,6 +751,7 @@ export class ArpChat extends ArpElement {
   }
 }
 
+const DRAGS = ["dragover", "dragleave", "drop"] as const;
 const NO_COMMANDS: readonly Command[] = [];
 
 define("arp-chat", ArpChat);
