@@ -49,30 +49,33 @@ async def answered_once(client: ArpClient, answer: dict[str, object]) -> None:
 
 @ENDS
 async def test_permission_is_answered_by_the_client_once(tmp_path: Path, end: str) -> None:
-    async with again(tmp_path / "ledger.db", end) as (server, session):
-        async with (
-            connect(server.http, session_id=session) as one,
-            connect(server.http, session_id=session) as other,
-        ):
-            permission = await permission_on(other)
-            await one.send_permission(await permission_on(one), False, reason="no")
-            payload = {"reason": "no", "digest": permission.digest}
-            await answered_once(other, {"action": "deny", "payload": payload})
+    async with (
+        again(tmp_path / "ledger.db", end) as (server, session),
+        connect(server.http, session_id=session) as one,
+        connect(server.http, session_id=session) as other,
+    ):
+        permission = await permission_on(other)
+        await one.send_permission(await permission_on(one), False, reason="no")
+        payload = {"reason": "no", "digest": permission.digest}
+        await answered_once(other, {"action": "deny", "payload": payload})
 
 
 async def test_permission_is_answered_over_the_control_plane_once(tmp_path: Path) -> None:
-    async with again(tmp_path / "ledger.db", "kill") as (server, session):
-        async with connect(server.http, session_id=session) as client, rpc(server.port) as program:
-            await permission_on(client)
-            thread = await program.thread(session)
-            (pending,) = thread["pendingRequests"]
-            assert (pending["kind"], pending["tool"]) == ("permission", "delete")
-            answer = {"sessionId": session, "actionId": pending["actionId"], "response": True}
-            told = await program.call("agentSession/action/respond", **answer)
-            assert (told["decision"], told["repeated"]) == ("answered", False)
-            told = await program.call("agentSession/action/respond", **answer)
-            assert told["repeated"] is True
-            await answered_once(client, {"action": "confirm"})
+    async with (
+        again(tmp_path / "ledger.db", "kill") as (server, session),
+        connect(server.http, session_id=session) as client,
+        rpc(server.port) as program,
+    ):
+        await permission_on(client)
+        thread = await program.thread(session)
+        (pending,) = thread["pendingRequests"]
+        assert (pending["kind"], pending["tool"]) == ("permission", "delete")
+        answer = {"sessionId": session, "actionId": pending["actionId"], "response": True}
+        told = await program.call("agentSession/action/respond", **answer)
+        assert (told["decision"], told["repeated"]) == ("answered", False)
+        told = await program.call("agentSession/action/respond", **answer)
+        assert told["repeated"] is True
+        await answered_once(client, {"action": "confirm"})
 
 
 @ENDS

@@ -71,7 +71,7 @@ async def test_a_permission_shows_its_input_whole_and_is_answered_with_its_diges
     assert talk.sent == [("action", {"action": "deny", "payload": payload}, "q-t1")]
 
 
-async def test_a_permission_that_outlives_its_turn_is_asked_like_before_also_behind_a_newer_turn() -> None:
+async def test_a_permission_that_outlives_its_turn_is_asked_behind_a_newer_turn() -> None:
     """A restart of the server ends the turn: it waits behind its final commit."""
     talk = Talk()
     start = ToolStartPayload("shell", '{"command": "ls"}', "t1.1")

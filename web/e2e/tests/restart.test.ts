@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { APP, ArpServer, ask, launch, log, online, open, say, type Faults } from "../src/host.js";
+
+vi.setConfig({ testTimeout: 120_000 }); // each restarts a server
 
 let browser: Browser;
 let server: ArpServer;
@@ -156,7 +158,6 @@ test("questions that are higher than the window scroll: the message box and each
   for (const number of [0, 150, 299]) expect(shown).toContain(`src/part-${number}.py": "${number} bytes, sha256 ${number.toString(16).padStart(64, "0")}`);
   const args = last.locator(".arp-permission-arguments");
   expect(await args.evaluate((one) => { one.scrollTop = one.scrollHeight; return one.scrollHeight - one.scrollTop - one.clientHeight; })).toBeLessThan(2);
-  if (process.env.ARP_SHOTS) await page.screenshot({ path: process.env.ARP_SHOTS + "/files.png" });
   await button(last, "Allow once").click();
   await log(page).getByText("It is allow.").waitFor();
 });
