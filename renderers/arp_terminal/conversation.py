@@ -113,7 +113,7 @@ def resumed(begun: Dialogue | None, question: Question, screen: Screen) -> Dialo
     """Return the dialogue of a question; what was typed into a form so far stays."""
     if isinstance(begun, FormDialogue):
         return begun
-    found = None if question.offered else permission_of(screen, question.component.id)
+    found = permission_of(screen, question.component.id)
     if found is not None:
         return PermissionDialogue(question.component.props, *found)
     dialogue = dialogue_for(question.component, offered=question.offered)
@@ -251,7 +251,7 @@ class Conversation:
 
     def _show_input(self, due: Question) -> None:
         """Print the whole of what is to be approved: a tool shows only the beginning."""
-        found = None if due.offered else permission_of(self.client.screen, due.component.id)
+        found = permission_of(self.client.screen, due.component.id)
         if found is not None and found[1]:
             self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
 

@@ -27,17 +27,20 @@ class Question(Struct, frozen=True):
 def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
     """Return the question to ask now.
 
-    The oldest one of a turn that is not over; else the last one of the newest turn.
+    The oldest one of a turn that is not over; else the oldest one of a turn that a restart of the
+    server cut off, which still waits; else the last one of the newest turn.
 
     Args:
         screen: What shows.
         passed: Ids of questions that are not to be asked (again).
     """
     newest = next(reversed(screen.turns), None)
+    left: Question | None = None
     last: Question | None = None
     for turn_id, turn in screen.turns.items():
         over = turn.final or turn.status in FINAL_STATUSES
-        if over and turn_id != newest:
+        waits = turn.status == "waiting"
+        if over and not waits and turn_id != newest:
             continue
         for component in _questions(screen, turn_id):
             if component.id in passed or not is_open(component.props):
@@ -45,7 +48,9 @@ def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
             if not over:
                 return Question(component, offered=False)
             last = Question(component, offered=True)
-    return last
+            if waits and left is None:
+                left = last
+    return left or last
 
 
 def permission_of(screen: Screen, component_id: str) -> tuple[Permission, str] | None:

@@ -36,6 +36,11 @@ async def asks(turn: Turn) -> None:
             await booked(turn, trip)
         case "soon":
             await turn.confirm("Sure?", timeout_s=0.5, id="soon")
+        case "delete":
+            files = {f"part-{number}.py": f"sha256 {number:064x}" for number in range(200)}
+            async with turn.tool("delete", {"path": "a.txt", "files": files}) as tool:
+                allowed = await tool.approve("Delete a.txt?", rule="all", session_rule="delete")
+            await turn.say("Deleted." if allowed else "Kept.")
         case "sure":
             await turn.say(f"Sure: {await turn.confirm('Sure?', id='sure')}.")
         case _:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-START_S = 15.0
+START_S = 60.0
 
 
 class Process:

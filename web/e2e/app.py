@@ -32,6 +32,10 @@ async def agent(turn: Turn) -> None:
     if turn.input.input_type == "selection":
         await turn.say(f"You took {turn.input.data['selected'][0]}.")
         return
+    if turn.input.source_component is not None:  # a question of a turn that a restart cut off
+        given = turn.input.data.get("action") or turn.input.data.get("fields")
+        await turn.say(f"Answered later: {json.dumps(given)}.")
+        return
     name, _, rest = turn.text.partition(" ")
     await DOES.get(name, echo)(turn, rest)
 
@@ -324,6 +328,15 @@ async def edit(turn: Turn, name: str) -> None:
     await turn.say(f"{name}: {approval.decision} `{approval.input}`\n\n")
 
 
+async def run_files(turn: Turn, rest: str) -> None:
+    """Asks for leave to run code, and names so many files that it may read."""
+    files = {f"src/part-{n}.py": f"{n} bytes, sha256 {n:064x}" for n in range(int(rest))}
+    async with turn.tool("run_code", {"command": "python main.py"}) as tool:
+        asked = {"command": "python main.py", "files": files}
+        approval = await tool.ask_permission("Run main.py?", rule="generated-code", input=asked)
+    await turn.say(f"It is {approval.decision}.")
+
+
 async def soon(turn: Turn, rest: str) -> None:
     """Asks for leave for so many seconds."""
     async with turn.tool("shell", {"command": "date"}) as tool:
@@ -354,6 +367,11 @@ async def ponder(turn: Turn, rest: str) -> None:
 async def shown(turn: Turn, rest: str) -> None:
     """Tells as what each renderer shows a component."""
     await turn.say(", ".join(turn.shown_as(rest).values()))
+
+
+async def pick(turn: Turn, _: str) -> None:
+    """Waits until one of two is taken."""
+    await turn.say(f"Took {await turn.ask(ui.choices(['Rain', 'Wind'], title='Which?'))}.")
 
 
 async def form(turn: Turn, _: str) -> None:
@@ -393,8 +411,10 @@ DOES: dict[str, Does] = {
     "long-result": long_result,
     "mixed": mixed,
     "permission": permission,
+    "pick": pick,
     "soon": soon,
     "rows": rows,
+    "run-files": run_files,
     "ponder": ponder,
     "show": show,
     "shown": shown,

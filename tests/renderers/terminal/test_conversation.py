@@ -71,6 +71,27 @@ async def test_a_permission_shows_its_input_whole_and_is_answered_with_its_diges
     assert talk.sent == [("action", {"action": "deny", "payload": payload}, "q-t1")]
 
 
+async def test_a_permission_that_outlives_its_turn_is_asked_behind_a_newer_turn() -> None:
+    """A restart of the server ends the turn: it waits behind its final commit."""
+    talk = Talk()
+    start = ToolStartPayload("shell", '{"command": "ls"}', "t1.1")
+    asked = Permission("q-t1", "shell", "t1.1", scopes=["once", "session"], session_rule="ls")
+    talk.tell(ToolStart(session_id="s1", turn_id="t1", payload=start, seq=90))
+    talk.question()
+    talk.tell(
+        TurnMessage(session_id="s1", turn_id="t1", status="waiting", permission=asked, seq=91),
+        Commit(session_id="s1", turn_id="t1", final=True, seq=92),
+    )
+    talk.turn("running", "t2")
+    talk.turn("completed", "t2")
+    talk.tell(Commit(session_id="s1", turn_id="t2", final=True, seq=95))
+    assert talk.notes() == ['To be allowed: {"command": "ls"}']
+    assert talk.conversation.prompt.label == "Sure? [y/s/n]"
+    await talk.conversation.enter("s")
+    payload = {"scope": "session"}
+    assert talk.sent == [("action", {"action": "confirm", "payload": payload}, "q-t1")]
+
+
 async def test_words_are_sent_as_text() -> None:
     talk = Talk()
     await talk.conversation.enter("show the sales")

@@ -84,7 +84,10 @@ export class ChatView {
       this.#session = sessionId;
     }
     if (this.#isOpened) return;
-    for (const id of store.turnIds.get()) if (store.turn(id).get()?.final) this.#restored.add(id);
+    for (const id of store.turnIds.get()) {
+      const turn = store.turn(id).get();
+      if (turn?.final && turn.status !== "waiting") this.#restored.add(id); // what waits can still be answered
+    }
     this.#isOpened = !loading;
   }
 

@@ -271,12 +271,12 @@ export class ArpClient {
    * @param updatedInput What is allowed instead of what was shown, if the permission is editable.
    */
   grant(component: Component, scope: "once" | "session" = "once", asked?: Permission, updatedInput?: JsonObject): string {
-    return this.#decide(component, "confirm", { scope, digest: asked?.digest, updated_input: updatedInput });
+    return this.#decide(component, "confirm", { scope, digest: asked?.digest, updated_input: updatedInput }, asked);
   }
 
   /** Denies a tool that asks for permission, and says why. */
   deny(component: Component, reason = "", asked?: Permission): string {
-    return this.#decide(component, "deny", { reason, digest: asked?.digest });
+    return this.#decide(component, "deny", { reason, digest: asked?.digest }, asked);
   }
 
   #command(name: string, turn_id?: string): string {
@@ -284,8 +284,9 @@ export class ArpClient {
     return this.send("action", data as JsonObject); // what is undefined is not sent
   }
 
-  #decide(component: Component, action: string, payload: Record<string, unknown>): string {
-    return this.#answer(component, "action", { action, payload } as JsonObject, {}); // what is undefined is not sent
+  #decide(component: Component, action: string, payload: Record<string, unknown>, asked?: Permission): string {
+    const data = { action, payload } as JsonObject; // what is undefined is not sent
+    return this.#answer(component, "action", data, asked ? { surface: asked.surface ?? "main" } : {});
   }
 
   #answer({ id: source }: Component, inputType: InputType, data: JsonObject, options: SendOptions): string {

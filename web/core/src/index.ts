@@ -13,6 +13,9 @@ export { questionState } from "./answers.js";
 export { repeatsKey } from "./shape.js";
 export type { InputType, QuestionState } from "./answers.js";
 
+export { openPermissions } from "./questions.js";
+export type { OpenPermission } from "./questions.js";
+
 export { Store } from "./store.js";
 export type { Status } from "./store.js";
 export type { Cell, Schedule } from "./cells.js";

@@ -123,6 +123,7 @@ export class Screen {
   #pending: (Render | Patch)[] = [];
   #pendingSize = 0;
   #spoiled = false;
+  readonly #asking = new Set<string>();
   /** The turns that have marks after a root component. */
   readonly #marked = new Map<string, Set<string>>();
 
@@ -192,10 +193,15 @@ export class Screen {
     return this.#surfaces.get(name)?.output("") ?? NONE;
   }
 
-  /** The component with this id, on any level, and its surface. */
-  find(id: string): { readonly surface: string; readonly component: Component } | undefined {
+  /** The turns whose tools asked for permission, oldest first, whether that was answered or not. */
+  get askingTurns(): readonly string[] {
+    return [...this.#asking];
+  }
+
+  /** The component with this id, on any level, and its surface; on the named one, or the first that has it. */
+  find(id: string, on?: string): { readonly surface: string; readonly component: Component } | undefined {
     for (const [surface, tree] of this.#surfaces) {
-      if (tree.nodes.has(id)) return { surface, component: tree.whole(id) };
+      if ((on ?? surface) === surface && tree.nodes.has(id)) return { surface, component: tree.whole(id) };
     }
     return undefined;
   }
@@ -258,6 +264,7 @@ export class Screen {
         break;
       case "turn": {
         const { status, position = null, permission, paused = false } = message;
+        if (permission) this.#asking.add(message.turn_id ?? "");
         this.#edit(message.turn_id, ({ permissions }) => ({
           status,
           position,

@@ -4,6 +4,7 @@ import { Changes, type Cell, type Schedule } from "./cells.js";
 import type { LinkState } from "./driver.js";
 import type { AgentCapabilities, Command, Component, ErrorPayload, JsonObject, SurfaceInfo } from "./generated/wire.js";
 import type { Outgoing } from "./outbox.js";
+import { openPermissions, type OpenPermission } from "./questions.js";
 import type { Screen, TurnState } from "./screen.js";
 
 /** The connection and the session. */
@@ -50,9 +51,15 @@ export class Store {
   readonly sharedState: Cell<JsonObject>;
   /** Inputs that the agent side has not echoed yet. */
   readonly outgoing: Cell<readonly Outgoing[]>;
+  /**
+   * The permissions that wait for an answer, oldest first, without those whose answer is on its way. The
+   * status of their turns does not matter: a restart of the agent side ends a turn, and leaves its questions open.
+   */
+  readonly permissions: Cell<readonly OpenPermission[]>;
   readonly #changes: Changes;
   readonly #sources: Sources;
   #seen: Screen;
+  #permissions: readonly OpenPermission[] = [];
 
   constructor(sources: Sources, schedule: Schedule) {
     this.#sources = sources;
@@ -66,6 +73,7 @@ export class Store {
     this.popupNames = cell("popups", () => sources.screen().popupNames);
     this.sharedState = cell("state", () => sources.screen().sharedState);
     this.outgoing = cell("outgoing", () => sources.outgoing());
+    this.permissions = { get: () => this.#openPermissions(), subscribe: (listener) => this.subscribe(listener) };
   }
 
   /** One turn; `undefined` while there is none of that id. */
@@ -81,6 +89,15 @@ export class Store {
   /** What a surface is; `undefined` of a toplevel without a title that was only rendered to. */
   surfaceInfo(name: string): Cell<SurfaceInfo | undefined> {
     return this.#changes.cell(`info:${name}`, () => this.#sources.screen().surfaceInfo(name));
+  }
+
+  #openPermissions(): readonly OpenPermission[] {
+    const { screen, outgoing, status } = this.#sources;
+    const [before, open] = [this.#permissions, status().stale ? [] : openPermissions(screen(), outgoing())];
+    const isSame = ({ permission, component, run }: OpenPermission, at: number) =>
+      permission === before[at]?.permission && component === before[at].component && run === before[at].run;
+    if (open.length !== before.length || !open.every(isSame)) this.#permissions = open;
+    return this.#permissions;
   }
 
   /** Is notified of every change, once for all that came since. */

@@ -43,10 +43,11 @@ export class ArpServer {
     return new ArpServer(child, url);
   }
 
-  /** Ends it and waits until it has ended. */
-  async stop(): Promise<void> {
+  /** Ends it, if it runs, and waits until it has ended. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.#process.once("exit", resolve));
-    this.#process.kill("SIGTERM");
+    this.#process.kill(signal);
     await ended;
   }
 }

@@ -20,8 +20,8 @@ async function gzipped(entry: string): Promise<number> {
   return gzipSync(output[0].code, { level: 9 }).length;
 }
 
-test("all of the main entry, with surfaces and what is shared, fits into 13.5 KiB", { timeout: 60_000 }, async () => {
-  expect(await gzipped("index.ts")).toBeLessThanOrEqual(13.5 * KIB);
+test("all of the main entry, with surfaces, open permissions and what is shared, fits into 14 KiB", { timeout: 60_000 }, async () => {
+  expect(await gzipped("index.ts")).toBeLessThanOrEqual(14 * KIB);
 });
 
 test.each([

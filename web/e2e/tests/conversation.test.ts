@@ -140,6 +140,30 @@ describe("the message box", () => {
     expect(await page.locator(".arp-said .arp-file-name").allInnerTexts()).toEqual(["a.txt", "c.txt"]);
   });
 
+  test("W30 a file that is dropped anywhere on the page goes along, and is not opened in its place", async () => {
+    await begin();
+    const places = [".page-side", ".page-head", "arp-composer textarea", ".arp-scroller"];
+    for (const [number, name] of places.entries()) {
+      const opens = await page.locator(name).evaluate((place, number) => {
+        const data = new DataTransfer();
+        data.items.add(new File(["1234567"], `${number}.txt`, { type: "text/plain" }));
+        const init = { dataTransfer: data, bubbles: true, cancelable: true };
+        return ["dragover", "drop"].map((type) => place.dispatchEvent(new DragEvent(type, init)));
+      }, number);
+      expect([name, opens]).toEqual([name, [false, false]]);
+    }
+    expect(await page.locator("arp-composer .arp-file-name").allInnerTexts()).toEqual(["0.txt", "1.txt", "2.txt", "3.txt"]);
+    expect(await page.locator(".arp-drop").count()).toBe(0);
+  });
+
+  test("W31 a command that is typed in full and has no choices is sent by one Enter", async () => {
+    await begin();
+    await box(page).pressSequentially("/explain");
+    await page.getByRole("listbox", { name: "Commands" }).waitFor();
+    await box(page).press("Enter");
+    await log(page).getByText("It counts.").waitFor();
+  });
+
   test("W31 a slash opens the server's commands; arrows choose, Enter takes, Escape closes", async () => {
     await begin();
     await box(page).pressSequentially("/ex");

@@ -4,6 +4,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createContext } from "../src/context.js";
 import "../src/components/index.js";
+import { ProseBuilder } from "../src/markdown/builder.js";
+import { lex, noLinks } from "../src/markdown/lexer.js";
 import { ProseView } from "../src/markdown/view.js";
 
 const context = createContext();
@@ -81,3 +83,43 @@ describe("whatever it says and wherever it is cut", () => {
     );
   });
 });
+
+/** Lines so long together that no slice holds them. */
+const lines = (line: (number: number) => string, length: number) => Array.from({ length: Math.ceil(length / line(0).length) }, (_, number) => line(number)).join("");
+const WORDS = "as many words as a line of somebody who explains at length has ".repeat(6).trim();
+const LONG: { readonly [name: string]: (length: number) => string } = {
+  fence: (length) => `\`\`\`js\n${lines((number) => `const a${number} = 1;${number % 7 ? "" : "\n"}\n`, length)}\`\`\`\n`,
+  "fence that shows fences": (length) => `~~~~md\n${lines((number) => `Text ${number}\n\n\`\`\`js\nlet b;\n\`\`\`\n`, length)}~~~~\n`,
+  table: (length) => `| a | b |\n|---|---|\n${lines((number) => `| ${number} | **two** ${WORDS} |\n`, length)}`,
+  math: (length) => `$$\n${lines((number) => `x_${number} = 1\n\n`, length)}$$\n`,
+  html: (length) => `<pre>\n${lines((number) => `line ${number}\n\n`, length)}</pre>\n`,
+  quote: (length) => lines((number) => `> said ${number} ${WORDS}\n>\n`, length),
+  list: (length) => lines((number) => `- item ${number} ${WORDS}\n\n  more ${WORDS}\n\n`, length),
+  indented: (length) => lines((number) => `    code ${number}\n\n`, length),
+  prose: (length) => lines((number) => `A paragraph ${number} with *words*: ${WORDS}.\n\n`, length),
+};
+const long = fc.tuple(fc.constantFrom(...Object.keys(LONG)), fc.integer({ min: 10, max: 50_000 })).map(([name, length]) => (LONG[name] as (length: number) => string)(length));
+
+function whole(text: string): string {
+  const place = document.createElement("div");
+  place.append(...new ProseBuilder(context).blocks(lex(text, noLinks())));
+  return shown(place);
+}
+
+test.each(Object.keys(LONG))("a block of more than 32,000 characters stays one block, and what comes after it is no part of it: %s", (name) => {
+  const text = `Before.\n\n${(LONG[name] as (length: number) => string)(40_000)}\nAfter *it*.\n\n- one\n\nEnd.`;
+  expect(growing()(text, false)).toBe(whole(text));
+});
+
+test("a long text has the same blocks in slices as at once, whatever it holds and wherever it is cut", { timeout: 120_000 }, () => {
+  fc.assert(
+    fc.property(fc.array(long, { minLength: 1, maxLength: 3 }), cuts, (blocks, at) => {
+      const text = blocks.join("\n\n");
+      const show = growing();
+      for (const prefix of prefixes(text, at.slice(0, 3))) show(prefix, true);
+      expect(show(text, false)).toBe(whole(text));
+    }),
+    { numRuns: 12 },
+  );
+});
+

@@ -121,6 +121,9 @@ export class ArpPage extends LitElement {
       if (key === SETTINGS_KEY) this.#apply(readSettings());
     });
     addEventListener("keydown", this.#key);
+    for (const name of ["dragover", "dragleave", "drop"] as const) {
+      addEventListener(name, (event) => this.#chat.takeDrag(event, document)); // what is dropped beside the chat is for it too
+    }
     this.client.store.status.subscribe(() => {
       const { phase, commands } = this.client.store.status.get();
       this.adjustable = commands.some(({ name }) => name === SETTINGS_COMMAND);

@@ -8,6 +8,7 @@ import {
   type ChatSession,
   type Component,
   type Json,
+  type OpenPermission,
   type Status,
 } from "@agent-rendering/core";
 import { ChatView, type ChatMessage, type ToolCardState } from "@agent-rendering/core/chat";
@@ -45,6 +46,8 @@ export interface UseArpChatReturn {
   /** The tools of the newest turn that used some. */
   toolCards: ToolCardState[];
   runningToolCount: number;
+  /** The tools that wait for permission; answer with `client.grant` and `client.deny`. */
+  permissions: readonly OpenPermission[];
   /** "" until the server has named it. */
   sessionId: string;
   capabilities: ArpCapabilities | null;
@@ -89,6 +92,7 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
     isConnected: status.phase === "online",
     toolCards,
     runningToolCount: toolCards.filter((card) => card.status === "running").length,
+    permissions: useCell(client?.store.permissions ?? NO_PERMISSIONS_CELL, NO_PERMISSIONS),
     sessionId: status.sessionId ?? "",
     capabilities: capabilitiesOf(status),
     status,
@@ -112,4 +116,6 @@ const NO_MESSAGES: ChatMessage[] = [];
 const NO_MESSAGES_CELL = fixed(NO_MESSAGES);
 const NO_TOOLS: ToolCardState[] = [];
 const NO_TOOLS_CELL = fixed(NO_TOOLS);
+const NO_PERMISSIONS: readonly OpenPermission[] = [];
+const NO_PERMISSIONS_CELL = fixed(NO_PERMISSIONS);
 const NO = fixed(false);

@@ -242,3 +242,23 @@ test("an old client is let go when the address changes, with its messages", asyn
   expect(lines(node)).toEqual([]);
   expect(FakeSocket.made[0]?.closed).toBe(true);
 });
+
+test("a permission of a turn that a restart cut off is there, and can be granted", async () => {
+  await mount(<Chat />);
+  await welcome();
+  await report(
+    { ...message("tool_start", 1, { payload: { tool: "shell", args: '{"command":"ls"}', call_id: "c1" } }), turn_id: "t1" },
+    { ...message("render", null, { components: [{ id: "q", type: "confirm", props: { title: "Run ls?" } }] }), turn_id: "t1" },
+    { ...message("turn", 2, { status: "waiting", permission: { component: "q", tool: "shell", call_id: "c1", digest: "d" } }), turn_id: "t1" },
+    { ...message("commit", 3, { final: true }), turn_id: "t1" },
+  );
+  const [asked] = chat.permissions;
+  expect([chat.isStreaming, asked?.component.props.title, asked?.run?.args]).toEqual([false, "Run ls?", '{"command":"ls"}']);
+  expect(chat.messages.map(({ restored }) => restored)).toEqual([undefined]);
+  await act(async () => {
+    if (asked) chat.client?.grant(asked.component, "once", asked.permission);
+    chat.client?.store.flush();
+  });
+  expect(chat.permissions).toEqual([]);
+  expect(FakeSocket.last.of("input")[0]?.data).toEqual({ action: "confirm", payload: { scope: "once", digest: "d" } });
+});

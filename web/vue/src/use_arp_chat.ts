@@ -8,6 +8,7 @@ import {
   type ChatSession,
   type Component,
   type Json,
+  type OpenPermission,
   type Status,
 } from "@agent-rendering/core";
 import { ChatView, type ChatMessage, type ToolCardState } from "@agent-rendering/core/chat";
@@ -45,6 +46,8 @@ export interface UseArpChatReturn {
   /** The tools of the newest turn that used some. */
   toolCards: Readonly<ShallowRef<ToolCardState[]>>;
   runningToolCount: Readonly<Ref<number>>;
+  /** The tools that wait for permission; answer with `client.grant` and `client.deny`. */
+  permissions: Readonly<ShallowRef<readonly OpenPermission[]>>;
   /** "" until the server has named it. */
   sessionId: Readonly<Ref<string>>;
   capabilities: Readonly<Ref<ArpCapabilities | null>>;
@@ -90,6 +93,7 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
     isConnected: computed(() => status.value.phase === "online"),
     toolCards,
     runningToolCount: computed(() => toolCards.value.filter((card) => card.status === "running").length),
+    permissions: useCell(() => client.value?.store.permissions ?? NO_PERMISSIONS),
     sessionId: computed(() => status.value.sessionId ?? ""),
     capabilities: computed(() => capabilitiesOf(status.value)),
     status,
@@ -116,4 +120,5 @@ function sendTyped(client: ArpClient | null, text: string, file?: File | readonl
 
 const NO_MESSAGES = fixed<ChatMessage[]>([]);
 const NO_TOOLS = fixed<ToolCardState[]>([]);
+const NO_PERMISSIONS = fixed<readonly OpenPermission[]>([]);
 const NO = fixed(false);

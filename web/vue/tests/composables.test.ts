@@ -197,3 +197,22 @@ test("the list of chats: had, deleted, and why not", async () => {
   await chat.loadSessions();
   expect([chat.sessions.value.length, chat.sessionsError.value?.message]).toEqual([1, "TypeError: no network"]);
 });
+
+test("a permission of a turn that a restart cut off is there, and can be granted", async () => {
+  await mount(Chat);
+  await welcome();
+  await report(
+    { ...message("tool_start", 1, { payload: { tool: "shell", args: '{"command":"ls"}', call_id: "c1" } }), turn_id: "t1" },
+    { ...message("render", null, { components: [{ id: "q", type: "confirm", props: { title: "Run ls?" } }] }), turn_id: "t1" },
+    { ...message("turn", 2, { status: "waiting", permission: { component: "q", tool: "shell", call_id: "c1", digest: "d" } }), turn_id: "t1" },
+    { ...message("commit", 3, { final: true }), turn_id: "t1" },
+  );
+  const [asked] = chat.permissions.value;
+  expect([chat.isStreaming.value, asked?.component.props.title, asked?.run?.args]).toEqual([false, "Run ls?", '{"command":"ls"}']);
+  expect(chat.messages.value.map(({ restored }) => restored)).toEqual([undefined]);
+  if (asked) chat.client.value?.grant(asked.component, "once", asked.permission);
+  chat.client.value?.store.flush();
+  await nextTick();
+  expect(chat.permissions.value).toEqual([]);
+  expect(FakeSocket.last.of("input")[0]?.data).toEqual({ action: "confirm", payload: { scope: "once", digest: "d" } });
+});

@@ -23,6 +23,7 @@ import { componentsOf, createContext, showsRecording, type ArpContext, type Comp
 import { ArpElement, define } from "../element.js";
 import type { agentPicker } from "./agent_picker.js";
 import { Announcer } from "./announcer.js";
+import { isAwaited, waitsForAnswer } from "./awaited.js";
 import { LastInput } from "./last_input.js";
 import type { SignIn } from "./banner.js";
 import "./banner.js";
@@ -274,7 +275,9 @@ export class ArpChat extends ArpElement {
     themed();
     dark.addEventListener("change", themed);
     this.addEventListener("keydown", this.#key);
+    for (const name of DRAGS) this.addEventListener(name, this.#drag);
     this.#leaving.push(() => dark.removeEventListener("change", themed), () => this.removeEventListener("keydown", this.#key));
+    this.#leaving.push(() => DRAGS.forEach((name) => this.removeEventListener(name, this.#drag)));
     void this.#loadWords();
     if (!this.hasUpdated) return;
     this.#watchScroll();
@@ -339,10 +342,12 @@ export class ArpChat extends ArpElement {
     watchCell(store.popupNames, () => this.requestUpdate());
     watchCell(store.errors, () => this.#errorsChanged());
     watchCell(store.status, () => this.#statusChanged());
+    watchCell(store.permissions, () => this.#permissionsChanged());
     this.#stops.push(store.subscribe(() => this.#moments.look(client)));
     if (client.sessionId !== null) void loadMessages();
     this.#chosen = this.workflow;
     if (this.#isOwn) client.connect();
+    this.#permissionsChanged();
     this.#statusChanged();
   }
 
@@ -520,6 +525,11 @@ export class ArpChat extends ArpElement {
     this.#recent.clear();
   }
 
+  /** Loads their windows; the place of these is there. */
+  #permissionsChanged(): void {
+    if (this.#active?.store.permissions.get().length) void import("./permissions.js").catch(() => undefined); // tried again with the next change
+  }
+
   #turnsChanged(): void {
     const { turnIds, status } = (this.#active as ArpClient).store;
     this.#older.check(turnIds.get(), status.get());
@@ -532,9 +542,10 @@ export class ArpChat extends ArpElement {
     const { id, status, errors } = turn;
     this.requestUpdate(); // what it is to the view, and to the way to the newest
     if (status === "running") this.#announcer.working();
-    if (turn.permissions.length > 0) void import("./permissions.js"); // the place of its windows is there
-    else if (status === "waiting") this.#announcer.say(t("yourTurn"));
-    else if (status === "completed" || status === "failed" || status === "cancelled") {
+    if (status === "waiting") {
+      this.#announcer.rest();
+      if (waitsForAnswer(turn, this.#active as ArpClient)) this.#announcer.say(t("yourTurn"));
+    } else if (status === "completed" || status === "failed" || status === "cancelled") {
       void this.#read(turn, endLine(turn, this.#active as ArpClient, t));
       this.#emit("arp-done", { turnId: id, status });
       const error = errors.at(-1);
@@ -664,12 +675,16 @@ export class ArpChat extends ArpElement {
     return this.querySelector<HTMLElement>(".arp-scroller") as HTMLElement;
   }
 
-  #drag = (event: DragEvent): void => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    this.dropping = event.type === "dragover" || (event.type === "dragleave" && this.contains(event.relatedTarget as Node | null));
+  #drag = (event: DragEvent): void => this.takeDrag(event);
+
+  /** Takes files that are dragged over the chat, or over a page around it, and dropped there. */
+  takeDrag(event: DragEvent, within: Node = this): void {
+    const isForField = (event.target as HTMLElement).matches?.("input[type=file]"); // of a form, which takes it
+    if (event.defaultPrevented || isForField || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault(); // else the browser opens the file in place of the page
+    this.dropping = event.type === "dragover" || (event.type === "dragleave" && within.contains(event.relatedTarget as Node | null));
     if (event.type === "drop") this.#composer?.addFiles([...event.dataTransfer.files]);
-  };
+  }
 
   // -- drawing -----------------------------------------------------------------------------------
 
@@ -681,7 +696,7 @@ export class ArpChat extends ArpElement {
     const canAttach = status?.capabilities?.features?.includes("file-upload") ?? true;
     const limit = status?.capabilities?.limits?.max_upload_bytes;
     return html`
-      <div class="arp-body" @dragover=${this.#drag} @dragleave=${this.#drag} @drop=${this.#drag}>
+      <div class="arp-body">
         <div class="arp-scroller" tabindex="0" role="region" aria-label=${t("conversation")}>
           <div class="arp-column" ?inert=${status?.stale}>${client === null ? nothing : this.#timeline(client, status as Status)}</div>
         </div>
@@ -689,7 +704,7 @@ export class ArpChat extends ArpElement {
       </div>
       <div class="arp-dock">
         <div class="arp-dock-column">
-          ${jumpButton(this.missed, this.#isAwaited(status), context, () => {
+          ${jumpButton(this.missed, client !== null && isAwaited(client), context, () => {
             this.jump();
             this.focus();
           })}
@@ -718,13 +733,6 @@ export class ArpChat extends ArpElement {
     `;
   }
 
-  /** Whether the agent waits for an answer that is given in the conversation. */
-  #isAwaited(status: Status | null): boolean {
-    const turn = status?.activeTurn == null ? undefined : this.#active?.store.turn(status.activeTurn).get();
-    const isInPopup = this.#active?.store.popupNames.get().length !== 0;
-    return turn?.status === "waiting" && turn.permissions.length === 0 && !isInPopup;
-  }
-
   #timeline(client: ArpClient, status: Status): TemplateResult {
     const { context, avatar = "", showActivity = true } = this;
     return timeline({
@@ -743,6 +751,7 @@ export class ArpChat extends ArpElement {
   }
 }
 
+const DRAGS = ["dragover", "dragleave", "drop"] as const;
 const NO_COMMANDS: readonly Command[] = [];
 
 define("arp-chat", ArpChat);

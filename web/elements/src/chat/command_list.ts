@@ -31,6 +31,8 @@ interface Entry {
   readonly hint?: string | null | undefined;
   readonly detail: string;
   readonly isCurrent?: boolean | undefined;
+  /** It is a command without choices: typed in full it is whole. */
+  readonly isWhole?: boolean;
 }
 
 let lists = 0;
@@ -41,6 +43,7 @@ export class CommandList {
   readonly #changed: () => void;
   #found: readonly Entry[] = [];
   #active = 0;
+  #typed = "";
 
   constructor(changed: () => void) {
     this.#changed = changed;
@@ -59,6 +62,7 @@ export class CommandList {
     const found = cursor === text.length ? this.#entries(text.toLowerCase()) : [];
     if (found.length === 0 && this.#found.length === 0) return;
     this.#found = found;
+    this.#typed = text.toLowerCase();
     this.#active = 0;
     this.#changed();
   }
@@ -74,6 +78,10 @@ export class CommandList {
     if (!this.isOpen) return false;
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     const chosen = this.#found[this.#active];
+    if (event.key === "Enter" && chosen?.isWhole && chosen.code.toLowerCase() === this.#typed) {
+      this.close();
+      return false; // it is sent
+    }
     if (step !== 0) {
       this.#active = (this.#active + step + this.#found.length) % this.#found.length;
       this.#changed();
@@ -113,7 +121,7 @@ export class CommandList {
     if (gap === undefined) {
       const commands = this.commands.filter((command) => command.name.toLowerCase().startsWith(name));
       return commands.map(({ name, hint, description = "", choices = [] }) => {
-        return { text: `/${name}${hint || choices.length > 0 ? " " : ""}`, code: `/${name}`, hint, detail: description };
+        return { text: `/${name}${hint || choices.length > 0 ? " " : ""}`, code: `/${name}`, hint, detail: description, isWhole: choices.length === 0 };
       });
     }
     const command = this.commands.find((command) => command.name.toLowerCase() === name);

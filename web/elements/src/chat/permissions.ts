@@ -6,7 +6,7 @@
  * itself, Escape allows nothing, and a window takes the focus only where nobody is writing.
  */
 
-import { questionState, type ArpClient, type Component, type ToolRun, type TurnState, type Wire } from "@agent-rendering/core";
+import type { ArpClient, Component, OpenPermission } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -19,18 +19,12 @@ import { wrong } from "../wrong.js";
 import { icon } from "./icons.js";
 import "./tool_detail.js";
 
-interface Asked {
-  readonly permission: Wire.Permission;
-  readonly component: Component;
-  readonly run: ToolRun | undefined;
-}
-
 export class ArpPermissions extends ArpElement {
   static override properties = { client: { attribute: false }, context: { attribute: false }, asked: { state: true } };
 
   declare client: ArpClient | null;
   declare context: ArpContext;
-  declare protected asked: readonly Asked[];
+  declare protected asked: readonly OpenPermission[];
   #stop: (() => void) | null = null;
   /** The inputs that answer them, by component. */
   readonly #answered = new Map<string, string>();
@@ -39,6 +33,7 @@ export class ArpPermissions extends ArpElement {
   /** What is wrong with an answer, by component. */
   readonly #faults = new Map<string, unknown>();
   #clock: ReturnType<typeof setInterval> | undefined;
+  #session: string | null = null;
 
   constructor() {
     super();
@@ -63,6 +58,7 @@ export class ArpPermissions extends ArpElement {
   }
 
   #look(): void {
+    this.#forgetOtherSession();
     for (const { id, error } of this.client?.store.outgoing.get() ?? []) {
       const refused = error && [...this.#answered].find(([, input]) => input === id)?.[0];
       if (!refused) continue;
@@ -70,15 +66,24 @@ export class ArpPermissions extends ArpElement {
       this.#faults.set(refused, wrong(error, this.context.t));
       this.client?.discard(id);
     }
-    const next = this.client === null ? [] : openQuestions(this.client).filter(({ component }) => !this.#answered.has(component.id));
-    const isSame = next.length === this.asked.length && next.every(({ component }, at) => component === this.asked[at]?.component);
+    const open = this.client === null || showsRecording(this.client) ? [] : this.client.store.permissions.get();
+    const next = open.filter(({ component }) => !this.#answered.has(component.id));
+    const isSame = next.length === this.asked.length && next.every((one, at) => one === this.asked[at]);
     if (isSame) return;
-    const isNew = next.length > this.asked.length;
+    const isNew = next.some(({ component }) => !this.asked.some((one) => one.component.id === component.id));
     this.asked = next;
     const counts = next.some(({ permission }) => permission.expires_at);
     clearInterval(this.#clock);
     this.#clock = counts ? setInterval(() => this.requestUpdate(), 1000) : undefined;
     if (isNew) void this.updateComplete.then(() => this.#offer());
+  }
+
+  /** Components of another session have the same ids. */
+  #forgetOtherSession(): void {
+    const session = this.client?.sessionId ?? null;
+    if (session === this.#session) return;
+    for (const kept of [this.#answered, this.#edits, this.#faults]) kept.clear();
+    this.#session = session;
   }
 
   /** Takes the focus if nobody has it. */
@@ -95,7 +100,7 @@ export class ArpPermissions extends ArpElement {
     return html`${repeat(this.asked, ({ component }) => component.id, (asked) => this.#card(asked))}`;
   }
 
-  #card({ permission, component, run }: Asked): TemplateResult {
+  #card({ permission, component, run }: OpenPermission): TemplateResult {
     const { t } = this.context;
     const { tool, scopes = ["once"], session_rule: rule, editable, expires_at: ends } = permission;
     const { title, message } = component.props;
@@ -193,18 +198,6 @@ function cardOf(id: string): string {
 
 function secondsTo(moment: string): number {
   return Math.max(0, Math.ceil((Date.parse(moment) - Date.now()) / 1000));
-}
-
-/** The permissions that wait for an answer. */
-function openQuestions(client: ArpClient): Asked[] {
-  const { activeTurn } = client.store.status.get();
-  const turn: TurnState | undefined = activeTurn === null ? undefined : client.store.turn(activeTurn).get();
-  return (turn?.permissions ?? []).flatMap((permission) => {
-    const component = client.screen.find(permission.component)?.component;
-    if (component === undefined || questionState(component) !== "open" || showsRecording(client)) return [];
-    const run = turn?.tools.find(({ callId }) => callId !== "" && callId === permission.call_id);
-    return [{ permission, component, run }];
-  });
 }
 
 const PAIRS = [["before", "after"], ["old", "new"], ["old_text", "new_text"], ["old_string", "new_string"]] as const;

@@ -7,7 +7,7 @@
  * in the top layer of the browser, so that nothing cuts them off; where the window is narrow, a popup is a sheet at its lower edge.
  */
 
-import { questionState, type ArpClient, type Component, type Wire } from "@agent-rendering/core";
+import type { ArpClient, Component, Wire } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -17,9 +17,9 @@ import { ArpElement, define } from "../element.js";
 import { addStyles } from "../style/sheet.js";
 import { freshId, visible } from "../values.js";
 import { icon } from "./icons.js";
+import { asks } from "./awaited.js";
 import { anchorOf, place } from "./popup_place.js";
 import styles from "./popups.css?inline";
-import { childrenOf } from "./sections.js";
 import { watch } from "./watch.js";
 
 /** Sizes are told when they have not changed for so long. */
@@ -256,11 +256,6 @@ export class ArpPopups extends ArpElement {
       action: (component, name, payload) => void client.sendAction(component.id, name, payload, { surface }),
     };
   }
-}
-
-/** Whether a component, or one in it, is an open question. */
-function asks(component: Component): boolean {
-  return questionState(component) === "open" || childrenOf(component).some(asks);
 }
 
 addStyles(styles);

@@ -3,6 +3,8 @@
 import { isTextPart, type Component, type ErrorPayload, type ToolRun, type TurnState, type Wire } from "@agent-rendering/core";
 import { AUTHOR, storyOf } from "@agent-rendering/core/chat";
 
+import { childrenOf } from "../values.js";
+
 /** A use of a tool, or a stretch of thinking. */
 export type Step =
   | { readonly kind: "tool"; readonly key: string; readonly run: ToolRun; readonly number: number }
@@ -110,17 +112,6 @@ function isShownElsewhere({ source_component: source }: Wire.InputEcho, { output
   const holds = (component: Component | undefined): boolean =>
     component !== undefined && (component.id === source || childrenOf(component).some(holds));
   return output.some(holds);
-}
-
-/** The components within a component, of whatever type. */
-export function childrenOf({ props }: Component): Component[] {
-  const { children, tabs, left, right } = props as { [name: string]: unknown };
-  const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-  const given = [...list(children), ...list(tabs).map((tab) => (tab as { component?: unknown } | null)?.component), left, right];
-  return given.filter(
-    (value): value is Component =>
-      typeof value === "object" && value !== null && typeof (value as Component).id === "string" && typeof (value as Component).props === "object",
-  );
 }
 
 /** The text of a turn, without its components, for screen readers and lists. */

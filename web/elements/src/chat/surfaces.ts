@@ -11,7 +11,7 @@ const popped = new WeakSet<ArpClient>();
 /** @param settled Takes the focus when the reader has closed a surface. */
 export function sidePanel(client: ArpClient | null, context: ArpContext, storage: Storage | null, settled: () => void): unknown {
   if (client === null || client.store.surfaceNames.get().length === 0) return nothing;
-  void import("./side_panel.js");
+  void import("./side_panel.js").catch(() => undefined); // tried again with the next drawing
   return html`<arp-side-panel .client=${client} .context=${context} .storage=${storage} @arp-settled=${settled}></arp-side-panel>`;
 }
 
@@ -24,6 +24,6 @@ export function popups(
 ): unknown {
   if (client === null || (client.store.popupNames.get().length === 0 && !popped.has(client))) return nothing;
   popped.add(client);
-  void import("./popups.js");
+  void import("./popups.js").catch(() => undefined);
   return html`<arp-popups .client=${client} .context=${context} @arp-settled=${settled} @arp-reveal=${reveal}></arp-popups>`;
 }

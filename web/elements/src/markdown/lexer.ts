@@ -111,24 +111,41 @@ function depthOf(source: string, start: number, end: number): number {
 }
 
 /**
- * Where a long text can be cut so that both parts mean what they meant together: a blank line outside
- * of fences, before what cannot belong to a list or quote above. At the latest at `most`.
+ * Where a long text can be cut so that both parts mean what they meant together: a blank line outside of
+ * fences, before what cannot belong to a list or quote above. 0 if there is none up to `most`, or before
+ * what may hold blank lines, as HTML and math: then the blocks themselves say where they end.
  */
 export function safeCut(source: string, least: number, most: number): number {
-  let fence = "";
   let blank = false;
+  for (const { start, line, isInFence } of linesOf(source)) {
+    if (start > most) return 0;
+    if (!isInFence && /^ {0,3}(?:<|\$\$|\\\[)/.test(line)) return 0;
+    if (start >= least && !isInFence && blank && /^[^\s\-*+>\d|<:]/.test(line)) return start;
+    blank = line.trim() === "";
+  }
+  return 0;
+}
+
+/** Where a text is cut that is not read as Markdown, or is one block without end: the last line up to `most` that is not in a fence. */
+export function roughCut(source: string, most: number): number {
   let newest = 0;
+  for (const { start, isInFence } of linesOf(source)) {
+    if (start > most && newest > 0) return newest;
+    if (!isInFence) newest = start;
+  }
+  return newest || source.length;
+}
+
+/** The lines of a text, and whether each is in a fence or ends one. */
+function* linesOf(source: string): Generator<{ readonly start: number; readonly line: string; readonly isInFence: boolean }> {
+  let fence = "";
   for (let start = 0; start < source.length; ) {
     const newline = source.indexOf("\n", start);
     const end = newline < 0 ? source.length : newline;
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(source.slice(start, Math.min(end, start + 64)))?.[1] ?? "";
-    if (start >= least && fence === "" && blank && /^[^\s\-*+>\d|<:]/.test(source.slice(start, start + 1))) return start;
-    if (start > 0 && start <= most) newest = start;
-    if (start > most && (fence === "" || start > 8 * most)) return newest || most;
-    if (fence === "") fence = mark;
-    else if (mark.startsWith(fence)) fence = "";
-    blank = end === start || source.slice(start, Math.min(end, start + 100)).trim() === "";
+    const line = source.slice(start, end);
+    yield { start, line, isInFence: fence !== "" };
+    if (fence === "") fence = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[1] ?? "";
+    else if (/^ {0,3}(`{3,}|~{3,})[ \t]*$/.exec(line)?.[1]?.startsWith(fence)) fence = "";
     start = end + 1;
   }
-  return source.length;
 }

@@ -12,7 +12,7 @@ import type { Token } from "marked";
 import type { ArpContext } from "../context.js";
 import { ProseBuilder } from "./builder.js";
 import { complete } from "./complete.js";
-import { isBearable, lex, noLinks, safeCut } from "./lexer.js";
+import { isBearable, lex, noLinks, roughCut, safeCut } from "./lexer.js";
 import { morph } from "./morph.js";
 import { Parts } from "./parts.js";
 import { Tail } from "./tail.js";
@@ -20,6 +20,10 @@ import { Tail } from "./tail.js";
 /** So much of a text is read at once. */
 const SLICE_CHARACTERS = 1_000;
 const MOST_CHARACTERS = 32_000;
+/** One paragraph, list or quote that is longer than this is cut: reading it takes longer than its length. */
+const LONGEST_BLOCK = 8 * MOST_CHARACTERS;
+/** Blocks of any length are read in a time that grows as they do. */
+const LONG_BLOCKS = new Set(["code", "table", "html", "math"]);
 /** So long a frame may be busy with prose. */
 const BUDGET_MS = 4;
 /** A text that is being written takes a sixth of the time at most, its layout and painting counted in: the rest is for who uses the page. */
@@ -132,7 +136,7 @@ export class ProseView {
     const rest = this.#text.slice(this.#finished);
     if (this.#isOpen && this.#tail.grow(rest)) return false;
     if (rest.length > 2 * SLICE_CHARACTERS) {
-      const cut = safeCut(rest, SLICE_CHARACTERS, MOST_CHARACTERS);
+      const cut = safeCut(rest, SLICE_CHARACTERS, MOST_CHARACTERS) || this.#blocksEnd(rest);
       if (cut < rest.length) {
         this.#finish(this.#lex(rest.slice(0, cut)), cut);
         return true;
@@ -141,15 +145,28 @@ export class ProseView {
     // What is still being written may look like a definition and be none.
     const mayDefine = this.#isOpen && rest.includes("]:");
     const tokens = mayDefine ? this.#read(rest) : this.#lex(rest);
-    let last = Math.max(0, tokens.findLastIndex(({ type }) => type !== "space"));
-    // A line `#` ends the paragraph above, and `#1` belongs to it: until that is known, neither is final.
-    if (this.#isOpen && last > 0 && tokens[last - 1]?.type !== "space" && isUndecided(tokens[last] as Token)) last -= 1;
+    const last = this.#isOpen ? settled(tokens, rest.length < MOST_CHARACTERS) : lastBlock(tokens);
     const finished = tokens.slice(0, last);
     const source = sourceOf(finished);
     const isWhole = rest.startsWith(source);
     if (isWhole) this.#finish(mayDefine ? this.#lex(source) : finished, source.length);
     this.#drawTail(isWhole ? tokens.slice(last) : tokens);
     return false;
+  }
+
+  /** Where the blocks end that are whole, in a text whose lines do not say it; its length if there are none before its end. */
+  #blocksEnd(rest: string): number {
+    for (let size = 4 * SLICE_CHARACTERS; size < rest.length; size *= 2) {
+      const newline = rest.indexOf("\n", size);
+      if (newline < 0) break;
+      const slice = rest.slice(0, newline + 1);
+      if (!isBearable(slice)) return roughCut(rest, MOST_CHARACTERS);
+      const tokens = this.#read(slice);
+      const end = sourceOf(tokens.slice(0, settled(tokens, size < LONGEST_BLOCK)));
+      if (end !== "" && slice.startsWith(end)) return end.length;
+      if (size >= LONGEST_BLOCK && !LONG_BLOCKS.has(tokens.at(-1)?.type ?? "")) return roughCut(rest, LONGEST_BLOCK);
+    }
+    return rest.length;
   }
 
   /** Draws what is final, the next so many characters of the text. */
@@ -198,6 +215,20 @@ export class ProseView {
     }
     this.#builder.heading = heading;
   }
+}
+
+/** The place of the last block. */
+function lastBlock(tokens: readonly Token[]): number {
+  return Math.max(0, tokens.findLastIndex(({ type }) => type !== "space"));
+}
+
+/** How many tokens stay as they are, whatever comes next. `withMath`: math that is not closed yet may take all that follows. */
+function settled(tokens: readonly Token[], withMath: boolean): number {
+  let last = lastBlock(tokens);
+  // A line `#` ends the paragraph above, and `#1` belongs to it: until that is known, neither is final.
+  if (last > 0 && tokens[last - 1]?.type !== "space" && isUndecided(tokens[last] as Token)) last -= 1;
+  const math = withMath ? tokens.findIndex(({ type, raw }) => type === "paragraph" && /^ {0,3}(?:\$\$|\\\[)/m.test(raw)) : -1;
+  return math < 0 ? last : Math.min(last, math);
 }
 
 /** Whether a block, the last one, may become a part of what is above it by what comes next in its line. */

@@ -1,0 +1,64 @@
+/** What the chat takes from open questions: whether somebody is awaited, and when a turn is done. */
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { message } from "../../../core/tests/fakes.js";
+import { isAwaited } from "../../src/chat/awaited.js";
+import type { ArpChat } from "../../src/chat/chat.js";
+import { entered, left, report } from "./stage.js";
+
+let chat: ArpChat;
+beforeEach(async () => {
+  chat = await entered();
+});
+afterEach(() => left(chat));
+
+const of = (turn_id: string, ...messages: object[]) => messages.map((one) => ({ ...one, turn_id }));
+const status = (name: string, more: object = {}) => message("turn", null, { status: name, ...more });
+const shown = (...components: object[]) => message("render", null, { components });
+const confirm = (id: string) => ({ id, type: "confirm", props: { title: id } });
+const asked = (component: string) => status("waiting", { permission: { component, tool: "shell", call_id: component, digest: "d" } });
+const commit = (final = false) => message("commit", null, { final });
+const answered = (target: string) => message("patch", null, { ops: [{ op: "update", target, path: "props.state", value: "answered" }] });
+const spoken = () => chat.querySelector(".arp-status")?.textContent;
+/** What says it is loaded when it is needed. */
+const heard = (text: string) => vi.waitFor(() => expect(spoken()).toContain(text), { timeout: 15_000 });
+const awaited = () => chat.activeClient !== null && isAwaited(chat.activeClient);
+
+test("a turn that had a permission is reported and announced as done, too", async () => {
+  const done = vi.fn();
+  chat.addEventListener("arp-done", ({ detail }: CustomEventInit) => done(detail));
+  await report(chat, ...of("t1", status("running"), shown(confirm("p")), commit(), asked("p")));
+  await report(chat, ...of("t1", answered("p"), commit(), status("running")));
+  await report(chat, ...of("t1", status("completed"), commit(true)));
+  expect(done.mock.calls).toEqual([[{ turnId: "t1", status: "completed" }]]);
+  await heard("Answer complete");
+});
+
+test("a permission is asked for beside the message box; another question behind it is awaited in the conversation", async () => {
+  await report(chat, ...of("t1", status("running"), shown(confirm("p")), commit(), asked("p")));
+  expect(awaited()).toBe(false);
+  await heard("asks for permission");
+  await report(chat, ...of("t1", answered("p"), commit(), status("running")));
+  await report(chat, ...of("t1", shown(confirm("q")), commit(), status("waiting")));
+  expect([awaited(), spoken()]).toEqual([true, "The agent is waiting for your answer"]);
+});
+
+test("a question that a restart left open is awaited at the end of the conversation, and not behind a newer turn", async () => {
+  await report(chat, ...of("t1", status("waiting"), shown(confirm("q")), commit(true)));
+  expect(awaited()).toBe(true);
+  await report(chat, ...of("t2", status("running")));
+  expect(awaited()).toBe(false);
+});
+
+test("nobody hears that the agent still works while it waits", async () => {
+  vi.useFakeTimers();
+  try {
+    chat.activeClient?.store.flush();
+    void report(chat, ...of("t1", status("running")));
+    void report(chat, ...of("t1", shown(confirm("p")), commit(), asked("p")));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(spoken()).not.toContain("Still working");
+  } finally {
+    vi.useRealTimers();
+  }
+});
