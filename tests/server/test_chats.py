@@ -154,7 +154,7 @@ async def test_deleted_chat_is_gone(client: httpx.AsyncClient) -> None:
     looked = await client.get("/_api/chats/gone")
     listed = (await client.get("/_api/chats")).json()
     await talked(client, "gone", "new")
-    assert (deleted.status_code, deleted.json()) == (200, {"deleted": "gone"})
+    assert (deleted.status_code, deleted.json()) == (200, {"deleted": "gone", "remains": []})
     assert (again.status_code, looked.status_code) == (404, 404)
     assert listed == []
     assert (await client.get("/_api/chats/gone")).json()["message_count"] == 1
