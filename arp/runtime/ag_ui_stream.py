@@ -22,6 +22,7 @@ import jsonpatch
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import Canceled, RuntimeInternal, Unavailable
+from arp.runtime.spoken_messages import SpokenMessages
 from arp.runtime.task_runtime import TaskTurn, error_of_model
 from arp.values.shown import arguments_of, component_of, text_of
 
@@ -37,77 +38,6 @@ MAX_WARNINGS: Final = 20
 """Of a run."""
 _AROUND: Final = frozenset(("RAW", "CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"))
 """Events that may come between the chunks of one message or call."""
-
-
-class _Told:
-    """A message that is told, or waits until those before it are over."""
-
-    __slots__ = ("deltas", "is_closed_later", "is_over", "message_id")
-
-    def __init__(self, message_id: str, is_closed_later: bool) -> None:
-        self.message_id, self.is_closed_later = message_id, is_closed_later
-        self.deltas: list[str] = []
-        self.is_over = False
-
-
-class _Voice:
-    """Tells messages one after the other, in the order in which they begin.
-
-    A message that an event closes is over then; any other one as soon as another begins.
-    """
-
-    def __init__(self, tell: Callable[[str, str], None]) -> None:
-        self._tell = tell
-        self._waiting: list[_Told] = []
-
-    def begin(self, message_id: str, *, is_closed_later: bool) -> None:
-        """Take that a message begins; if it is open already, that changes nothing."""
-        for one in self._waiting:
-            if one.message_id != message_id and not one.is_closed_later:
-                one.is_over = True
-        if self._found(message_id) is None:
-            self._waiting.append(_Told(message_id, is_closed_later))
-        self._go_on()
-
-    def add(self, message_id: str, delta: str) -> None:
-        """Take more of a message."""
-        if self._found(message_id) is None:
-            self.begin(message_id, is_closed_later=False)
-        found = self._found(message_id)
-        if found is not None:
-            found.deltas.append(delta)
-        self._go_on()
-
-    def end(self, message_id: str) -> None:
-        """Take that a message is over."""
-        found = self._found(message_id)
-        if found is not None:
-            found.is_over = True
-        self._go_on()
-
-    def is_open(self, message_id: str) -> bool:
-        """Return whether more of a message may come."""
-        return self._found(message_id) is not None
-
-    def flush(self) -> None:
-        """Tell all that waits."""
-        for one in self._waiting:
-            one.is_over = True
-        self._go_on()
-
-    def _found(self, message_id: str) -> _Told | None:
-        ours = (one for one in self._waiting if one.message_id == message_id and not one.is_over)
-        return next(ours, None)
-
-    def _go_on(self) -> None:
-        while self._waiting:
-            first = self._waiting[0]
-            for delta in first.deltas:
-                self._tell(first.message_id, delta)
-            first.deltas.clear()
-            if not first.is_over:
-                return
-            del self._waiting[0]
 
 
 class _Call:
@@ -132,8 +62,8 @@ class AgUiStream:
         self._is_finished = False
         self._is_new_protocol = False
         """The agent says which version it speaks: then a call without a result is left to us."""
-        self._texts = _Voice(self._say)
-        self._thoughts = _Voice(lambda _, delta: turn.think(delta))
+        self._texts = SpokenMessages(self._say)
+        self._thoughts = SpokenMessages(lambda _, delta: turn.think(delta))
         self._said_last = ""
         """The message whose text was told last, if nothing else was told since."""
         self._calls: dict[str, _Call] = {}
@@ -215,7 +145,7 @@ class AgUiStream:
         message = self._message(message_id, _role_of(event))
         self._grow(message, self._texts, event.get("delta") or "")
 
-    def _grow(self, message: JsonObject, voice: _Voice, delta: str) -> None:
+    def _grow(self, message: JsonObject, voice: SpokenMessages, delta: str) -> None:
         if not delta:
             return
         content = message.get("content") or ""
