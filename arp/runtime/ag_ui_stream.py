@@ -15,6 +15,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NoReturn
 
 import jsonpatch
@@ -40,7 +41,7 @@ _AROUND: Final = frozenset(("RAW", "CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELT
 """Events that may come between the chunks of one message or call."""
 
 
-class _Call:
+class _StreamedCall:
     """A call of this run: how it is kept, and whether it was told."""
 
     __slots__ = ("in_chunks", "is_told", "kept")
@@ -62,11 +63,10 @@ class AgUiStream:
         self._is_finished = False
         self._is_new_protocol = False
         """The agent says which version it speaks: then a call without a result is left to us."""
-        self._texts = SpokenMessages(self._say)
-        self._thoughts = SpokenMessages(lambda _, delta: turn.think(delta))
+        self._texts, self._thoughts = SpokenMessages(), SpokenMessages()
         self._said_last = ""
         """The message whose text was told last, if nothing else was told since."""
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, _StreamedCall] = {}
         self._told: set[str] = set()
         """The ids of the calls that were told."""
         self._ended: set[str] = set()
@@ -151,7 +151,8 @@ class AgUiStream:
         content = message.get("content") or ""
         message["content"] = content + delta if isinstance(content, str) else delta
         if message["role"] in ("assistant", "reasoning"):
-            voice.add(message["id"], delta)
+            tell = self.turn.think if voice is self._thoughts else partial(self._say, message["id"])
+            voice.add(message["id"], partial(tell, delta))
 
     # -- reasoning -------------------------------------------------------------------------------
 
@@ -214,7 +215,7 @@ class AgUiStream:
         if not call.is_told and _is_object(call.kept["function"]["arguments"]):
             self._tell_call(call)
 
-    def _call(self, call_id: str, name: str, parent_id: str | None) -> _Call:
+    def _call(self, call_id: str, name: str, parent_id: str | None) -> _StreamedCall:
         """Return the call of an id; if it is new, its message gets it."""
         known = self._calls.get(call_id)
         if known is not None:
@@ -224,7 +225,7 @@ class AgUiStream:
             kept = {"id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
             self._holder(parent_id).setdefault("toolCalls", []).append(kept)
         kept["function"]["arguments"] = self._early.pop(call_id, "")
-        call = self._calls[call_id] = _Call(kept)
+        call = self._calls[call_id] = _StreamedCall(kept)
         return call
 
     def _holder(self, parent_id: str | None) -> JsonObject:
@@ -237,7 +238,7 @@ class AgUiStream:
             return last
         return self._message(self.turn.session.new_id("message"))
 
-    def _tell_call(self, call: _Call) -> None:
+    def _tell_call(self, call: _StreamedCall) -> None:
         """Tell a call whose arguments are complete."""
         if not call.is_told:
             call.is_told = True

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -115,13 +116,11 @@ class LangGraphRuntime(TaskRuntime):
             graph_input = await self._answered(turn, config)
         while graph_input is not None:
             modes: list[Any] = ["messages", "updates", "custom"]
-            try:
+            with stream.spoken:
                 async for _, mode, data in graph.astream(
                     graph_input, config, stream_mode=modes, subgraphs=True
                 ):
                     stream.take(mode, data)
-            finally:
-                stream.flush()
             graph_input = await self._answered(turn, config)
 
     async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
@@ -204,11 +203,10 @@ class GraphStream:
         self.turn = turn
         self.seen: set[str | None] = set()
         """Ids of the messages that were told, or are older than the turn."""
-        self._spoken: set[str | None] = set()
+        self._streamed: set[str | None] = set()
         """Ids of messages whose text was streamed, at least in part."""
-        self._texts = SpokenMessages(lambda _, delta: turn.say(delta))
-        """Nodes may run at the same time, and their models then stream at the same time."""
-        self._thoughts = SpokenMessages(lambda _, delta: turn.think(delta))
+        self.spoken = SpokenMessages()
+        """What is told of them: nodes may run at the same time, and their models stream then."""
 
     def take(self, mode: str, data: Any) -> None:
         """Tell one item of the stream."""
@@ -227,42 +225,30 @@ class GraphStream:
         if not isinstance(message, AIMessage) or message.id in self.seen:
             return
         is_whole = not isinstance(message, AIMessageChunk)
-        if is_whole and message.id in self._spoken:
+        if is_whole and message.id in self._streamed:
             return
-        self._spoken.add(message.id)
-        message_id = message.id or ""
+        self._streamed.add(message.id)
         if isinstance(message.content, str) and not message.additional_kwargs:
             if message.content:  # each token is one: be quick
-                self._say(message_id, message.content)
+                self._add(message, self.turn.say, message.content)
         else:
             for block in message.content_blocks:
                 if block["type"] == "text":
-                    self._say(message_id, block["text"])
+                    self._add(message, self.turn.say, block["text"])
                 elif block["type"] == "reasoning":
-                    self._thoughts.begin(message_id, is_closed_later=True)
-                    self._thoughts.add(message_id, block.get("reasoning", ""))
+                    self._add(message, self.turn.think, block.get("reasoning", ""))
         if is_whole or getattr(message, "chunk_position", None) == "last":
-            self._end(message_id)
+            self.spoken.end(message.id or "")
 
-    def _say(self, message_id: str, text: str) -> None:
-        self._texts.begin(message_id, is_closed_later=True)
-        self._texts.add(message_id, text)
-
-    def _end(self, message_id: str) -> None:
-        self._texts.end(message_id)
-        self._thoughts.end(message_id)
-
-    def flush(self) -> None:
-        """Tell what was held: the run is over, or was cut off."""
-        self._texts.flush()
-        self._thoughts.flush()
+    def _add(self, message: BaseMessage, tell: Callable[[str], None], text: str) -> None:
+        self.spoken.add(message.id or "", partial(tell, text), is_closed_later=True)
 
     def _message(self, message: BaseMessage) -> None:
         """Tell the tool calls, results and costs of a message that is complete."""
         if message.id in self.seen:
             return
         self.seen.add(message.id)
-        self._end(message.id or "")
+        self.spoken.end(message.id or "")
         if isinstance(message, AIMessage):
             for call in message.tool_calls:
                 self.turn.start_call(call["id"] or call["name"], call["name"], call["args"])

@@ -12,11 +12,11 @@ from collections.abc import Callable
 class _Message:
     """A message that is told, or waits until those before it are over."""
 
-    __slots__ = ("deltas", "is_closed_later", "is_over", "message_id")
+    __slots__ = ("is_closed_later", "is_over", "message_id", "pieces")
 
     def __init__(self, message_id: str, is_closed_later: bool) -> None:
         self.message_id, self.is_closed_later = message_id, is_closed_later
-        self.deltas: list[str] = []
+        self.pieces: list[Callable[[], None]] = []
         self.is_over = False
 
 
@@ -26,8 +26,7 @@ class SpokenMessages:
     A message that an event closes is over then; any other one as soon as another begins.
     """
 
-    def __init__(self, tell: Callable[[str, str], None]) -> None:
-        self._tell = tell
+    def __init__(self) -> None:
         self._waiting: list[_Message] = []
 
     def begin(self, message_id: str, *, is_closed_later: bool) -> None:
@@ -39,13 +38,15 @@ class SpokenMessages:
             self._waiting.append(_Message(message_id, is_closed_later))
         self._go_on()
 
-    def add(self, message_id: str, delta: str) -> None:
-        """Take more of a message."""
+    def add(
+        self, message_id: str, tell: Callable[[], None], *, is_closed_later: bool = False
+    ) -> None:
+        """Take more of a message, which begins if it has not: `tell` is called when it may."""
         if self._found(message_id) is None:
-            self.begin(message_id, is_closed_later=False)
+            self.begin(message_id, is_closed_later=is_closed_later)
         found = self._found(message_id)
         if found is not None:
-            found.deltas.append(delta)
+            found.pieces.append(tell)
         self._go_on()
 
     def end(self, message_id: str) -> None:
@@ -65,6 +66,13 @@ class SpokenMessages:
             one.is_over = True
         self._go_on()
 
+    def __enter__(self) -> SpokenMessages:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Tell all that waits, also of a run that was cut off."""
+        self.flush()
+
     def _found(self, message_id: str) -> _Message | None:
         ours = (one for one in self._waiting if one.message_id == message_id and not one.is_over)
         return next(ours, None)
@@ -72,9 +80,9 @@ class SpokenMessages:
     def _go_on(self) -> None:
         while self._waiting:
             first = self._waiting[0]
-            for delta in first.deltas:
-                self._tell(first.message_id, delta)
-            first.deltas.clear()
+            for tell in first.pieces:
+                tell()
+            first.pieces.clear()
             if not first.is_over:
                 return
             del self._waiting[0]

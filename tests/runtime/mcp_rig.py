@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 import uvicorn
 from starlette.responses import PlainTextResponse
@@ -96,10 +97,12 @@ class ShopAtAddress:
 
     def _started(self) -> subprocess.Popen[bytes]:
         number = self._listener.fileno()
-        return subprocess.Popen([*SHOP.split(), str(number)], pass_fds=[number])
+        process = subprocess.Popen([*SHOP.split(), str(number)], pass_fds=[number])
+        httpx.get(self.url, timeout=WAIT_S)  # it is refused, as soon as somebody listens
+        return process
 
     def restart(self) -> None:
-        """End the process, and start another; requests wait meanwhile."""
+        """End the process, and start another."""
         self.end()
         self._process = self._started()
 

@@ -210,7 +210,7 @@ async def test_a_server_at_an_address_that_restarts_is_connected_again() -> None
     try:
         async with asyncio.timeout(WAIT_S), opened(shop.url) as tools:
             await tools.run("stock", {}, Listening())
-            shop.restart()
+            await asyncio.to_thread(shop.restart)
             again = await until_it_works(lambda: tools.run("pack", {"items": 1}, Listening()))
             assert again.text == "packed 1"
             order = await tools.run("order", {"item": "tea"}, Listening(BERN))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -229,7 +230,7 @@ def test_no_piece_is_lost_or_between_those_of_another_message(
     steps: Sequence[tuple[str, str]],
 ) -> None:
     told: list[tuple[str, str]] = []
-    spoken = SpokenMessages(lambda message_id, delta: told.append((message_id, delta)))
+    spoken = SpokenMessages()
     added: dict[str, list[str]] = {}
     for number, (message_id, step) in enumerate(steps):
         if step == "begin":
@@ -237,7 +238,7 @@ def test_no_piece_is_lost_or_between_those_of_another_message(
         elif step == "end":
             spoken.end(message_id)
         else:
-            spoken.add(message_id, f"{number}")
+            spoken.add(message_id, partial(told.append, (message_id, f"{number}")))
             added.setdefault(message_id, []).append(f"{number}")
     spoken.flush()
     for message_id, pieces in added.items():
