@@ -70,7 +70,7 @@ class App:
         settings: How sessions behave: limits, what becomes of an input while a turn runs.
         tools: Where the tools come from that agents call by `turn.use`.
         mcp: MCP servers, whose tools come to them: addresses, commands such as `npx some-server`,
-            or `McpServer`s. They are connected as long as the app is served.
+            or `McpServer`s. Each session that calls one has a connection of its own.
         lifespan: What is open as long as the app is served: an `@asynccontextmanager` that takes
             the app. Agents find what it yields as `turn.app_state`, other code as `app.state`. It
             is entered before the first session, also where a parent application does not run the

@@ -11,7 +11,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -49,6 +49,7 @@ from arp.protocol.messages import (
     Input,
     InputAck,
     RendererHello,
+    RendererInfo,
     Viewport,
 )
 from arp.record.recorder import Recorder
@@ -70,7 +71,7 @@ from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
 from arp.store.store import Store
-from arp.view.profile import DRAFT, typed_answer
+from arp.view.profile import DRAFT, Profile, typed_answer
 
 logger = logging.getLogger(__name__)
 
@@ -550,7 +551,8 @@ class Hub:
         """Take an input from a renderer; what is wrong with it is told to that renderer."""
         try:
             live = await self._live_for(viewer, message, principal, workflow)
-            await self._take(live, message, principal, viewer, partial(live.answer, viewer))
+            sender = _Sender(viewer.profile if viewer.said_hello else DRAFT, viewer.info)
+            await self._take(live, message, principal, sender, partial(live.answer, viewer))
             if message.input_type == "resize" and message.surface == "main":
                 size = msgspec.convert(message.data, Viewport)
                 viewer.info = msgspec.structs.replace(viewer.info, viewport=size)
@@ -588,13 +590,12 @@ class Hub:
                 await self._keep(live, files)
                 live = await self.open(live.id, principal, workflow)  # it may have left the memory
                 live.session.input_log.remember_files(file.ref.sha256 for file in files)
-            watching = list(live.viewers.values())
-            newest = watching[-1] if watching else None
+            sender = _sender_among(list(live.viewers.values()))
 
             def reply(message: AgentMessage) -> None:
                 live.after_write(partial(settle, answer, message))
 
-            await self._take(live, message, principal, newest, reply, traceparent)
+            await self._take(live, message, principal, sender, reply, traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
@@ -615,7 +616,7 @@ class Hub:
         live: LiveSession,
         message: Input,
         principal: Principal,
-        viewer: Viewer | None,
+        sender: _Sender,
         reply: Reply,
         traceparent: str | None = None,
     ) -> None:
@@ -624,8 +625,7 @@ class Hub:
         serials = live.session.serials
         before = serials.last
         serials.stamp(asyncio.get_running_loop().time())
-        profile = viewer.profile if viewer and viewer.said_hello else DRAFT
-        info = viewer.info if viewer else UNKNOWN
+        profile, info = sender
         if asks_to_turn(live.session, message):
             check_turning(live.session, message)
             survey, branch = await self._branch_for(live, message)
@@ -748,6 +748,23 @@ class Hub:
             await self.directory.load(session_id)
         except ArpError as error:
             logger.error("session %s does not come back: %s", session_id, error)
+
+
+class _Sender(NamedTuple):
+    """What is known of the renderer that an input came from."""
+
+    profile: Profile
+    info: RendererInfo
+
+
+def _sender_among(viewers: Sequence[Viewer]) -> _Sender:
+    """Return what is known of who sent an input beside a connection: what all that watch share."""
+    profiles = [one.profile if one.said_hello else DRAFT for one in viewers] or [DRAFT]
+    infos = [one.info for one in viewers] or [UNKNOWN]
+    return _Sender(
+        profiles[-1] if all(one == profiles[-1] for one in profiles) else DRAFT,
+        infos[-1] if all(one == infos[-1] for one in infos) else UNKNOWN,
+    )
 
 
 def _with_serial(reply: Reply, serial: int | None, message: AgentMessage) -> None:

@@ -213,7 +213,12 @@ class ToolProvider(Protocol):
 
 
 class ToolCaller(Protocol):
-    """Where a call that belongs to no `ToolCall` shows how far it is, and asks: one by a model."""
+    """Who calls a tool: shows how far it is, and asks what the tool wants to know."""
+
+    session_id: str
+    """The session of the call: what the tool asks is asked nowhere else."""
+    turn_id: str
+    """The turn of the call, of which a bounded number of questions is asked."""
 
     def progress(self, text: str, done: float, total: float | None) -> None:
         """Show how far the tool is."""
@@ -304,6 +309,8 @@ class ToolCall:
         """Why it may not, if that is known: what somebody said with the newest no."""
         self.approval: Approval | None = None
         """The newest approval; `None` if the newest question was not answered by yes."""
+        self.session_id = host.session.head.session_id
+        self.turn_id = host.turn_id
         self.call_id = f"{host.turn_id}.{host.next_tool()}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
         if subagent_id is not None:

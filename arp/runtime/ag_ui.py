@@ -13,27 +13,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
-
-import jsonpatch
+from typing import Any, ClassVar
 
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.ag_ui_source import AgUiSource, RunAgent
-from arp.runtime.errors import RuntimeInternal
-from arp.runtime.task_runtime import TaskRuntime, TaskTurn, error_of_model
-from arp.values.shown import arguments_of, component_of, text_of
+from arp.runtime.ag_ui_stream import AgUiStream, of_newest_turn
+from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.values.shown import arguments_of
 
 PROTOCOL_VERSION = "1.0"
-_STATUS = re.compile(r"\b(?:status|status_code|error code): (\d{3})\b", re.IGNORECASE)
-"""In messages of errors: what the model's server answered; AG-UI has no place for it."""
-THINKS = ("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT")
 
 
 class AgUiRuntime(TaskRuntime):
@@ -90,7 +84,9 @@ class AgUiRuntime(TaskRuntime):
                 async with aclosing(self._source.events(run_input)) as events:
                     async for event in events:
                         stream.take(event)
+                stream.end()
             finally:  # also what was said until a person cancelled
+                stream.flush()
                 self._save(turn, kept)
             if not kept["interrupts"]:
                 return
@@ -129,112 +125,9 @@ class AgUiRuntime(TaskRuntime):
         self.save(turn.session_id, json.dumps(kept).encode())
 
 
-class AgUiStream:
-    """The events of a run, told as they come; messages and state are kept up with them."""
-
-    def __init__(self, turn: TaskTurn, kept: JsonObject) -> None:
-        self.turn = turn
-        self.kept = kept
-        kept["interrupts"] = []
-        self._message: JsonObject | None = None
-        """The one of the agent that grows."""
-        self._call: JsonObject | None = None
-        """The call whose arguments come in."""
-
-    def take(self, event: JsonObject) -> None:
-        """Tell one event."""
-        kind = event["type"]
-        if kind.startswith("TEXT_MESSAGE"):
-            self._text(event)
-        elif kind in THINKS:
-            self.turn.think(event.get("delta") or "")
-        elif kind == "TOOL_CALL_RESULT":
-            self._result(event)
-        elif kind.startswith("TOOL_CALL"):
-            self._tool_call(kind, event)
-        elif kind == "STATE_SNAPSHOT":
-            self.kept["state"] = event["snapshot"]
-        elif kind == "STATE_DELTA":
-            self.kept["state"] = jsonpatch.apply_patch(self.kept["state"], event["delta"])
-        elif kind == "MESSAGES_SNAPSHOT":
-            self.kept["messages"] = event["messages"]
-        elif kind == "CUSTOM" and (made := component_of(event.get("value"))) is not None:
-            self.turn.show(made)
-        elif kind == "RUN_FINISHED":
-            self._finished(event)
-        elif kind == "RUN_ERROR":
-            self._failed(event)
-
-    def _text(self, event: JsonObject) -> None:
-        delta = event.get("delta")
-        if delta:
-            self._grown(event.get("messageId"))["content"] += delta
-            self.turn.say(delta)
-
-    def _grown(self, message_id: str | None) -> JsonObject:
-        """Return the message of the agent that grows; a new one under another id."""
-        if self._message is None or message_id not in (None, self._message["id"]):
-            new_id = message_id or self.turn.session.new_id("message")
-            self._message = {"id": new_id, "role": "assistant", "content": ""}
-            self.kept["messages"].append(self._message)
-        return self._message
-
-    def _tool_call(self, kind: str, event: JsonObject) -> None:
-        name = event.get("toolCallName")
-        if name and (self._call is None or self._call["id"] != event["toolCallId"]):
-            self._end_arguments()
-            function = {"name": name, "arguments": ""}
-            self._call = {"id": event["toolCallId"], "type": "function", "function": function}
-            calls = self._grown(event.get("parentMessageId")).setdefault("toolCalls", [])
-            calls.append(self._call)
-        if self._call is not None:
-            self._call["function"]["arguments"] += event.get("delta") or ""
-        if kind == "TOOL_CALL_END":
-            self._end_arguments()
-
-    def _end_arguments(self) -> None:
-        """Tell the call whose arguments are complete."""
-        if self._call is not None:
-            function, call_id = self._call["function"], self._call["id"]
-            self.turn.start_call(call_id, function["name"], arguments_of(function["arguments"]))
-            self._call = None
-
-    def _result(self, event: JsonObject) -> None:
-        self._end_arguments()
-        call_id, content = event["toolCallId"], text_of(event["content"])
-        message = {"id": event["messageId"], "role": "tool", "toolCallId": call_id}
-        self.kept["messages"].append({**message, "content": content})
-        self._message = None
-        self.turn.end_call(call_id, content, shown=component_of(arguments_of(content)))
-
-    def _failed(self, event: JsonObject) -> NoReturn:
-        self._use(event)
-        message = event.get("message") or "the agent failed"
-        answered = _STATUS.search(message)
-        if answered is not None:
-            raise error_of_model(int(answered[1]), message)
-        raise RuntimeInternal(message)
-
-    def _finished(self, event: JsonObject) -> None:
-        self._end_arguments()
-        self._use(event)
-        outcome = event.get("outcome") or {}
-        if outcome.get("type") == "interrupt":
-            self.kept["interrupts"] = outcome["interrupts"]
-
-    def _use(self, event: JsonObject) -> None:
-        for used in event.get("usage") or ():
-            self.turn.use(
-                used.get("inputTokens") or 0,
-                used.get("outputTokens") or 0,
-                used.get("cachedInputTokens") or 0,
-                used.get("reasoningTokens") or 0,
-                used.get("model") or "",
-            )
-
-
-def _start_open_calls(turn: TaskTurn, messages: Sequence[JsonObject]) -> None:
-    """Tell the calls again that wait for their result."""
+def _start_open_calls(turn: TaskTurn, messages: list[JsonObject]) -> None:
+    """Tell the calls of the turn again that wait for their result."""
+    messages = of_newest_turn(messages)
     ended = {one.get("toolCallId") for one in messages}
     for call in [call for one in messages for call in one.get("toolCalls") or ()]:
         if call["id"] not in ended:
@@ -262,7 +155,7 @@ async def _asked(turn: TaskTurn, interrupt: JsonObject) -> JsonObject:
 async def _approved(turn: TaskTurn, interrupt: JsonObject, is_editable: bool) -> JsonObject:
     """Ask for a call that waits for its approval."""
     call_id = interrupt["toolCallId"]
-    name, tool_input = turn.open_calls.get(call_id, ("tool", {}))
+    name, tool_input = turn.open_calls.get(call_id) or _described(interrupt)
     answer = await turn.allowed(call_id, name, tool_input, takes_updated_input=is_editable)
     payload: JsonObject = {"approved": answer.decision == "allow"}
     if answer.updated_input is not None:
@@ -270,6 +163,12 @@ async def _approved(turn: TaskTurn, interrupt: JsonObject, is_editable: bool) ->
     if answer.message:
         payload["reason"] = answer.message
     return {"interruptId": interrupt["id"], "status": "resolved", "payload": payload}
+
+
+def _described(interrupt: JsonObject) -> tuple[str, JsonObject]:
+    """Return what is known of a call that no event has told."""
+    about = interrupt.get("metadata") or {}
+    return str(interrupt.get("reason") or "tool"), {**about, "message": interrupt.get("message")}
 
 
 def _renamed(message: JsonObject) -> JsonObject:

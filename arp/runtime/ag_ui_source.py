@@ -11,7 +11,7 @@ import httpx
 from ag_ui.core import RunAgentInput, TextMessageContentEvent
 
 from arp.protocol.json_value import JsonObject
-from arp.runtime.errors import Unavailable
+from arp.runtime.errors import RuntimeInternal, Unavailable
 
 RunAgent = Callable[[RunAgentInput], AsyncIterator[Any]]
 """Runs an agent, and yields its events."""
@@ -60,8 +60,27 @@ class AgUiSource:
                 if response.status_code != httpx.codes.OK:
                     answer = (await response.aread()).decode(errors="replace")
                     raise Unavailable(f"{url}: {response.status_code} {answer:.200}")
+                data: list[str] = []
                 async for line in response.aiter_lines():
                     if line.startswith("data:"):
-                        yield json.loads(line[5:])
+                        data.append(line[5:].removeprefix(" "))
+                    elif not line and data:
+                        yield _event_of("\n".join(data))
+                        data.clear()
+                if data:  # some agents end without the empty line
+                    yield _event_of("\n".join(data))
         except httpx.HTTPError as failed:
             raise Unavailable(f"{url}: {failed}") from failed
+
+
+def _event_of(text: str) -> JsonObject:
+    """Return an event.
+
+    Raises:
+        RuntimeInternal: It is no JSON: what is missing may be a part of what a person has to allow.
+    """
+    try:
+        event: JsonObject = json.loads(text)
+    except ValueError as wrong:
+        raise RuntimeInternal(f"the agent sent an event that is no JSON: {wrong}") from wrong
+    return event

@@ -11,11 +11,9 @@ import asyncio
 import errno
 import logging
 import os
-import re
 import shutil
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,21 +21,17 @@ from typing import NamedTuple
 
 import msgspec
 
+from arp.process.error_lines import ErrorLines
 from arp.process.supervise import GRACE_S, LEFTOVERS_S, supervised
+from arp.redact.names import secrets_of
 
 logger = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 64 * 2**20
 """A message of an agent is a line; images and outputs of tools come whole."""
-MAX_ERROR_LINES = 20
-"""Lines of standard error that are kept, to say why a program ended."""
-MAX_ERROR_CHARACTERS = 500
-"""Of each of them."""
 READ_BYTES = 2**16
 END_S = GRACE_S + LEFTOVERS_S + 2.0
 """How long a supervised program may take to end when it is asked to; then all is killed."""
-
-_TERMINAL_CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 class ProcessStart(msgspec.Struct, frozen=True):
@@ -76,8 +70,7 @@ class AgentProcess:
         self.name = start.name or os.path.basename(start.command[0])
         self.input = process.stdin
         self.output = process.stdout
-        self.errors: deque[str] = deque(maxlen=MAX_ERROR_LINES)
-        """The newest lines of its standard error."""
+        self._lines = ErrorLines(secrets_of(start.environment), self._take_error_line)
         self._process = process
         self._on_error_line = on_error_line
         self._is_supervised = _is_supervised(start.command)
@@ -91,7 +84,7 @@ class AgentProcess:
 
         Args:
             start: How it is started.
-            on_error_line: Gets each line of its standard error.
+            on_error_line: Gets each line of its standard error, without secrets.
 
         Raises:
             OSError: It cannot be started.
@@ -107,6 +100,11 @@ class AgentProcess:
             limit=MAX_LINE_BYTES,
         )
         return cls(process, start, on_error_line)
+
+    @property
+    def errors(self) -> Sequence[str]:
+        """The newest lines of its standard error, without secrets."""
+        return self._lines.newest
 
     @property
     def exit_code(self) -> int | None:
@@ -192,21 +190,17 @@ class AgentProcess:
     async def _read_errors(self) -> None:
         errors = self._process.stderr
         assert errors is not None
-        rest = b""
         while data := await errors.read(READ_BYTES):
-            *lines, rest = (rest + data).split(b"\n")
-            rest = rest[-READ_BYTES:]
-            for line in lines:
-                self.note(line)
-        self.note(rest)
+            self._lines.take(data)
+        self._lines.end()
 
     def note(self, line: bytes) -> None:
-        """Take a line for a person, of standard error or of what is no message in the output."""
-        text = _TERMINAL_CODES.sub("", line.decode(errors="replace")).strip()
-        if text:
-            self.errors.append(text[:MAX_ERROR_CHARACTERS])
-            logger.debug("%s: %.75s", self.name, text)
-            self._on_error_line(text)
+        """Take a line for a person that is no message, but came in the output."""
+        self._lines.take(line.rstrip(b"\n") + b"\n")
+
+    def _take_error_line(self, line: str) -> None:
+        logger.debug("%s: %.75s", self.name, line)
+        self._on_error_line(line)
 
 
 async def run_program(start: ProcessStart, within_s: float) -> ProgramResult:

@@ -311,9 +311,11 @@ class MessageReader:
         if isinstance(content, str):
             self._command_output(content)
             return
-        for block in content:
-            if block["type"] == "tool_result":
-                self._tool_result(block, line)
+        results = [block for block in content if block["type"] == "tool_result"]
+        if len(results) > 1:  # what a tool returned is said once in a line: of which, nobody knows
+            line = {**line, "tool_use_result": None}
+        for block in results:
+            self._tool_result(block, line)
 
     def _command_output(self, content: str) -> None:
         """Take what a command such as /compact says; it is no answer of the model."""

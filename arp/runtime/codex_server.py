@@ -123,6 +123,8 @@ class CodexThread:
         """What the next turn says to Codex; it keeps it from then on."""
         self._totals: dict[str, codex.TokenCounts] = {}
         """What the thread has used in all, and each of its agents."""
+        self._unexplained: set[str] = set()
+        """Agents spawned together with others: what each does is known when its call ends."""
         self._agents: dict[str, str] = {}
         """The names of its agents, by the ids of their threads."""
         self._limits: dict[str, int] = {}
@@ -433,8 +435,12 @@ class CodexThread:
             if item.id not in turn.items:
                 self._item_started(params)
             if item.tool == SPAWN:
+                turn.items[item.id] = item  # it names the agents now
                 for agent_id in item.receiver_thread_ids:
                     self.agent_started(agent_id)
+                    if agent_id in self._unexplained:
+                        self._unexplained.discard(agent_id)
+                        self._tell_agent(agent_id, "input", item.prompt or "")
             turn.items.pop(item.id, None)
             result = codex.result_of(item)
             details = dict(result.details)
@@ -461,9 +467,13 @@ class CodexThread:
         self.server.add_agent(agent_id, self)
         items = self.turn.items.values() if self.turn is not None else ()
         spawning = [item for item in items if item.tool == SPAWN]
+        named = [item for item in spawning if agent_id in item.receiver_thread_ids]
         known: JsonObject = {"name": name}
-        if spawning:
-            known |= {"objective": spawning[-1].prompt, "tool_call_id": spawning[-1].id}
+        if len(named or spawning) == 1:  # of several that are spawned at once, the call is unknown
+            (call,) = named or spawning
+            known |= {"objective": call.prompt, "tool_call_id": call.id}
+        elif spawning:
+            self._unexplained.add(agent_id)
         self._tell_agent(agent_id, "started", **known)
 
     def _agent_done(self, params: JsonObject) -> None:

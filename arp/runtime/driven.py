@@ -516,6 +516,7 @@ class DrivenRuntime(ABC):
             self._check_open()
 
     def _session_to_resume(self, request: ari.ResumeSessionRequest) -> OpenSession:
+        self._check_servers(request.mcp_servers)
         return OpenSession(
             self,
             ari.CreateSessionRequest(
@@ -625,6 +626,15 @@ class DrivenRuntime(ABC):
         for name in optional:
             if getattr(request, name) and name not in self.takes:
                 raise Unimplemented(f"{name}: {self.name} cannot take one")
+        self._check_servers(request.mcp_servers)
+
+    def _check_servers(self, servers: Sequence[ari.McpServer]) -> None:
+        for number, server in enumerate(servers):
+            if server.shared:
+                raise InvalidArgument(
+                    f"mcp_servers[{number}].shared: {self.name} connects by itself, once for each "
+                    "session; leave it out"
+                )
 
     def _directory(self, cwd: str) -> str:
         """Return the directory of a session: it exists, and is below the runtime's."""

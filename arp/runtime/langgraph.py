@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -41,6 +42,7 @@ from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import InvalidArgument, NotFound
 from arp.runtime.langchain_approvals import decided_by_person
+from arp.runtime.spoken_messages import SpokenMessages
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
 from arp.values.cell import as_json
 from arp.values.shown import component_of, text_of
@@ -117,10 +119,11 @@ class LangGraphRuntime(TaskRuntime):
             graph_input = await self._answered(turn, config)
         while graph_input is not None:
             modes: list[Any] = ["messages", "updates", "custom"]
-            async for _, mode, data in graph.astream(
-                graph_input, config, stream_mode=modes, subgraphs=True
-            ):
-                stream.take(mode, data)
+            with stream.spoken:
+                async for _, mode, data in graph.astream(
+                    graph_input, config, stream_mode=modes, subgraphs=True
+                ):
+                    stream.take(mode, data)
             graph_input = await self._answered(turn, config)
 
     async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
@@ -206,8 +209,10 @@ class GraphStream:
         self.turn = turn
         self.seen: set[str | None] = set()
         """Ids of the messages that were told, or are older than the turn."""
-        self._spoken: set[str | None] = set()
+        self._streamed: set[str | None] = set()
         """Ids of messages whose text was streamed, at least in part."""
+        self.spoken = SpokenMessages()
+        """What is told of them: nodes may run at the same time, and their models stream then."""
 
     def take(self, mode: str, data: Any) -> None:
         """Tell one item of the stream."""
@@ -226,24 +231,30 @@ class GraphStream:
         if not isinstance(message, AIMessage) or message.id in self.seen:
             return
         is_whole = not isinstance(message, AIMessageChunk)
-        if is_whole and message.id in self._spoken:
+        if is_whole and message.id in self._streamed:
             return
-        self._spoken.add(message.id)
+        self._streamed.add(message.id)
         if isinstance(message.content, str) and not message.additional_kwargs:
             if message.content:  # each token is one: be quick
-                self.turn.say(message.content)
-            return
-        for block in message.content_blocks:
-            if block["type"] == "text":
-                self.turn.say(block["text"])
-            elif block["type"] == "reasoning":
-                self.turn.think(block.get("reasoning", ""))
+                self._add(message, self.turn.say, message.content)
+        else:
+            for block in message.content_blocks:
+                if block["type"] == "text":
+                    self._add(message, self.turn.say, block["text"])
+                elif block["type"] == "reasoning":
+                    self._add(message, self.turn.think, block.get("reasoning", ""))
+        if is_whole or getattr(message, "chunk_position", None) == "last":
+            self.spoken.end(message.id or "")
+
+    def _add(self, message: BaseMessage, tell: Callable[[str], None], text: str) -> None:
+        self.spoken.add(message.id or "", partial(tell, text), is_closed_later=True)
 
     def _message(self, message: BaseMessage) -> None:
         """Tell the tool calls, results and costs of a message that is complete."""
         if message.id in self.seen:
             return
         self.seen.add(message.id)
+        self.spoken.end(message.id or "")
         if isinstance(message, AIMessage):
             for call in message.tool_calls:
                 self.turn.start_call(call["id"] or call["name"], call["name"], call["args"])
@@ -262,12 +273,18 @@ class GraphStream:
             self.turn.end_call(message.tool_call_id, str(message.text), failed=failed, shown=shown)
 
     def _custom(self, data: Any) -> None:
-        """Show a component, or how far the tool is that was called last."""
+        """Show a component, or how far the tool is that wrote it.
+
+        What a tool writes does not say which call it is of, unless it names it. If several run,
+        nobody can know.
+        """
         shown = component_of(data)
+        named = data.get("tool_call_id") if isinstance(data, Mapping) else None
+        calls = [named] if named in self.turn.open_calls else list(self.turn.open_calls)
         if shown is not None:
             self.turn.show(shown)
-        elif self.turn.open_calls:
-            self.turn.call_progress(next(reversed(self.turn.open_calls)), _line(data))
+        elif len(calls) == 1:
+            self.turn.call_progress(str(calls[0]), _line(data))
         else:
             self.turn.tell(ari.Lifecycle.WARNING, f"the graph wrote {_line(data)}")
 

@@ -1,10 +1,10 @@
 """`McpTools`: the tools of MCP servers as those of an app, and of the models of `model_agent`.
 
-Theory of operation. Each server has a connection that is opened with the app and held by a task of
-its own: the client of MCP has to be left by the task that entered it. A call says where its
-progress and its questions go (`ToolCaller`). Connections begin with the handshake of the versions
-before 2026: in the newer ones a server cannot ask by itself in the middle of a call, and most do.
-There a question (elicitation) does not name its call; it is taken for the newest that runs.
+Theory of operation. Each session that calls a server has a connection of its own (`ServerLink`): so
+what the server asks can reach that session only. A connection that is made to read the list of
+tools is taken over by the first session that calls. Connections are bounded, closed when nobody has
+used them for a while, and opened again by the next call. A server that is `shared` has one
+connection for all sessions. Nobody can know whose question it asks, so the answer is `cancel`.
 """
 
 from __future__ import annotations
@@ -12,148 +12,217 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-from base64 import b64decode
 from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
-from typing import Any
+from contextlib import suppress
+from typing import Final, NamedTuple
 
 import mcp_types as mcp
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 
-from arp.hub.tool import ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
+from arp.hub.tool import MAX_COUNT, ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.mcp_connection import CONNECT_S, McpConnection, QuestionLimit, SessionGone
 from arp.runtime.types import McpServer
 from arp.runtime.user_questions import ask_user, is_user_question
 from arp.values.shown import shown
 
 logger = logging.getLogger(__name__)
 
-OPEN_S = 30.0
-"""So long a server may take to answer at the start; the app then starts without its tools."""
-RETRY_S = 0.5
-MAX_RETRY_S = 30.0
-"""Between two attempts to connect; each waits twice as long as the one before."""
+OPEN_S: Final = 30.0
+"""So long a call, and the start of the app, wait for a server to be connected."""
+RETRY_S: Final = 0.5
+MAX_RETRY_S: Final = 30.0
+"""Between two attempts to read the list of tools; each waits twice as long as the one before."""
+
+
+class LinkLimits(NamedTuple):
+    """The limits of the connections to one server."""
+
+    connections: int = 32
+    """At the same time. One that nobody uses makes room for a new one."""
+    idle_s: float = 600.0
+    """A connection that nobody has used for so long is closed."""
+    questions: int = 20
+    """Of a turn; further ones are answered by `cancel`."""
 
 
 class ServerLink:
-    """The connection to one server."""
+    """The connections to one server: one of each session, or one of all if it is `shared`."""
 
-    def __init__(self, server: McpServer) -> None:
+    def __init__(self, server: McpServer, limits: LinkLimits | None = None) -> None:
         self.server = server
-        self.client: Client | None = None
-        """While it is connected."""
         self.tools: Sequence[mcp.Tool] = ()
-        self.callers: list[ToolCaller] = []
-        """Of the calls that run, oldest first."""
+        """As they were listed last; empty until the server has been reached."""
         self.problem = ""
-        """Why it is not connected."""
-        self._task: asyncio.Task[None] | None = None
-        self._opened = asyncio.Event()
-        self._closing = asyncio.Event()
-        self._lost = asyncio.Event()
-        """A call found that the connection is closed."""
+        """Why it has not been reached."""
+        self._limits = limits or LinkLimits()
+        self._questions = QuestionLimit(self._limits.questions)
+        self._connections: dict[str, McpConnection] = {}
+        """By session, in the order of their last use."""
+        self._spare: McpConnection | None = None
+        """The one that the list was read by, until a session takes it."""
+        self._timers: dict[McpConnection, asyncio.TimerHandle] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._listing: asyncio.Task[None] | None = None
+        self._tried = asyncio.Event()
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the server has been reached, and its tools are known."""
+        return self._listing is not None and self._listing.done()
 
     async def open(self) -> None:
-        """Connect; the tools of a server that cannot be reached are missing until it can.
+        """Read the list of tools; as long as a server cannot be reached, its tools are missing.
 
-        Why it cannot be reached is logged once.
+        May be repeated, and after `aclose` too, also in another event loop. Why the server cannot
+        be reached is logged once.
         """
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._hold())
+        if self._listing is None:
+            self._tried = asyncio.Event()
+            self._listing = asyncio.get_running_loop().create_task(self._list())
         with suppress(TimeoutError):
             async with asyncio.timeout(OPEN_S):
-                await self._opened.wait()
+                await self._tried.wait()
 
     async def aclose(self) -> None:
-        """Disconnect, and end the server's process if there is one."""
-        self._closing.set()
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
-
-    async def _hold(self) -> None:
-        """Stay connected: a connection that is lost, or cannot be made, is tried again."""
-        wait_s = RETRY_S
-        while not self._closing.is_set():
-            if await self._connected():
-                wait_s = RETRY_S
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await self._closing.wait()
-            wait_s = min(2 * wait_s, MAX_RETRY_S)
-
-    async def _connected(self) -> bool:
-        """Connect once, and return when the connection is over: whether there was one."""
-        name, was_connected = self.server.name, False
-        self._lost.clear()
-        try:
-            async with AsyncExitStack() as stack:
-                place = await _place(self.server, stack)
-                client = await stack.enter_async_context(
-                    Client(place, elicitation_callback=self._asked, mode="legacy")
-                )
-                self.tools = (await client.list_tools()).tools
-                self.client, self.problem, was_connected = client, "", True
-                self._opened.set()
-                await self._closed_or_lost()
-                if self._lost.is_set():
-                    logger.warning("the MCP server %s is gone; connecting again", name)
-        except Exception as failed:  # noqa: BLE001 - whatever it is, the app runs without its tools
-            reason = _first_reason(failed)
-            problem = f"the MCP server {name} cannot be reached: {reason}"
-            if problem != self.problem:
-                logger.error("%s", problem)
-            self.problem = problem
-        finally:
-            self.client = None
-            self._opened.set()
-        return was_connected
-
-    async def _closed_or_lost(self) -> None:
-        waiting = [asyncio.ensure_future(one.wait()) for one in (self._closing, self._lost)]
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waiting:
-                one.cancel()
+        """Disconnect, and end the server's processes if there are any; calls that run fail."""
+        listing, self._listing = self._listing, None
+        if listing is not None:
+            listing.cancel()
+            await asyncio.wait([listing])
+        spare = [self._spare] if self._spare is not None else []
+        connections = [*self._connections.values(), *spare]
+        self._connections, self._spare, self.tools, self.problem = {}, None, (), ""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        await asyncio.gather(*(one.aclose() for one in connections), *self._closing)
 
     async def call(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
-        """Call a tool.
+        """Call a tool over the connection of the caller's session.
 
         Raises:
-            ToolFailed: The server is gone, or refuses the call.
+            ToolFailed: The server is gone, refuses the call, or its answer cannot be read.
+
+        Cancel: Safe; the server is told, and what it asks is withdrawn.
         """
-        if self.client is None:
-            raise ToolFailed(self.problem or f"the MCP server {self.server.name} is not connected")
-
-        async def progressed(progress: float, total: float | None, message: str | None) -> None:
-            caller.progress(message or "", progress, total)
-
-        self.callers.append(caller)
         try:
-            result = await self.client.call_tool(name, args, progress_callback=progressed)
-        except MCPError as failed:
-            if failed.code == mcp.CONNECTION_CLOSED:
-                self._lost.set()
-            raise ToolFailed(f"{name}: {failed}") from failed
-        finally:
-            self.callers.remove(caller)
-        return _result_of(result)
+            return await self._call(name, args, caller)
+        except SessionGone:
+            try:
+                return await self._call(name, args, caller)
+            except SessionGone:
+                raise ToolFailed(
+                    f"{name}: the MCP server {self.server.name} forgets its connections"
+                ) from None
 
-    async def _asked(
-        self, context: Any, params: mcp.ElicitRequestFormParams | mcp.ElicitRequestURLParams
-    ) -> mcp.ElicitResult:
-        caller = self.callers[-1] if self.callers else None
-        if caller is None or not isinstance(params, mcp.ElicitRequestFormParams):
-            return mcp.ElicitResult(action="cancel")
-        schema = params.requested_schema
-        wanted: JsonObject = schema if isinstance(schema, dict) else schema.model_dump(mode="json")
-        content = await caller.ask(params.message, wanted)
-        if content is None:
-            return mcp.ElicitResult(action="decline")
-        return mcp.ElicitResult(action="accept", content=content)
+    async def check(self) -> None:
+        """Read the list of tools again.
+
+        Raises:
+            ToolFailed: The server does not answer.
+        """
+        connection = self._taken("")
+        try:
+            await connection.opened(OPEN_S)
+            await connection.refresh()
+        finally:
+            self._give_back(connection)
+
+    # -- the list --------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        """Connect until the server has been reached once."""
+        wait_s = RETRY_S
+        while True:
+            self._spare = spare = self._new_connection()
+            try:
+                await spare.opened(2 * CONNECT_S)
+            except ToolFailed as failed:
+                if failed.message != self.problem:
+                    logger.error("%s", failed.message)
+                self.problem, self._spare = failed.message, None
+                self._tried.set()
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, MAX_RETRY_S)
+            else:
+                self.problem = ""
+                self._tried.set()
+                self._close_when_idle(spare)
+                return
+
+    def _take_tools(self, tools: Sequence[mcp.Tool]) -> None:
+        self.tools = tools
+
+    # -- connections -----------------------------------------------------------------------------
+
+    async def _call(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
+        connection = self._taken(caller.session_id)
+        try:
+            await connection.opened(OPEN_S)
+            return await connection.call(name, args, caller)
+        finally:
+            self._give_back(connection)
+
+    def _taken(self, session_id: str) -> McpConnection:
+        """Return the connection of a session, in use until `_give_back`."""
+        if self._listing is None:
+            raise ToolFailed(f"the MCP server {self.server.name} is closed")
+        key = "" if self.server.shared else session_id
+        found = self._connections.pop(key, None)
+        if found is None or found.is_over:
+            found = self._unused()
+        self._connections[key] = found
+        found.in_use += 1
+        timer = self._timers.pop(found, None)
+        if timer is not None:
+            timer.cancel()
+        return found
+
+    def _unused(self) -> McpConnection:
+        """Return a connection that no session has used.
+
+        Raises:
+            ToolFailed: There are too many, and all are in use.
+        """
+        spare, self._spare = self._spare, None
+        if spare is not None and not spare.is_over:
+            return spare
+        self._connections = {key: one for key, one in self._connections.items() if not one.is_over}
+        if len(self._connections) >= self._limits.connections:
+            unused = [one for one in self._connections.values() if not one.in_use]
+            if not unused:
+                raise ToolFailed(
+                    f"the MCP server {self.server.name} is in use by {len(self._connections)} "
+                    "sessions, which is the limit; try again later"
+                )
+            self._close(unused[0])
+        return self._new_connection()
+
+    def _new_connection(self) -> McpConnection:
+        return McpConnection(self.server, self._questions, self._take_tools)
+
+    def _give_back(self, connection: McpConnection) -> None:
+        connection.in_use -= 1
+        if not connection.in_use and self._listing is not None:
+            self._close_when_idle(connection)
+
+    def _close_when_idle(self, connection: McpConnection) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers[connection] = loop.call_later(self._limits.idle_s, self._close, connection)
+
+    def _close(self, connection: McpConnection) -> None:
+        timer = self._timers.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+        if connection is self._spare:
+            self._spare = None
+        self._connections = {
+            key: one for key, one in self._connections.items() if one is not connection
+        }
+        task = asyncio.get_running_loop().create_task(connection.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
 
 class McpTools:
@@ -161,14 +230,17 @@ class McpTools:
 
     Args:
         servers: Each an address (`https://…`), a command (`npx some-server`), or an `McpServer`.
+        limits: Of the connections to each of them.
     """
 
-    def __init__(self, servers: Iterable[str | McpServer]) -> None:
+    def __init__(
+        self, servers: Iterable[str | McpServer], limits: LinkLimits | None = None
+    ) -> None:
         named = [_server(one, number) for number, one in enumerate(servers, 1)]
-        self._links = [ServerLink(server) for server in named]
+        self._links = [ServerLink(server, limits) for server in named]
 
     async def open(self) -> None:
-        """Connect to all servers at once."""
+        """Read the tools of all servers at once. May be repeated, also after `aclose`."""
         await asyncio.gather(*(link.open() for link in self._links))
 
     async def aclose(self) -> None:
@@ -176,7 +248,7 @@ class McpTools:
         await asyncio.gather(*(link.aclose() for link in self._links))
 
     def tools(self) -> Sequence[ToolSpec]:
-        """Return the tools of the servers that are connected."""
+        """Return the tools of the servers that have been reached."""
         return [
             ToolSpec(name, tool.description or "", tool.input_schema)
             for name, (_, tool) in self._named().items()
@@ -209,7 +281,7 @@ class McpTools:
 
     def _named(self) -> dict[str, tuple[ServerLink, mcp.Tool]]:
         """Return the tools by name; two of the same name have that of their server before it."""
-        listed = [(link, tool) for link in self._links if link.client for tool in link.tools]
+        listed = [(link, tool) for link in self._links for tool in link.tools]
         names = [tool.name for _, tool in listed]
         return {
             tool.name if names.count(tool.name) == 1 else f"{link.server.name}_{tool.name}": (
@@ -225,10 +297,12 @@ class _ShownCaller:
 
     def __init__(self, tool: ToolCall) -> None:
         self._tool = tool
+        self.session_id, self.turn_id = tool.session_id, tool.turn_id
 
     def progress(self, text: str, done: float, total: float | None) -> None:
         is_whole = float(done).is_integer() and (total is None or float(total).is_integer())
-        if is_whole and (total is None or 0 <= done <= total):
+        most = MAX_COUNT if total is None else min(total, MAX_COUNT)
+        if is_whole and 0 <= done <= most and (total is None or total <= MAX_COUNT):
             end = None if total is None else int(total)
             self._tool.progress(text, done=int(done), total=end)
         else:
@@ -248,40 +322,3 @@ def _server(given: str | McpServer, number: int) -> McpServer:
         return McpServer(f"server{number}", url=given)
     command, *args = shlex.split(given)
     return McpServer(f"server{number}", command, tuple(args))
-
-
-async def _place(server: McpServer, stack: AsyncExitStack) -> Any:
-    """Return where a server is, as the client wants it; what it opens is closed with the stack."""
-    if server.command:
-        return StdioServerParameters(
-            command=server.command, args=list(server.args), env=dict(server.env)
-        )
-    if server.headers:
-        from mcp.shared._httpx_utils import create_mcp_http_client
-
-        client = await stack.enter_async_context(
-            create_mcp_http_client(headers=dict(server.headers))
-        )
-        return streamable_http_client(server.url, http_client=client)
-    return server.url
-
-
-def _result_of(result: mcp.CallToolResult) -> ToolOutput:
-    texts = [part.text for part in result.content if isinstance(part, mcp.TextContent)]
-    images = [
-        (b64decode(part.data), part.mime_type)
-        for part in result.content
-        if isinstance(part, mcp.ImageContent)
-    ]
-    text = "\n".join(texts)
-    value = result.structured_content
-    if isinstance(value, dict) and value.keys() == {"result"}:  # how servers wrap what is no object
-        value = value["result"]
-    return ToolOutput(text, text if value is None else value, images, result.is_error)
-
-
-def _first_reason(failed: BaseException) -> str:
-    """Return why something failed: of a group, what is in it."""
-    while isinstance(failed, BaseExceptionGroup):
-        failed = failed.exceptions[0]
-    return f"{type(failed).__name__}: {failed}".removesuffix(": ")

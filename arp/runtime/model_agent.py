@@ -110,6 +110,7 @@ class _TurnCaller:
 
     def __init__(self, turn: TaskTurn, call_id: str) -> None:
         self._turn, self._call_id = turn, call_id
+        self.session_id, self.turn_id = turn.session_id, turn.turn_id
         self._asked = 0
 
     def progress(self, text: str, done: float, total: float | None) -> None:

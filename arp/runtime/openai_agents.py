@@ -36,6 +36,11 @@ from arp.values.shown import arguments_of, component_of, shown, text_of
 
 FAILED = "An error occurred while running the tool"
 """What the SDK tells a model of a tool that raised; nothing else says that it did."""
+HOSTED = frozenset(
+    f"{name}_call"
+    for name in ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
+)
+"""Calls that the model's provider carries out: no result follows."""
 
 
 class OpenAIAgentsRuntime(TaskRuntime):
@@ -154,14 +159,24 @@ class AgentsStream:
                     self.agent = event.new_agent
                     self.turn.tell(ari.Lifecycle.SPEAKER, self.agent.name)
             case "run_item_stream_event" if event.name == "tool_called":
-                item: Any = event.item
-                self.turn.start_call(item.call_id or "", item.tool_name or "tool", _input(item))
+                self._called(event.item)
             case "run_item_stream_event" if event.name == "tool_output":
                 item = event.item
                 made = component_of(item.output)
                 result = "shown" if made is not None else text_of(item.output)
                 failed = result.startswith(FAILED)
                 self.turn.end_call(item.call_id or "", result, failed=failed, shown=made)
+
+    def _called(self, item: Any) -> None:
+        """Tell a call; one that the model's provider carries out is over then."""
+        kind, call_id = _raw_field(item, "type"), item.call_id or ""
+        name = item.tool_name or str(kind or "tool").removesuffix("_call")
+        self.turn.start_call(call_id, name, _input(item))
+        if kind in HOSTED:
+            error = _raw_field(item, "error")
+            failed = bool(error) or _raw_field(item, "status") in ("failed", "incomplete")
+            output = text_of(error or _raw_field(item, "output") or "")
+            self.turn.end_call(call_id, output, failed=failed, no_output=True)
 
     def _raw(self, data: Any) -> None:
         if data.type == "response.output_text.delta":
@@ -217,6 +232,12 @@ async def _asked(turn: TaskTurn, item: ToolApprovalItem) -> ari.PermissionRespon
     return await turn.allowed(
         item.call_id or "", name, _input(item), takes_updated_input=False, rules=[rule]
     )
+
+
+def _raw_field(item: Any, name: str) -> Any:
+    """Return a field of an item as the provider has it; `None` if it has none."""
+    raw = item.raw_item
+    return raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
 
 
 def _input(item: Any) -> JsonObject:

@@ -60,6 +60,7 @@ class TaskTurn:
     def __init__(self, session: TaskSession, request: ari.SendMessageRequest) -> None:
         self.session = session
         self.session_id = session.session_id
+        self.turn_id = session.feed.turn.id if session.feed.turn is not None else ""
         self.cwd = session.cwd
         """The directory of the session; absolute."""
         self.message = request.message

@@ -307,6 +307,9 @@ class McpServer(msgspec.Struct, frozen=True, omit_defaults=True):
     env: Details = msgspec.field(default_factory=dict)
     url: str = ""
     headers: Details = msgspec.field(default_factory=dict)
+    shared: bool = False
+    """Of `App(mcp=…)` and `model_agent`: all sessions share one connection, and the answer to what
+    the server asks is `cancel`. Agents that connect by themselves do not take it."""
 
 
 # -- requests and responses, in the order of the services ----------------------------------------

@@ -82,7 +82,7 @@ class McpImports:
         link = ServerLink(server)
         await link.open()
         try:
-            if link.client is None:
+            if not link.is_listed:
                 raise RuntimeMissing(
                     link.problem or f"the MCP server {server.name} cannot be reached"
                 )
@@ -110,7 +110,7 @@ class McpImports:
         name, _, tool_name = tool.runtime.entry.removeprefix(f"{SCHEME}:").partition("/")
         async with self._opening:
             link = self._links.get(name)
-            if link is None or link.client is None:
+            if link is None or not link.is_listed:
                 server = next((one for one in self.servers() if one.name == name), None)
                 if server is None:
                     raise RuntimeMissing(f"there is no MCP server {name!r:.80} any more; import it")
@@ -118,7 +118,7 @@ class McpImports:
                     await link.aclose()
                 link = self._links[name] = ServerLink(server)
                 await link.open()
-        if link.client is None:
+        if not link.is_listed:
             raise RuntimeMissing(link.problem or f"the MCP server {name} cannot be reached")
         return link, tool_name
 
@@ -161,6 +161,10 @@ class McpImports:
     async def healthy(self, tool: ToolMeta) -> None:
         """Return if the server of a tool is connected and still has it."""
         link, tool_name = await self._link(tool)
+        try:
+            await link.check()
+        except ToolFailed as failed:
+            raise ToolCallFailed(failed.message) from failed
         if all(one.name != tool_name for one in link.tools):
             raise ToolCallFailed(f"the MCP server has no tool {tool_name!r:.80} any more")
 
@@ -179,7 +183,12 @@ class McpImports:
 
 
 class _ChunkCaller:
-    """The caller of a tool of a server: takes its progress, and declines its questions."""
+    """The caller of a tool of a server: takes its progress, and declines its questions.
+
+    The registry does not know sessions, so all calls share a connection.
+    """
+
+    session_id = turn_id = ""
 
     def __init__(self, on_chunk: OnChunk | None) -> None:
         self._on_chunk = on_chunk

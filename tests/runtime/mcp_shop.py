@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import os
+import socket
+import sys
 from typing import Any
 
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -53,10 +57,57 @@ async def order(item: str, ctx: Context[Any, Any]) -> str:
 
 
 @server.tool()
+async def order_later(item: str, gate: str, ctx: Context[Any, Any]) -> str:
+    """Order something, after a file is there: so the question comes when the test wants it."""
+    await opened(gate)
+    return await order(item, ctx)
+
+
+@server.tool()
+async def hold(gate: str) -> str:
+    """Run until a file is there."""
+    await opened(gate)
+    return "held"
+
+
+@server.tool()
+async def nag(times: int, ctx: Context[Any, Any]) -> str:
+    """Ask again and again, and count the answers."""
+    actions = [(await ctx.elicit("Where to?", Delivery)).action for _ in range(times)]
+    return f"{actions.count('accept')} accepted, {actions.count('cancel')} cancelled"
+
+
+@server.tool()
+def shout(text: str) -> str:
+    """Write to standard error."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+    return "shouted"
+
+
+async def opened(gate: str) -> None:
+    """Wait until a file is there."""
+    while not os.path.exists(gate):  # noqa: ASYNC110, ASYNC240  # it is a test in another process
+        await asyncio.sleep(0.01)
+
+
+@server.tool()
 def broken() -> str:
     """Fail."""
     raise ValueError("the shelf fell down")
 
 
+def main() -> None:
+    """Serve over pipes; with the number of an open socket, over HTTP there."""
+    if len(sys.argv) == 1:
+        server.run()
+        return
+    import uvicorn
+
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    config = uvicorn.Config(server.streamable_http_app(), log_level="error")
+    uvicorn.Server(config).run([listener])
+
+
 if __name__ == "__main__":
-    server.run()
+    main()

@@ -119,6 +119,21 @@ def agent() -> None:
     end()
 
 
+def two_agents() -> None:
+    """Let two agents begin at once; the calls end in the other order."""
+    looks = {"type": "collabAgentToolCall", "id": "s1", "tool": "spawnAgent", "prompt": "Look"}
+    hears = {**looks, "id": "s2", "prompt": "Listen"}
+    for item in (looks, hears):
+        tell("item/started", item=item)
+    for agent_id, name in ((AGENT, "Ada"), (f"{AGENT}-b", "Bob")):
+        thread = {"id": agent_id, "parentThreadId": THREAD, "agentNickname": name}
+        send(method="thread/started", params={"thread": thread})
+    done = {"status": "completed"}
+    tell("item/completed", item={**hears, **done, "receiverThreadIds": [f"{AGENT}-b"]})
+    tell("item/completed", item={**looks, **done, "receiverThreadIds": [AGENT]})
+    end()
+
+
 def limits() -> None:
     """Tell how much of the account's limits is used, as it rises."""
 
@@ -217,6 +232,7 @@ SCENARIOS: dict[str, Callable[[], None]] = {
         plan,
         two_messages,
         agent,
+        two_agents,
         limits,
         hooks,
         address,

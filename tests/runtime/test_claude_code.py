@@ -392,6 +392,25 @@ class RecordedFeed:
         self.reader = MessageReader(feed, lambda: None)
 
 
+def test_what_tools_returned_in_one_line_is_not_that_of_each_of_them() -> None:
+    recorded = RecordedFeed()
+    uses = [
+        {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": "false"}}
+        for number in (1, 2)
+    ]
+    recorded.reader.read({"type": "assistant", "message": {"id": "m", "content": uses}})
+    results = [
+        {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"r{number}"}
+        for number in (2, 1)
+    ]
+    empty = {"stdout": "", "stderr": "", "interrupted": False}
+    line = {"type": "user", "message": {"content": results}, "tool_use_result": empty}
+    recorded.reader.read(line)
+    told = [one for one in recorded.events if one.type is ari.EventType.TOOL_RESULT]
+    assert {one.tool_call_id: one.content for one in told} == {"t1": "r1", "t2": "r2"}
+    assert not any("no_output" in one.details for one in told)
+
+
 async def test_tools_of_mcp_servers(runtime: ClaudeCodeRuntime, model_server: ModelServer) -> None:
     server = ari.McpServer("sums", command=sys.executable, args=(mcp_server.__file__,))
     caller = await created(runtime, mcp_servers=(server,))

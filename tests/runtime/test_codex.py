@@ -749,6 +749,8 @@ async def test_tool_of_an_mcp_server(codex_cli: Cli, model_server: ModelServer) 
         assert session.of(EventType.PERMISSION_REQUEST) == []
         with pytest.raises(InvalidArgument, match=r"mcp_servers\[0\].name"):
             await created(runtime, mcp_servers=(ari.McpServer("a.b", "x"),))
+        with pytest.raises(InvalidArgument, match=r"mcp_servers\[0\].shared: codex connects"):
+            await created(runtime, mcp_servers=(ari.McpServer("a", "x", shared=True),))
 
 
 async def test_questions_and_wider_permissions(codex_cli: Cli, model_server: ModelServer) -> None:

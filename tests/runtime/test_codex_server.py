@@ -89,6 +89,21 @@ async def test_command_of_an_agent_asks_in_the_session(
     assert [one.details["denied"] for one in denied] == [True]
 
 
+async def test_agents_that_begin_at_once_are_told_with_what_each_does(
+    runtime: CodexRuntime,
+) -> None:
+    session = await created(runtime)
+    await session.send("two_agents")
+    await session.end()
+    told = session.told(Lifecycle.SUBAGENT)
+    names = {one.details["subagent_id"]: one.details.get("name") for one in told[:2]}
+    assert [("objective" in one.details) for one in told[:2]] == [False, False]
+    assert {names[one.details["subagent_id"]]: one.content for one in told[2:]} == {
+        "Ada": "Look",
+        "Bob": "Listen",
+    }
+
+
 async def test_agents_of_a_thread_are_told_with_what_they_do(
     runtime: CodexRuntime, tmp_path: Path
 ) -> None:

@@ -3,56 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-import uvicorn
-from starlette.responses import PlainTextResponse
 
 from arp import App, Turn
 from arp.client.client import ArpClient, connect
 from arp.hub.tool import ToolFailed
 from arp.protocol.json_value import JsonObject
-from arp.runtime.mcp_tools import McpTools
 from arp.runtime.types import McpServer
+from tests.runtime.mcp_rig import (
+    SHOP,
+    SUMS,
+    WAIT_S,
+    Listening,
+    listening_shop,
+    opened,
+    servers_running,
+    shop_over,
+)
 from tests.serving import serving
-
-SHOP = f"{sys.executable} {Path(__file__).with_name('mcp_shop.py')}"
-SUMS = f"{sys.executable} {Path(__file__).with_name('mcp_server.py')}"
-WAIT_S = 30.0
-
-
-class Listening:
-    """A caller that notes progress and answers each question the same way."""
-
-    def __init__(self, answer: JsonObject | None = None) -> None:
-        self.answer = answer
-        self.heard: list[tuple[str, float, float | None]] = []
-        self.asked: list[str] = []
-
-    def progress(self, text: str, done: float, total: float | None) -> None:
-        self.heard.append((text, done, total))
-
-    async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
-        self.asked.append(message)
-        return self.answer
-
-
-@asynccontextmanager
-async def opened(*servers: str | McpServer) -> AsyncIterator[McpTools]:
-    tools = McpTools(servers)
-    await tools.open()
-    try:
-        yield tools
-    finally:
-        await tools.aclose()
 
 
 async def test_progress_a_question_and_the_result_of_a_call() -> None:
@@ -84,11 +57,6 @@ async def test_two_tools_of_one_name_have_their_servers_name() -> None:
         assert (await tools.run("b_add", {"a": 1, "b": 1}, Listening())).value == "2"
 
 
-def servers_running() -> list[int]:
-    children = psutil.Process().children(recursive=True)
-    return [one.pid for one in children if "mcp_shop.py" in " ".join(one.cmdline())]
-
-
 async def test_no_process_is_left() -> None:
     async with opened(SHOP) as tools:
         assert len(servers_running()) == 1
@@ -114,32 +82,6 @@ async def test_a_server_that_dies_is_started_again() -> None:
         assert result.value == [{"item": "tea", "count": 3}, {"item": "jam", "count": 0}]
         assert servers_running() != [before]
     assert servers_running() == []
-
-
-@contextmanager
-def listening_shop() -> Iterator[str]:
-    """Serve the shop over HTTP to clients with a key; yield its address."""
-    from tests.runtime.mcp_shop import server as made
-
-    inner = made.streamable_http_app()
-
-    async def keyed(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and dict(scope["headers"]).get(b"x-key") != b"of the shop":
-            await PlainTextResponse("no", 401)(scope, receive, send)
-        else:
-            await inner(scope, receive, send)
-
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(keyed, log_level="error", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
 
 
 async def test_a_server_at_an_address_gets_the_headers_that_are_set() -> None:
@@ -197,19 +139,9 @@ async def test_a_question_of_a_server_is_a_form_on_the_screen(app: App) -> None:
         async with connect(server.http) as client:
             turn_id = await client.turn_of(await client.send_text("order tea"))
 
-            def open_one(type_name: str) -> Any:
-                return next(
-                    (
-                        one
-                        for one in client.screen.output(turn_id)
-                        if one.type == type_name and one.props.get("state") == "open"
-                    ),
-                    None,
-                )
-
-            choices = await until(client, lambda: open_one("choices"))
+            choices = await until(client, lambda: open_question(client, turn_id))
             await client.send_selection(["Answer"], source=choices.id)
-            form = await until(client, lambda: open_one("form"))
+            form = await until(client, lambda: open_question(client, turn_id, "form"))
             assert [field["name"] for field in form.props["fields"]] == ["city", "express"]
             await client.send_form({"city": "Bern", "express": False}, source=form.id)
             turn = await client.turn_done(turn_id)
@@ -223,3 +155,45 @@ async def test_a_tool_that_fails_is_shown_as_failed(app: App) -> None:
             turn = await client.ask("broken")
             assert turn.status == "failed"
             assert [(run.tool, run.ok) for run in turn.tools] == [("broken", False)]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_a_question_is_on_the_screen_of_its_user_alone(
+    transport: str, tmp_path: Path
+) -> None:
+    ask, end = tmp_path / "ask", tmp_path / "end"
+
+    async def shopping(turn: Turn) -> None:
+        """Order when the test wants it, or keep the server busy."""
+        if turn.text == "order":
+            await turn.say(str(await turn.use("order_later", {"item": "tea", "gate": str(ask)})))
+        else:
+            await turn.say(str(await turn.use("hold", {"gate": str(end)})))
+
+    with shop_over(transport) as place:
+        app = App(mcp=[place])
+        app.agent(shopping)
+        with serving(app, ledger="memory:") as server:
+            async with connect(server.http) as ann, connect(server.http) as bob:
+                ordering = await ann.turn_of(await ann.send_text("order"))
+                holding = await bob.turn_of(await bob.send_text("hold"))
+                await until(bob, lambda: bob.screen.turns[holding].tools)
+                ask.touch()
+                choices = await until(ann, lambda: open_question(ann, ordering))
+                assert open_question(bob, holding) is None
+                await ann.send_selection(["Answer"], source=choices.id)
+                form = await until(ann, lambda: open_question(ann, ordering, "form"))
+                await ann.send_form({"city": "Bern", "express": False}, source=form.id)
+                assert (await ann.turn_done(ordering)).status == "completed"
+                end.touch()
+                assert (await bob.turn_done(holding)).status == "completed"
+                assert ann.screen.text(ordering).endswith("tea goes to Bern")
+                assert [one.type for one in bob.screen.output(holding)] == ["text"]
+
+
+def open_question(client: ArpClient, turn_id: str, kind: str = "choices") -> Any:
+    """Return the open question of a turn; `None` if there is none."""
+    for one in client.screen.output(turn_id):
+        if one.type == kind and one.props.get("state") == "open":
+            return one
+    return None

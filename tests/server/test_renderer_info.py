@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from arp import App, Turn, ui
@@ -53,6 +54,27 @@ async def test_agent_knows_of_the_renderer_whose_input_began_the_turn(server: Se
         await swiss.until_final("t2")
     texts = {one["turn_id"]: one["payload"]["delta"] for one in swiss.of("delta")}
     assert texts == {"t1": "de-CH Europe/Zurich dark 800x600", "t2": "en None None -"}
+
+
+async def test_of_several_renderers_nobody_knows_which_has_posted(server: Serving) -> None:
+    """An input beside a connection names none: what it came from is told if all say the same."""
+    body = {"v": 1, "type": "input", "session_id": "post", "input_type": "text"}
+
+    async def post(number: int) -> None:
+        async with httpx.AsyncClient(base_url=server.http) as client:
+            said = {**body, "id": f"i{number}", "data": {"text": "go"}}
+            (await client.post("/_arp/v1/input", json=said)).raise_for_status()
+
+    async with raw(server) as swiss:
+        await swiss.hello("post", ["text"], "input", **SWISS)
+        await post(1)
+        await swiss.until_final("t1")
+        async with raw(server) as plain:
+            await plain.hello("post", ["text"], "input", locale="en")
+            await post(2)
+            await swiss.until_final("t2")
+    texts = {one["turn_id"]: one["payload"]["delta"] for one in swiss.of("delta")}
+    assert texts == {"t1": "de-CH Europe/Zurich dark 800x600", "t2": "None None None -"}
 
 
 async def test_resize_changes_the_viewport_of_what_comes(server: Serving) -> None:

@@ -1,0 +1,66 @@
+"""`ErrorLines`: the standard error of a program, as lines that can be logged and shown.
+
+What a program writes there is foreign: it may have secrets, and characters that a terminal obeys.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from arp.protocol.safe_text import sanitise_line
+from arp.redact.redactor import Redactor
+from arp.redact.settings import Redaction
+from arp.redact.stream import CONTEXT, SecretStream
+
+MAX_LINES: Final = 20
+"""Lines that are kept, to say why a program ended."""
+MAX_CHARACTERS: Final = 500
+"""Of each of them."""
+MAX_UNFINISHED: Final = 1 << 16
+"""Characters of a line whose end has not come; the beginning of a longer one is dropped."""
+
+_TERMINAL_CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class ErrorLines:
+    """Takes pieces of standard error, and gives lines without secrets, every character visible.
+
+    Args:
+        secrets: The program's own, such as those of its environment; formats of tokens are known.
+        on_line: Gets each line.
+    """
+
+    def __init__(self, secrets: Iterable[str], on_line: Callable[[str], None]) -> None:
+        self.newest: deque[str] = deque(maxlen=MAX_LINES)
+        self._stream = SecretStream(Redactor(Redaction(secrets=tuple(secrets))))
+        self._on_line = on_line
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._before = ""
+        self._line = ""
+
+    def take(self, data: bytes) -> None:
+        """Take the next bytes: of a key of several lines no line is passed on."""
+        self._pass(self._stream.admit(self._decoder.decode(data), self._before))
+
+    def end(self) -> None:
+        """Take that nothing follows."""
+        self._pass(self._stream.finish(self._before) + "\n")
+
+    def _pass(self, text: str) -> None:
+        self._before = (self._before + text)[-CONTEXT:]
+        *lines, rest = (self._line + text).split("\n")
+        self._line = rest[-MAX_UNFINISHED:]
+        for line in _readable(lines):
+            self.newest.append(line)
+            self._on_line(line)
+
+
+def _readable(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        text = sanitise_line(_TERMINAL_CODES.sub("", line).strip())
+        if text:
+            yield text[:MAX_CHARACTERS]
