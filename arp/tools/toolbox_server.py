@@ -24,15 +24,19 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from arp.net.bodies import BoundedBodies, JsonBodies
+from arp.net.bounded_server import InnerServer
+from arp.protocol.json_value import MAX_VALUES
 from arp.tools.coding_job import CodingJob
 from arp.tools.errors import ToolAgentError
-from arp.tools.inner_server import InnerServer
 from arp.tools.toolbox import TEN_TOOLS
 
 SERVER_NAME: Final = "tool_agent"
 """What agents call the MCP server."""
 MAX_BODY: Final = 4 << 20
 """Bytes of one call: a file that is written is in it."""
+MAX_BODY_VALUES: Final = MAX_VALUES
+"""Values of one call."""
 
 
 class ToolboxAddress(NamedTuple):
@@ -72,7 +76,8 @@ class _ToolboxListener(InnerServer):
     """Answers requests to the jobs that are offered."""
 
     def __init__(self, listener: socket.socket) -> None:
-        super().__init__(listener)
+        super().__init__(self.answer, listener)
+        self._bodies = JsonBodies(MAX_BODY, MAX_BODY_VALUES)
         self.jobs: dict[str, tuple[str, StreamableHTTPSessionManager]] = {}
         """Token and MCP server of each job, by the key in its address."""
 
@@ -92,7 +97,7 @@ class _ToolboxListener(InnerServer):
         ):
             await Response(status_code=401)(scope, receive, send)
             return
-        await manager.handle_request(scope, receive, send)
+        await BoundedBodies(manager.handle_request, self._bodies)(scope, receive, send)
 
 
 class ToolboxServer:
