@@ -87,13 +87,14 @@ class Bounds(Struct, frozen=True):
     header_s: Seconds = 10.0
     """How long the request line and headers may take, also in the handshake of a WebSocket."""
     body_s: Seconds = 30.0
-    """How long the server waits for the next byte of a body."""
+    """How long the server waits for the next byte of a body, message or frame that has begun."""
     keep_alive_s: Count = 5
     """How long a connection stays open between two requests."""
     max_header_bytes: Annotated[int, Meta(ge=4096, description="a number from 4096")] = 64 << 10
     """Size of one request line with its headers."""
     max_unfinished_per_address: Count = 100
-    """Connections of one address with an incomplete request; beyond it, the oldest are closed."""
+    """Connections of one address with an incomplete request or message; beyond it, the oldest are
+    closed."""
     max_connections_per_address: Count = 4_000
     """Open connections of one address; at most three quarters of what the process may open."""
     max_connections_per_user: Count = 4_000

@@ -21,13 +21,6 @@ from arp.net.connections import ConnectionWatch, Stalls, descriptor_limit, watch
 STOP_S: Final = 1
 """How long open requests may still take once a server stops."""
 
-INNER: Final = {
-    "lifespan": "off",
-    "ws": "websockets-sansio",
-    "timeout_graceful_shutdown": STOP_S,
-}
-"""Settings of uvicorn for a server without a lifespan; a handshake of a WebSocket is refused."""
-
 STALL_S: Final = 30.0
 """How long a client may take nothing of an answer, unless the settings of an app say otherwise."""
 
@@ -52,13 +45,15 @@ class BoundedServer(uvicorn.Server):
     Args:
         config: As `bounded_config` returns it.
         bounds: How long it waits.
-        stall_s: How long a client may take nothing of an answer.
+        stall_s: How long a client may take nothing of an answer; `None`: `STALL_S`.
     """
 
-    def __init__(self, config: uvicorn.Config, bounds: Bounds, stall_s: float = STALL_S) -> None:
+    def __init__(
+        self, config: uvicorn.Config, bounds: Bounds, stall_s: float | None = None
+    ) -> None:
         super().__init__(config)
         self._bounds = bounds
-        self._stalls = Stalls(lambda: self.server_state.connections, stall_s)
+        self._stalls = Stalls(lambda: self.server_state.connections, stall_s or STALL_S)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen.

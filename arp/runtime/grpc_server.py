@@ -43,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 _STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 
+SPARE_CALLS = 100
+"""Calls that are refused at once on one connection."""
+
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Answering: TypeAlias = Callable[[bytes, Context], Awaitable[bytes | None]]
@@ -61,7 +64,9 @@ class GrpcServer:
         self.runtime = runtime
         self._access = access or Access()
         bounds = self._access.bounds
-        each = bounds.max_connections_per_address
+        # All clients of a process share a connection. A call beyond the bound must be refused: one
+        # beyond the streams of its connection would wait without an end.
+        each = bounds.max_connections_per_address + SPARE_CALLS
         self._server = grpc.aio.server(
             interceptors=[_Door(Guard(self._access), bounds)],
             options=bounded_options(bounds, GrpcBounds(MAX_MESSAGE_BYTES, each)),
