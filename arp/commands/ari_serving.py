@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import click
 import msgspec
 
-from arp.access.settings import Access
+from arp.access.settings import Access, check_names
 from arp.commands.output import fail
 from arp.commands.runtime_option import runtime_of
 from arp.net.bounded_server import InnerServer
@@ -139,7 +139,9 @@ def _access(settings: AriSettings, addresses: list[ListenAddress]) -> Access:
     own = [f"[{one.host}]" if ":" in one.host else one.host for one in addresses]
     hosts = [name for name in own if name.strip("[]") not in EVERYWHERE]
     try:
-        return Access(token=settings.token, hosts=(*hosts, *settings.hosts))
+        access = Access(token=settings.token, hosts=(*hosts, *settings.hosts))
+        check_names(access)
+        return access
     except ValueError as error:
         fail(str(error))
 

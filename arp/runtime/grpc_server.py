@@ -149,6 +149,10 @@ class _Door(grpc.aio.ServerInterceptor):
         context: Context,
     ) -> bytes | None:
         scope["client"] = client_of(context.peer())
+        denial = self._guard.check_peer(scope)
+        if denial is not None:
+            status = ErrorStatus(AriCode.PERMISSION_DENIED, denial.reason)
+            await _abort(context, status, grpc.StatusCode.PERMISSION_DENIED)
         keys = (f"address {self._guard.proxies.counted(scope)}",)
         try:
             self._calls.acquire(keys)
