@@ -16,7 +16,8 @@ otherwise).
 
 Who asks is found out in this order: a token that `arp token create` made, a login at a provider,
 then the hook; without a hook, the one token of the app. What lets somebody in may end while they
-are connected: `is_valid` is asked again then.
+are connected: `is_valid` is asked again then. The first token that is created ends what came in
+without one.
 """
 
 from __future__ import annotations
@@ -58,6 +59,10 @@ ADMIN: Final = "admin"
 
 TOKEN: Final = "token:"
 """How the credential of an issued token begins."""
+
+
+NOBODY_CHECKED: Final = "open"
+"""The credential of everybody who came in before the first token was created."""
 
 
 class Logins(Protocol):
@@ -220,6 +225,8 @@ class Guard:
         now, credential = time.time(), principal.credential
         if principal.expires_at is not None and principal.expires_at <= now:
             return False
+        if credential == NOBODY_CHECKED:
+            return self.is_open()
         if credential.startswith(TOKEN):
             try:
                 return self.tokens.is_valid(credential.removeprefix(TOKEN), now)
@@ -251,7 +258,9 @@ class Guard:
     def _check(self, token: str) -> Principal | None:
         """Return whom the one token of the app lets in; everybody if nothing keeps them out."""
         if self._token is None:
-            return Principal() if self.is_open() else None
+            if not self.is_open():
+                return None
+            return Principal(credential=NOBODY_CHECKED if self.tokens.may_be_created else "")
         matches = hmac.compare_digest(token.encode(), self._token.encode())
         return Principal() if matches else None
 
@@ -274,10 +283,11 @@ class Guard:
                 return None
             if not isinstance(answer, str):
                 raise TypeError(f"it gave {type(answer).__name__}, not a User, a name or None")
+            user = User(answer)
         except Exception as error:
             logger.exception("the authenticate hook failed")
             raise HookFailed from error
-        return Principal(str.__str__(answer))  # of a subclass, what it holds
+        return Principal(user.name)
 
     async def _ask(self, scope: Scope, token: str | None = None) -> Principal | None:
         """Return whom the hook lets in: without an answer, nobody."""

@@ -197,7 +197,7 @@ class WatchedSocket(Protocol):
         """Count for an address in a watch until the connection is gone."""
 
 
-class Progress:
+class MessageProgress:
     """What is still to come of one message or frame: every byte of it extends the deadline.
 
     Args:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from arp.net.connections import ConnectionWatch, Progress
+from arp.net.connections import ConnectionWatch, MessageProgress
 from arp.transport.wire import EXTENSION
 
 if TYPE_CHECKING:
@@ -35,12 +35,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     when_writable: Callable[[], None] = staticmethod(_nobody_waits)
 
     _watch: ConnectionWatch | None = None
-    _progress: Progress | None = None
+    _progress: MessageProgress | None = None
 
     def watch_with(self, watch: ConnectionWatch, address: str) -> None:
         """As `WatchedSocket.watch_with`."""
         self._watch = watch
-        self._progress = Progress(watch, address, self.transport.abort, lambda: self.read_paused)
+        self._progress = MessageProgress(
+            watch, address, self.transport.abort, lambda: self.read_paused
+        )
         self._note_progress()
 
     def connection_lost(self, exc: Exception | None) -> None:

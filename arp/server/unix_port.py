@@ -26,7 +26,7 @@ from arp.access.principal import Key, Principal
 from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
-from arp.net.connections import ConnectionWatch, Progress, descriptor_limit
+from arp.net.connections import ConnectionWatch, MessageProgress, descriptor_limit
 from arp.protocol.codec import Encoding
 from arp.protocol.envelope import Dialect
 from arp.protocol.errors import RateLimited
@@ -139,7 +139,9 @@ class UnixConversations:
             room=room,
             stall_s=settings.stall_s,
         )
-        progress = Progress(self._watch, address, lambda: framed.fail(LATE), lambda: framed.is_held)
+        progress = MessageProgress(
+            self._watch, address, lambda: framed.fail(LATE), lambda: framed.is_held
+        )
         framed.on_progress = lambda: progress.note(is_unfinished=framed.is_unfinished)
         self._watch.joined(address)
         task = asyncio.get_running_loop().create_task(self._serve(own, framed, way))

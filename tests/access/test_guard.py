@@ -278,7 +278,7 @@ async def test_name_of_a_user_is_a_plain_text() -> None:
     assert type(found.name) is str
 
 
-@pytest.mark.parametrize("answer", [RuntimeError("down"), True, 7, b"ada"])
+@pytest.mark.parametrize("answer", [RuntimeError("down"), True, 7, b"ada", "a\n", "a" * 256])
 async def test_hook_that_fails_lets_nobody_in(
     answer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

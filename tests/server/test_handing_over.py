@@ -179,7 +179,7 @@ FORGED: dict[str, Callable[[], str | None]] = {
 async def test_surface_that_no_session_gives_away_is_on_no_screen_and_in_no_ledger(
     servers: dict[str, Serving], name: str
 ) -> None:
-    """Of a renderer that makes one up: without an id, with its own, or with another one. O30."""
+    """Of a renderer that makes one up: without an id, with its own, with another's. Spec: O30."""
     async with one_renderer(ways(servers), "forged") as renderer:
         end, session = renderer.end("taker"), live(servers["taker"], "forged-taker").session
         before = session.head
@@ -196,7 +196,7 @@ async def test_surface_that_no_session_gives_away_is_on_no_screen_and_in_no_ledg
 
 
 async def test_ledger_says_from_which_session_a_surface_came(servers: dict[str, Serving]) -> None:
-    """O30."""
+    """Spec: O30."""
     async with one_renderer(ways(servers), "origin") as renderer:
         await renderer.say("giver", "origin-taker whole", "transferred")
         taken = live(servers["taker"], "origin-taker")
@@ -207,7 +207,7 @@ async def test_ledger_says_from_which_session_a_surface_came(servers: dict[str, 
 
 
 async def test_without_a_key_a_surface_comes_from_no_other_server() -> None:
-    """The author is told that it was not handed over, and still has it. O30."""
+    """The author is told that it was not handed over, and still has it. Spec: O30."""
     bare = App(title="Taker")
     bare.agent(take)
     with serving(APPS["giver"]) as one, serving(bare) as other:
