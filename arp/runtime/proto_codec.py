@@ -144,12 +144,12 @@ def decode(kind: type[S], data: bytes, max_values: int | None = None) -> S:
         ProtoError: They are none; the message says which field is wrong.
     """
     try:
-        return msgspec.convert(_MessageReader(max_values).values(kind, data), kind)
+        return msgspec.convert(_ProtoReader(max_values).values(kind, data), kind)
     except msgspec.ValidationError as error:
         raise ProtoError(f"{kind.__name__}: {error}") from error
 
 
-class _MessageReader:
+class _ProtoReader:
     """Reads one message with all that are in it, and counts what it finds.
 
     A field takes two bytes at least, and a hundred in memory.

@@ -112,7 +112,9 @@ def test_bomb_is_refused_without_reading_all_of_it(bomb: bytes) -> None:
         check_json_text(bomb, "body", instead="send a file")
 
 
-@pytest.mark.parametrize("text", [b"]" * 100, b'"' + b"[" * 100, b'{"a":' * 40_000, b"[" * 20])
+@pytest.mark.parametrize(
+    "text", [b"]" + b"[" * 100, b'"' + b"[" * 100, b'{"a":' * 40_000, b"[" * 20]
+)
 def test_what_is_no_json_costs_no_more(text: bytes) -> None:
     with suppress(InvalidMessage):
         check_json_text(text, "body")
