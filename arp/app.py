@@ -655,7 +655,7 @@ class App:
         """The ASGI application: mount it anywhere, also where nobody runs its lifespan."""
         from arp.server.application import Application
 
-        return Application(self.served())
+        return Application(self.served(), is_mounted=True)
 
     def mounted(self, path: str, *, inside: ASGIApp) -> Mounted:
         """Return an ASGI application that serves this app below a path of another one.

@@ -154,6 +154,10 @@ def main() -> None:
     "--otel", is_flag=True, help="Export spans and metrics (OpenTelemetry; OTEL_… says where)."
 )
 @click.option("--runtime-id", help="Name of this runtime in facts.  [default: the ledger's]")
+@click.option(
+    "--transfer-key",
+    help="Secret shared with servers whose surfaces come here.  [env: ARP_TRANSFER_KEY]",
+)
 @click.option("--stdio", is_flag=True, help="Serve one renderer over standard input and output.")
 @click.option(
     "--unix",

@@ -38,6 +38,18 @@ class TrustedProxies:
         address = _read(host)
         return address is not None and self._have(address)
 
+    def forwarding_header(self, scope: Scope) -> str | None:
+        """Return a header that a proxy has added which is not trusted; `None`: there is none.
+
+        Through such a proxy anybody may come, from an address of this machine.
+        """
+        connected = scope.get("client")
+        is_trusted = connected[0] in self if connected else bool(self._networks)
+        if is_trusted:
+            return None
+        names = (name.decode("latin-1").lower() for name, _ in scope["headers"])
+        return next((name for name in names if _is_forwarding(name)), None)
+
     def _have(self, address: Address) -> bool:
         return any(address in network for network in self._networks)
 
@@ -83,6 +95,20 @@ class TrustedProxies:
         peer = connected[0] if connected else None
         host = peer if address is None else str(address)
         return "" if host is None else counted_address(host)
+
+
+FORWARDING = frozenset(
+    (
+        *("forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip"),
+        *("x-original-forwarded-for", "x-original-host", "x-envoy-external-address"),
+        *("cf-connecting-ip", "fly-client-ip", "fastly-client-ip", "x-azure-clientip"),
+    )
+)
+"""Headers that proxies add, and browsers and programs do not."""
+
+
+def _is_forwarding(name: str) -> bool:
+    return name in FORWARDING or name.startswith("x-forwarded")
 
 
 def counted_address(host: str) -> str:

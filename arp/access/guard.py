@@ -9,11 +9,15 @@ decides for every route, from the raw request.
 An app without a token and without a hook serves this machine alone. Then `arp serve` refuses to
 listen elsewhere; a mounted app cannot know where its server listens, so each request is checked. A
 proxy on this machine makes every client look local. So names that others can reach are refused too,
-unless the proxies that are trusted to say where a request comes from are named.
+unless the proxies that are trusted to say where a request comes from are named. Many proxies name
+their backend in `Host`, as Apache does by itself. So a request with a header that only proxies add
+is refused too, and one of HTTP/1.0, which only proxies still speak (nginx, unless it is told
+otherwise).
 
 Who asks is found out in this order: a token that `arp token create` made, a login at a provider,
 then the hook; without a hook, the one token of the app. What lets somebody in may end while they
-are connected: `is_valid` is asked again then.
+are connected: `is_valid` is asked again then. The first token that is created ends what came in
+without one.
 """
 
 from __future__ import annotations
@@ -44,11 +48,21 @@ ONLY_HERE = (
     "give App an Access(token=…), or an Access(authenticate=…)"
 )
 
+BEHIND_PROXY = (
+    "this app has neither token nor hook, and a request came through a proxy ({mark}), so anybody "
+    "may have sent it; set a token (--token, ARP_TOKEN, Access(token=…)), create tokens (arp token "
+    "create), or name the proxy, so that only this machine is served (--trust-proxy ADDRESS)"
+)
+
 ADMIN: Final = "admin"
 """The role of issued tokens, and of logins, that may read the sessions of all users."""
 
 TOKEN: Final = "token:"
 """How the credential of an issued token begins."""
+
+
+NOBODY_CHECKED: Final = "open"
+"""The credential of everybody who came in before the first token was created."""
 
 
 class Logins(Protocol):
@@ -102,8 +116,8 @@ class Guard:
 
     def check_source(self, scope: Scope) -> Denial | None:
         """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
-        if self._is_open() and self.proxies.is_elsewhere(scope):
-            return self._refused_remote()
+        if self.is_open() and (refused := self._check_local(scope)) is not None:
+            return refused
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
             return Denial(
@@ -130,23 +144,31 @@ class Guard:
             return Denial(
                 403, f"user {uid} may not connect; the server's Access(uids=…) lists more"
             )
-        if self._is_open() and self.proxies.is_elsewhere(scope):
-            return self._refused_remote()
-        return None
+        return self._check_local(scope) if self.is_open() else None
 
-    def _is_open(self) -> bool:
+    def is_open(self) -> bool:
+        """Return whether nothing keeps anybody out who reaches the server from this machine."""
         return self._has_no_access and not self.tokens.are_used()
+
+    def _check_local(self, scope: Scope) -> Denial | None:
+        """Check that a request comes from this machine, and not by way of a proxy."""
+        if self.proxies.is_elsewhere(scope):
+            return self._refused(ONLY_HERE)
+        mark = self.proxies.forwarding_header(scope)
+        if mark is None and scope.get("http_version") == "1.0":
+            mark = "HTTP/1.0"
+        return None if mark is None else self._refused(BEHIND_PROXY.format(mark=mark))
 
     def has_listed_origin(self, scope: Scope) -> bool:
         """Return whether the page that asks is of an origin that is listed."""
         origins = _values(scope, b"origin")
         return len(origins) == 1 and origins[0] in self._origins
 
-    def _refused_remote(self) -> Denial:
+    def _refused(self, reason: str) -> Denial:
         if not self._has_warned:
             self._has_warned = True
-            logger.warning("somebody elsewhere was refused: %s", ONLY_HERE)
-        return Denial(403, ONLY_HERE)
+            logger.warning("somebody elsewhere was refused: %s", reason)
+        return Denial(403, reason)
 
     @staticmethod
     def _is_own(origin: str, host: str) -> bool:
@@ -203,6 +225,8 @@ class Guard:
         now, credential = time.time(), principal.credential
         if principal.expires_at is not None and principal.expires_at <= now:
             return False
+        if credential == NOBODY_CHECKED:
+            return self.is_open()
         if credential.startswith(TOKEN):
             try:
                 return self.tokens.is_valid(credential.removeprefix(TOKEN), now)
@@ -234,7 +258,9 @@ class Guard:
     def _check(self, token: str) -> Principal | None:
         """Return whom the one token of the app lets in; everybody if nothing keeps them out."""
         if self._token is None:
-            return Principal() if self._is_open() else None
+            if not self.is_open():
+                return None
+            return Principal(credential=NOBODY_CHECKED if self.tokens.may_be_created else "")
         matches = hmac.compare_digest(token.encode(), self._token.encode())
         return Principal() if matches else None
 
@@ -257,10 +283,11 @@ class Guard:
                 return None
             if not isinstance(answer, str):
                 raise TypeError(f"it gave {type(answer).__name__}, not a User, a name or None")
+            user = User(answer)
         except Exception as error:
             logger.exception("the authenticate hook failed")
             raise HookFailed from error
-        return Principal(str.__str__(answer))  # of a subclass, what it holds
+        return Principal(user.name)
 
     async def _ask(self, scope: Scope, token: str | None = None) -> Principal | None:
         """Return whom the hook lets in: without an answer, nobody."""

@@ -45,7 +45,8 @@ class Oidc(Struct, frozen=True):
     scopes: tuple[Named, ...] = ("openid", "profile", "email")
     """What the provider is asked for."""
     user_claim: Named = "sub"
-    """The claim that is `User.name`; `email` counts only if the provider has verified it."""
+    """The claim that is `User.name`; `email` and `phone_number` count only if the provider has
+    verified them. It has up to 255 printable characters, as `sub` has."""
     roles_claim: Named | None = None
     """The claim that is `User.roles`, a text or a list of texts; `None`: no roles."""
     admin: AdminClaim | None = None

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
+
+MAX_NAME: Final = 255
+"""Characters of a user's name, as of `sub` (OpenID Connect Core, 2)."""
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be a user's name.
+
+    It stands in logs, lists and facts, so two names must not look the same: no control characters,
+    no invisible ones, no blank at either end.
+    """
+    return 0 < len(text) <= MAX_NAME and text.isprintable() and text == text.strip()
+
 
 Key: TypeAlias = str
 """One user, or one address."""
@@ -17,6 +30,7 @@ class User(Struct, frozen=True):
     """A user, as `Access.authenticate` knows them and `turn.user` shows them.
 
     Raises:
+        ValueError: A name with control characters or invisible ones, or one that is too long.
         TypeError: A name that is no text, roles that are one text, claims that are no mapping, a
             time that is no number.
     """
@@ -36,6 +50,11 @@ class User(Struct, frozen=True):
         """Check what an author wrote, and make plain texts of subclasses of `str`."""
         for field in ("name", "display_name"):
             force_setattr(self, field, _text(field, getattr(self, field)))
+        if self.name and not is_name(self.name):
+            raise ValueError(
+                f"User.name: expected up to {MAX_NAME} printable characters without a blank at "
+                f"either end, got {self.name!r:.80}"
+            )
         if not self.display_name:
             force_setattr(self, "display_name", self.name)
         if isinstance(self.roles, str) or not isinstance(self.roles, Collection):

@@ -87,13 +87,14 @@ class Bounds(Struct, frozen=True):
     header_s: Seconds = 10.0
     """How long the request line and headers may take, also in the handshake of a WebSocket."""
     body_s: Seconds = 30.0
-    """How long the server waits for the next byte of a body."""
+    """How long the server waits for the next byte of a body, message or frame that has begun."""
     keep_alive_s: Count = 5
     """How long a connection stays open between two requests."""
     max_header_bytes: Annotated[int, Meta(ge=4096, description="a number from 4096")] = 64 << 10
     """Size of one request line with its headers."""
     max_unfinished_per_address: Count = 100
-    """Connections of one address with an incomplete request; beyond it, the oldest are closed."""
+    """Connections of one address with an incomplete request or message; beyond it, the oldest are
+    closed."""
     max_connections_per_address: Count = 4_000
     """Open connections of one address; at most three quarters of what the process may open."""
     max_connections_per_user: Count = 4_000
@@ -245,15 +246,23 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def check_names(access: Access, *, has_tokens: bool = False) -> None:
-    """Refuse names that others can reach, if nothing keeps the others out.
+    """Refuse names that others can reach and origins of others, if nothing keeps the others out.
 
     Args:
         access: The settings.
         has_tokens: Whether there are tokens beside the ledger (`arp token create`).
 
     Raises:
-        ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.
+        ValueError: There are such names, and neither a token nor a hook nor proxies that are
+            trusted; or such origins, and neither a token nor a hook.
     """
+    pages = [origin for origin in access.origins if not _is_local_origin(origin)]
+    if pages and access.is_open and not has_tokens:
+        raise ValueError(
+            f"{', '.join(pages)}: pages of others could use this server, since nothing keeps them "
+            "out: set --token (or ARP_TOKEN), create tokens (arp token create), or give App an "
+            "Access with a token or an authenticate hook; or leave --origin (Access.origins) out"
+        )
     names = [name for name in access.hosts if not _is_local(name.lower())]
     if names and access.is_open and not has_tokens and not access.trusted_proxies:
         raise ValueError(
@@ -262,6 +271,13 @@ def check_names(access: Access, *, has_tokens: bool = False) -> None:
             "with a token or an authenticate hook; or name the proxy in front, so that "
             "only this machine is served: --trust-proxy ADDRESS (Access.trusted_proxies)"
         )
+
+
+def _is_local_origin(origin: str) -> bool:
+    """Return whether a page of this machine has an origin; `null` is any page in a frame."""
+    host = origin.partition("://")[2].rstrip("/").lower()
+    name, colon, port = host.rpartition(":")
+    return _is_local(name if colon and port.isdigit() else host)
 
 
 def _is_local(name: str) -> bool:

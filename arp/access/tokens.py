@@ -132,6 +132,11 @@ class Tokens:
         self._rows: dict[str, tuple[IssuedToken, bytes]] = {}
         self._has_been = False
 
+    @property
+    def may_be_created(self) -> bool:
+        """Whether a command can create some while the server runs."""
+        return self._path is not None
+
     def are_used(self) -> bool:
         """Return whether there is such a file, or was one: then nobody comes in without anything.
 

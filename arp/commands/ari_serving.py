@@ -11,18 +11,17 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import click
 import msgspec
-import uvicorn
 
-from arp.access.settings import Access
+from arp.access.settings import Access, check_names
 from arp.commands.output import fail
 from arp.commands.runtime_option import runtime_of
+from arp.net.bounded_server import InnerServer
 from arp.redact.settings import Redaction
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError
@@ -140,7 +139,9 @@ def _access(settings: AriSettings, addresses: list[ListenAddress]) -> Access:
     own = [f"[{one.host}]" if ":" in one.host else one.host for one in addresses]
     hosts = [name for name in own if name.strip("[]") not in EVERYWHERE]
     try:
-        return Access(token=settings.token, hosts=(*hosts, *settings.hosts))
+        access = Access(token=settings.token, hosts=(*hosts, *settings.hosts))
+        check_names(access)
+        return access
     except ValueError as error:
         fail(str(error))
 
@@ -165,14 +166,6 @@ def _listener(address: ListenAddress | None) -> socket.socket | None:
         return bind(*address)
     except OSError as error:
         fail(f"cannot listen on {address}: {error.strerror}")
-
-
-class _Uvicorn(uvicorn.Server):
-    """Leaves signals to the command, which has two servers to stop."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 class _Serving:
@@ -236,19 +229,13 @@ class _Serving:
 
     async def _serve_http(self, listener: socket.socket) -> Stop:
         """Serve until the function that this returns is called."""
-        config = uvicorn.Config(
+        server = InnerServer(
             HttpGateway(self._runtime, self._access),
-            log_level="warning",
-            lifespan="off",
+            listener,
+            self._access.bounds,
             ssl_certfile=self._tls.certificate if self._tls else None,
             ssl_keyfile=self._tls.key if self._tls else None,
             timeout_graceful_shutdown=int(GRACE_S),
         )
-        server = _Uvicorn(config)
-        running = asyncio.ensure_future(server.serve([listener]))
-
-        async def stop() -> None:
-            server.should_exit = True
-            await running
-
-        return stop
+        await server.open()
+        return server.aclose

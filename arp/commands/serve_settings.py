@@ -14,17 +14,17 @@ from msgspec.structs import fields
 from arp.access.oidc import AdminClaim, Named, ServerUrl
 from arp.access.settings import HostName, Origin, PageLink, ProxyAddress, Token
 from arp.commands.output import fail
-from arp.hub.settings import RuntimeId
+from arp.hub.settings import RuntimeId, TransferKey
 from arp.protocol.validate import bounds
 from arp.redact.settings import Redaction
 
 ENVIRONMENT = (
     *("host", "port", "ledger", "token", "runtime_id", "encoding"),
-    *("oidc_issuer", "oidc_client_id", "oidc_client_secret", "public_url"),
+    *("oidc_issuer", "oidc_client_id", "oidc_client_secret", "public_url", "transfer_key"),
 )
 """Settings that the environment may have, as `ARP_HOST` and so on."""
 
-SECRET = ("token", "oidc_client_secret")
+SECRET = ("token", "oidc_client_secret", "transfer_key")
 """Settings that no error repeats."""
 
 REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
@@ -125,6 +125,8 @@ class ServeSettings(Struct, frozen=True):
     """Export spans and metrics; the environment can switch it on too."""
     runtime_id: RuntimeId | None = field(default=None, name="runtime-id")
     """Names this runtime in every fact; `None`: as the app says, or as the ledger is called."""
+    transfer_key: TransferKey | None = field(default=None, name="transfer-key")
+    """The secret that servers share whose authors give surfaces to each other's sessions."""
     debug: bool = False
     """Show tracebacks to clients."""
     verbose: Annotated[int, Meta(ge=0, description="0, 1 or 2")] = 0

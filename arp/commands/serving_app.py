@@ -99,6 +99,7 @@ def _hub_settings(app: App, serving: ServeSettings) -> HubSettings:
         redaction=redaction,
         telemetry=app.settings.telemetry or _telemetry(serving),
         runtime_id=serving.runtime_id or app.settings.runtime_id,
+        transfer_key=serving.transfer_key or app.settings.transfer_key,
     )
 
 

@@ -19,9 +19,10 @@ from arp.runtime.errors import AriError
 from arp.runtime.named import not_installed
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
-    from arp.tools.inner_server import InnerServer
+    from arp.net.bounded_server import InnerServer
+    from arp.server.application import Application
     from arp.tools.registry import ToolRegistry
     from arp.tools.service import ToolService
 
@@ -178,33 +179,35 @@ class McpListener:
             )
         self.port = int(self._socket.getsockname()[1])
         self._host = host
-        self._application: ASGIApp | None = None
+        self._application: Application | None = None
         self._server: InnerServer | None = None
 
-    def listen(self, application: ASGIApp) -> None:
+    def listen(self, application: Application) -> None:
         """Say which application answers."""
         self._application = application
 
     async def open(self) -> None:
         """Begin to serve."""
-        from starlette.responses import JSONResponse
-
-        from arp.tools.inner_server import InnerServer
+        from arp.net.bounded_server import InnerServer
         from arp.tools.mcp_face import MCP_PATH
 
-        application = self._application
-
-        class Listener(InnerServer):
-            async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-                if application is not None and scope["path"] == MCP_PATH:
-                    await application(scope, receive, send)
-                else:
-                    answer = JSONResponse({"error": f"only {MCP_PATH} is here"}, 404)
-                    await answer(scope, receive, send)
-
-        self._server = Listener(self._socket)
+        assert self._application is not None
+        state = self._application.state
+        bounds, proxies = state.served.access.bounds, state.guard.proxies
+        self._server = InnerServer(self._answer, self._socket, bounds, proxies)
         await self._server.open()
         click.echo(f"MCP on http://{in_address(self._host)}:{self.port}{MCP_PATH}")
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from starlette.responses import JSONResponse
+
+        from arp.tools.mcp_face import MCP_PATH
+
+        if self._application is not None and scope["path"] == MCP_PATH:
+            await self._application(scope, receive, send)
+        else:
+            answer = JSONResponse({"error": f"only {MCP_PATH} is here"}, 404)
+            await answer(scope, receive, send)
 
     async def aclose(self) -> None:
         """Stop to serve."""

@@ -114,7 +114,13 @@ class Hub:
         self.blobs = blobs
         """Where files are kept."""
         self._quota = FileQuota(blobs, store, self.settings.max_stored_bytes_per_user)
-        self.transfers = Transfers(self.find, self.carry_out, self.writer)
+        self.transfers = Transfers(
+            self.find,
+            self.carry_out,
+            self.writer,
+            lambda: list(self.sessions.values()),
+            self.settings.transfer_key,
+        )
         """Surfaces that go from one session to another."""
         calls = HubCalls(self.carry_out, self._fault, self.transfers.give)
         self.runner = Runner(app, self.writer, self.files_of, self.settings, calls)

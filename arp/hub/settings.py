@@ -22,6 +22,17 @@ RuntimeId = Annotated[
 ]
 """Printable ASCII without spaces, so that it goes unchanged into a header, a path or a trace."""
 
+TransferKey = Annotated[
+    str,
+    Meta(
+        min_length=16,
+        max_length=4096,
+        pattern=r"^[!-~]+\Z",
+        description="a secret of 16 or more printable ASCII characters without spaces",
+    ),
+]
+"""With it a server signs which surface goes where, so that the other server can check it."""
+
 
 class HubSettings(Struct, frozen=True):
     """How a hub behaves.
@@ -74,6 +85,9 @@ class HubSettings(Struct, frozen=True):
     runtime_id: RuntimeId | None = None
     """The `runtimeId` in every fact; `None` = the name that was created with the ledger and is kept
     in its file."""
+    transfer_key: TransferKey | None = None
+    """The secret that servers share whose authors give surfaces to each other's sessions; `None`: a
+    surface comes from sessions of this server alone."""
     max_replay: Annotated[int, Meta(ge=0, description="a number from 0")] = 10_000
     """Facts that a renderer may have missed and still receive one by one; beyond it, a snapshot."""
 

@@ -14,13 +14,16 @@ Between two servers no write is common to both, so each step is durable before t
 So the surface is never in neither of them. A crash or a lost renderer between 2 and 3 leaves it in
 both: every renderer that joins the giving session is therefore asked again for what is recorded
 as leaving, and the taking session, which knows the id, says again that it has taken it.
+
+A renderer is not trusted. What it brings is taken for an open transfer alone: one of a session here
+of the same user, or one that the other server has signed (`transfer_id`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -28,11 +31,20 @@ from arp.access.principal import Principal
 from arp.hub.delivery import Viewer
 from arp.hub.live import LiveSession
 from arp.hub.tasks import start_task
+from arp.hub.transfer_id import TransferEnds, new_transfer_id, signed_source
 from arp.hub.writer import Writer
 from arp.protocol.errors import ArpError, SessionNotFound, TransferDenied
 from arp.protocol.object_messages import SurfaceSurfaceAcquiredEvent, SurfaceTransferRequest
 from arp.session.effects import Effect
-from arp.session.surfaces import acquire_surface, close_surface, note_leaving, transfer_surface
+from arp.session.surfaces import (
+    acquire_surface,
+    close_surface,
+    has_taken,
+    note_leaving,
+    transfer_surface,
+)
+
+logger = logging.getLogger(__name__)
 
 FIRST_AGAIN_S: Final = 0.1
 """After which a renderer is asked again for the first time: it may not have both agents yet."""
@@ -48,6 +60,8 @@ class Transfers:
         find: Returns a session of a user.
         carry_out: Does what a session asks for.
         writer: Writes both sessions at once.
+        sessions: Returns the sessions in memory.
+        key: The secret that is shared with other servers; `None`: surfaces come from none.
     """
 
     def __init__(
@@ -55,10 +69,14 @@ class Transfers:
         find: Callable[[str, Principal], Awaitable[LiveSession]],
         carry_out: Callable[[LiveSession, Sequence[Effect]], None],
         writer: Writer,
+        sessions: Callable[[], Iterable[LiveSession]],
+        key: str | None,
     ) -> None:
         self._find = find
         self._carry_out = carry_out
         self._writer = writer
+        self._sessions = sessions
+        self._key = key
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Those that ask a renderer again, by its id."""
         self._under_way: set[tuple[str, str]] = set()
@@ -122,8 +140,9 @@ class Transfers:
                 f"there is no session {to_session!r:.80} of this user", detail=to_session
             )
         known = live.session.leaving.get(name)
+        ends = TransferEnds(live.id, to_session, live.session.head.owner)
         request = known or SurfaceTransferRequest(
-            to_session, retain_content, secrets.token_urlsafe(12)
+            to_session, retain_content, new_transfer_id(ends, self._key)
         )
         self._under_way.add((live.id, name))
         try:
@@ -233,14 +252,41 @@ class Transfers:
         `None`: the session has taken it before.
 
         Raises:
+            TransferDenied: No session of this user gives it away. Nothing is shown.
             ArpError: As `acquire_surface`. Nothing is shown.
         """
-        components = given.components or []
-        name = acquire_surface(live.session, given.title, components, given.transfer_id)
+        transfer_id = given.transfer_id
+        if transfer_id is not None and has_taken(live.session, transfer_id):
+            return None
+        source = self._source(live, transfer_id)
+        if transfer_id is None or source is None:
+            logger.warning(
+                "a renderer brought a surface to session %r, and no transfer is open; servers that "
+                "give surfaces to each other need the same transfer key (--transfer-key)",
+                live.id,
+            )
+            raise TransferDenied(
+                "transfer_id: no transfer to this session is open", detail="transfer_id"
+            )
+        name = acquire_surface(
+            live.session, given.title, given.components or [], transfer_id, source
+        )
         live.is_provisional = False
         live.touch()
         live.mark()
         return name
+
+    def _source(self, live: LiveSession, transfer_id: str | None) -> str | None:
+        """Return the session that gives a surface to another one; `None`: there is none."""
+        owner = live.session.head.owner
+        for one in self._sessions():
+            for request in one.session.leaving.values():
+                is_it = (request.transfer_id, request.to_session) == (transfer_id, live.id)
+                if is_it and one.session.head.owner == owner:
+                    return one.id
+        if transfer_id is None or self._key is None:
+            return None
+        return signed_source(transfer_id, live.id, owner, self._key)
 
 
 class _Unclear(TransferDenied):

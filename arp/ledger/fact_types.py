@@ -150,8 +150,8 @@ ROWS: Final[dict[str, str]] = {
     "channel.permission_returned": "tool decision:resolution @channelId @requestId",
     # what lasts
     "artifact.changed": (
-        "surface? changes? info? role? closed? leaving? inputId? anew? name? mime? bytes? sha256?"
-        " @artifactId"
+        "surface? changes? info? role? closed? leaving? inputId? fromSession? anew? name?"
+        " mime? bytes? sha256? @artifactId"
     ),
     "evidence.changed": "kind state reason? sha256? throughSequence? gaps? verification?",
     "snapshot.updated": "readModel throughSequence bytes?",

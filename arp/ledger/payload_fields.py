@@ -234,6 +234,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "finishReason": (str, "Why a model stopped, in the provider's words."),
     "fraction": (Share, "Progress from 0 to 1."),
     "fromSequence": (Ordinal, "Sequence of the first fact of a range."),
+    "fromSession": (
+        Name,
+        "The session that gave the surface away, maybe on another server.",
+    ),
     "gaps": (list[str], "Known gaps of an export."),
     "grant": (JsonObject, "Permission for the rest of the session: `tool`, `rule`."),
     "hook": (Name, "Name of a hook."),

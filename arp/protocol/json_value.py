@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -129,6 +130,63 @@ def check_count(
     """
     if count_values(value) + others > MAX_VALUES:
         raise ResourceLimit(f"{where}: more than {MAX_VALUES} values; {instead}", detail=detail)
+
+
+_TOKENS = re.compile(
+    rb"""[\[{] | [\]}]
+        | "[^"\\]*+ (?:\\. [^"\\]*+)*+ "?+ (?:[ \t\r\n]*+ :)?+
+        | [^ \t\r\n,:\[\]{}"]++""",
+    re.DOTALL | re.VERBOSE,
+)
+"""A bracket, a string with the colon behind it, or a number or word. Every match is possessive, so
+that the time is linear."""
+
+_OPEN, _CLOSE = frozenset(b"[{"), frozenset(b"]}")
+
+
+def check_json_text(
+    data: bytes, where: str, max_values: int = MAX_VALUES, instead: str = "send less at once"
+) -> int:
+    """Check the number of values and the nesting of JSON before it is parsed.
+
+    The objects that a parser makes take up to a hundred times the memory of the text. Looking stops
+    at the first value that is too many. What is no JSON at all is left to the parser.
+
+    Args:
+        data: The text.
+        where: How the error names it.
+        max_values: How many it may have.
+        instead: What the sender can do.
+
+    Returns:
+        How many values it has at most.
+
+    Raises:
+        ResourceLimit: It has more than `max_values` values, itself included.
+        InvalidMessage: It is nested deeper than `MAX_DEPTH` levels.
+    """
+    opening = data.count(b"[") + data.count(b"{")
+    most = opening + data.count(b",") + 1
+    if opening <= MAX_DEPTH and most <= max_values:
+        return most
+    values = names = depth = 0
+    for found in _TOKENS.finditer(data):
+        first, last = data[found.start()], data[found.end() - 1]
+        if first in _CLOSE:
+            depth -= 1
+        elif last == ord(":"):
+            names += 1
+        else:
+            values += 1
+        if first in _OPEN:
+            depth += 1
+        if depth > MAX_DEPTH:
+            raise InvalidMessage(f"{where}: nested deeper than {MAX_DEPTH} levels")
+        if depth < 0:  # more is closed than was opened
+            break
+        if max(values, names) > max_values:
+            raise ResourceLimit(f"{where}: more than {max_values} values; {instead}", detail=where)
+    return values
 
 
 def _refuse(value: Json, where: str, depth: int) -> None:

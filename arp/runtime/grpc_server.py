@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,7 +18,10 @@ import grpc.aio
 import msgspec
 
 from arp.access.guard import Guard
-from arp.access.settings import Access
+from arp.access.settings import Access, Bounds
+from arp.access.usage import UsageCounter, UsageLimits
+from arp.net.grpc_bounds import MAX_CALLS, GrpcBounds, bounded_options, client_of
+from arp.protocol.errors import RateLimited
 from arp.runtime import types as ari
 from arp.runtime.errors import (
     ERRORS,
@@ -29,8 +33,8 @@ from arp.runtime.errors import (
     Unimplemented,
     status_of,
 )
-from arp.runtime.grpc_status import CURSOR_KEY, KEEP_ALIVE_MS, MAX_TEXT, OPTIONS, trailing
-from arp.runtime.proto_codec import ProtoError, decode, encode
+from arp.runtime.grpc_status import CURSOR_KEY, MAX_MESSAGE_BYTES, MAX_TEXT, trailing
+from arp.runtime.proto_codec import MAX_REQUEST_VALUES, ProtoError, decode, encode
 from arp.runtime.proto_fields import PACKAGE, REMOTE_METHODS, service_method
 from arp.runtime.services import AriMethod, RuntimeService
 from arp.runtime.tls import TlsFiles, is_loopback
@@ -39,8 +43,12 @@ logger = logging.getLogger(__name__)
 
 _STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 
+SPARE_CALLS = 100
+"""Calls that are refused at once on one connection."""
+
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+Answering: TypeAlias = Callable[[bytes, Context], Awaitable[bytes | None]]
 
 
 class GrpcServer:
@@ -55,14 +63,14 @@ class GrpcServer:
     def __init__(self, runtime: RuntimeService, access: Access | None = None) -> None:
         self.runtime = runtime
         self._access = access or Access()
+        bounds = self._access.bounds
+        # All clients of a process share a connection. A call beyond the bound must be refused: one
+        # beyond the streams of its connection would wait without an end.
+        each = bounds.max_connections_per_address + SPARE_CALLS
         self._server = grpc.aio.server(
-            interceptors=[_Door(Guard(self._access))],
-            options=(
-                *OPTIONS,
-                # With this option on, a second server would take half of the calls.
-                ("grpc.so_reuseport", 0),
-                ("grpc.http2.min_ping_interval_without_data_ms", KEEP_ALIVE_MS // 2),
-            ),
+            interceptors=[_Door(Guard(self._access), bounds)],
+            options=bounded_options(bounds, GrpcBounds(MAX_MESSAGE_BYTES, each)),
+            maximum_concurrent_rpcs=MAX_CALLS,
         )
         self._server.add_generic_rpc_handlers(_handlers(runtime))
 
@@ -106,10 +114,12 @@ def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
 
 
 class _Door(grpc.aio.ServerInterceptor):
-    """Refuses calls before their messages are read."""
+    """Refuses calls before their messages are read, and counts those that it lets in."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, bounds: Bounds) -> None:
         self._guard = guard
+        limits = UsageLimits(MAX_CALLS, bounds.max_connections_per_address, MAX_CALLS)
+        self._calls = UsageCounter("calls", limits)
 
     async def intercept_service(
         self,
@@ -122,7 +132,43 @@ class _Door(grpc.aio.ServerInterceptor):
         scope = {"type": "http", "path": handler_call_details.method, "headers": headers}
         if await self._guard.principal(scope) is None:
             return grpc.stream_stream_rpc_method_handler(_refuse)  # reads nothing
-        return await continuation(handler_call_details)
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            return None
+        if handler.response_streaming:
+            counted = partial(self._counted, _asynchronous(handler.unary_stream), scope)
+            return grpc.unary_stream_rpc_method_handler(counted)
+        counted = partial(self._counted, _asynchronous(handler.unary_unary), scope)
+        return grpc.unary_unary_rpc_method_handler(counted)
+
+    async def _counted(
+        self,
+        answer: Answering,
+        scope: dict[str, Any],
+        data: bytes,
+        context: Context,
+    ) -> bytes | None:
+        scope["client"] = client_of(context.peer())
+        denial = self._guard.check_peer(scope)
+        if denial is not None:
+            status = ErrorStatus(AriCode.PERMISSION_DENIED, denial.reason)
+            await _abort(context, status, grpc.StatusCode.PERMISSION_DENIED)
+        keys = (f"address {self._guard.proxies.counted(scope)}",)
+        try:
+            self._calls.acquire(keys)
+        except RateLimited as error:
+            status = ErrorStatus(AriCode.UNAVAILABLE, error.message)
+            await _abort(context, status, grpc.StatusCode.UNAVAILABLE)
+        try:
+            return await answer(data, context)
+        finally:
+            self._calls.release(keys)
+
+
+def _asynchronous(function: Callable[[Any, Any], Any] | None) -> Answering:
+    """Return a function of a handler; the types of the library know the synchronous ones."""
+    assert function is not None
+    return function
 
 
 def _bytes(value: str | bytes) -> bytes:
@@ -187,7 +233,7 @@ async def call_with(runtime: RuntimeService, method: AriMethod, data: bytes) -> 
 
 def _request(name: str, kind: type[msgspec.Struct], data: bytes) -> Any:
     try:
-        return decode(kind, data)
+        return decode(kind, data, MAX_REQUEST_VALUES)
     except ProtoError as error:
         raise InvalidArgument(f"{name}: {error}") from error
 

@@ -19,7 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arp.access.guard import Guard
-from arp.access.settings import Access
+from arp.access.settings import Access, check_names
+from arp.net.bodies import JsonBodies
+from arp.protocol.errors import InvalidMessage, RateLimited, ResourceLimit
 from arp.runtime import types as ari
 from arp.runtime.errors import (
     ERRORS,
@@ -27,9 +29,11 @@ from arp.runtime.errors import (
     AriError,
     ErrorStatus,
     InvalidArgument,
+    Unavailable,
     Unimplemented,
     status_of,
 )
+from arp.runtime.proto_codec import MAX_REQUEST_VALUES
 from arp.runtime.services import METHODS, AriMethod, EventSubscription, RuntimeService
 
 logger = logging.getLogger(__name__)
@@ -50,11 +54,17 @@ class HttpGateway:
     Args:
         runtime: Who does the work; it is not closed with the gateway.
         access: Who may come in; without a token only this machine.
+
+    Raises:
+        ValueError: Others can reach it by a name, and nothing keeps them out.
     """
 
     def __init__(self, runtime: RuntimeService, access: Access | None = None) -> None:
         self.runtime = runtime
-        self._guard = Guard(access or Access(), linked=())
+        access = access or Access()
+        check_names(access)
+        self._guard = Guard(access, linked=())
+        self._bodies = JsonBodies(MAX_REQUEST_BYTES, MAX_REQUEST_VALUES, access.bounds)
         self._app: ASGIApp = Starlette(
             routes=[
                 Route("/ari/v1/sessions/{session_id:path}/events", self._events),
@@ -82,10 +92,19 @@ class HttpGateway:
             method = _CALLED.get(name)
             if method is None:
                 raise Unimplemented(f"there is no method {name!r:.60}")
-            response = await call(self.runtime, method, await _body(request))
+            response = await call(self.runtime, method, await self._body(request))
         except Exception as failed:  # noqa: BLE001 - every failure is an answer with its code
             return _failure(failed)
         return _answer(response)
+
+    async def _body(self, request: Request) -> bytes:
+        key = f"address {self._guard.proxies.counted(request.scope)}"
+        try:
+            return await self._bodies.read(request, (key,))
+        except RateLimited as error:
+            raise Unavailable(error.message) from None
+        except (ResourceLimit, InvalidMessage) as error:
+            raise InvalidArgument(error.message) from None
 
     async def _events(self, request: Request) -> Response:
         try:
@@ -120,15 +139,6 @@ async def call(runtime: RuntimeService, method: AriMethod, body: bytes) -> msgsp
         raise Unimplemented(f"this runtime has no {method.name}")
     response: msgspec.Struct = await function(request)
     return response
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_REQUEST_BYTES:
-            raise InvalidArgument(f"the request has more than {MAX_REQUEST_BYTES} bytes")
-    return bytes(body)
 
 
 async def _stream(subscription: EventSubscription) -> AsyncIterator[bytes]:

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from arp.protocol.json_value import JsonObject
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import MAX_VALUES, JsonObject, check_json_text
 from arp.runtime.proto_fields import ZEROS, ProtoField, fields_of, numbers
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -122,42 +123,109 @@ def _varint(value: int) -> bytes:
 
 # -- from bytes ----------------------------------------------------------------------------------
 
+MAX_REQUEST_VALUES = 10 * MAX_VALUES
+"""Values of a request: a long conversation is in one that begins a session."""
 
-def decode(kind: type[S], data: bytes) -> S:
+
+class TooManyValues(ProtoError):
+    """A message has more fields and values than are taken."""
+
+
+def decode(kind: type[S], data: bytes, max_values: int | None = None) -> S:
     """Return the Struct that bytes are.
+
+    Args:
+        kind: Its type.
+        data: The bytes.
+        max_values: How many fields and values it may have over all levels; `None`: any number,
+            for what our own client has asked for.
 
     Raises:
         ProtoError: They are none; the message says which field is wrong.
     """
     try:
-        return msgspec.convert(_values(kind, data), kind)
+        return msgspec.convert(_ProtoReader(max_values).values(kind, data), kind)
     except msgspec.ValidationError as error:
         raise ProtoError(f"{kind.__name__}: {error}") from error
 
 
-def _values(kind: type[msgspec.Struct], data: bytes) -> JsonObject:
-    """Return the fields of a message by name, not yet checked."""
-    known = _by_number(kind)
-    found: dict[str, list[Any]] = {}
-    for number, wire_type, value in _split(data):
-        field = known.get(number)
-        if field is None:
-            continue
-        own = WIRE_TYPES.get(field.kind, BYTES)
-        if wire_type == own:
-            found.setdefault(field.name, []).append(value)
-        elif field.is_repeated and wire_type == BYTES:
-            found.setdefault(field.name, []).extend(_packed(value, own))
-    fields = {field.name: field for field in known.values()}
-    values = dict(_zeros(kind))
-    for name, several in found.items():
-        try:
-            value = _value(fields[name], several)
-        except (UnicodeDecodeError, msgspec.DecodeError) as error:
-            raise ProtoError(f"{kind.__name__}.{name}: {error}") from error
-        if value is not None:
-            values[name] = value
-    return values
+class _ProtoReader:
+    """Reads one message with all that are in it, and counts what it finds.
+
+    A field takes two bytes at least, and a hundred in memory.
+    """
+
+    def __init__(self, max_values: int | None) -> None:
+        self._max_values = max_values
+        self._count = 0
+
+    def values(self, kind: type[msgspec.Struct], data: bytes) -> JsonObject:
+        """Return the fields of a message by name, not yet checked."""
+        known = _by_number(kind)
+        found: dict[str, list[Any]] = {}
+        for number, wire_type, value in _split(data):
+            self._found()
+            field = known.get(number)
+            if field is None:
+                continue
+            own = WIRE_TYPES.get(field.kind, BYTES)
+            several = found.setdefault(field.name, [])
+            if wire_type == own:
+                several.append(value)
+            elif field.is_repeated and wire_type == BYTES:
+                for one in _packed(value, own):
+                    self._found()
+                    several.append(one)
+        fields = {field.name: field for field in known.values()}
+        values = dict(_zeros(kind))
+        for name, several in found.items():
+            if not several:
+                continue
+            try:
+                value = self._value(fields[name], several)
+            except (UnicodeDecodeError, msgspec.DecodeError, ArpError) as error:
+                raise ProtoError(f"{kind.__name__}.{name}: {error}") from error
+            if value is not None:
+                values[name] = value
+        return values
+
+    def _found(self) -> None:
+        self._count += 1
+        if self._max_values is not None and self._count > self._max_values:
+            raise TooManyValues(f"more than {self._max_values} values; send less at once")
+
+    def _value(self, field: ProtoField, several: list[Any]) -> Any:
+        if field.is_repeated:
+            return [self._one(field, one) for one in several]
+        if field.kind == "map":
+            return dict(_read_entry(one) for one in several)
+        # A message that is there more than once is one message with all of its fields; of
+        # everything else the last one counts.
+        last = b"".join(several) if field.kind == "message" else several[-1]
+        return self._one(field, last)
+
+    def _one(self, field: ProtoField, value: Any) -> Any:
+        match field.kind:
+            case "string":
+                return value.decode()
+            case "json":
+                if self._max_values is not None:
+                    self._count += check_json_text(
+                        value, field.name, self._max_values - self._count
+                    )
+                return msgspec.json.decode(value) if value else {}
+            case "bool":
+                return bool(value)
+            case "int64":
+                return value - 2**64 if value > INT64_MAX else value
+            case "double":
+                return struct.unpack("<d", value)[0]
+            case "enum":
+                return _read_enum(field.of, value)
+            case "message":
+                return self.values(field.of, value)
+            case _:
+                return value
 
 
 @cache
@@ -174,37 +242,6 @@ def _zeros(kind: type[msgspec.Struct]) -> JsonObject:
 def _by_number(kind: type[msgspec.Struct]) -> dict[int, ProtoField]:
     table = numbers().messages[kind.__name__]
     return {table[field.name][0]: field for field in fields_of(kind)}
-
-
-def _value(field: ProtoField, several: list[Any]) -> Any:
-    if field.is_repeated:
-        return [_one(field, one) for one in several]
-    if field.kind == "map":
-        return dict(_read_entry(one) for one in several)
-    # A message that is there more than once is one message with all of its fields; of everything
-    # else the last one counts.
-    last = b"".join(several) if field.kind == "message" else several[-1]
-    return _one(field, last)
-
-
-def _one(field: ProtoField, value: Any) -> Any:
-    match field.kind:
-        case "string":
-            return value.decode()
-        case "json":
-            return msgspec.json.decode(value) if value else {}
-        case "bool":
-            return bool(value)
-        case "int64":
-            return value - 2**64 if value > INT64_MAX else value
-        case "double":
-            return struct.unpack("<d", value)[0]
-        case "enum":
-            return _read_enum(field.of, value)
-        case "message":
-            return _values(field.of, value)
-        case _:
-            return value
 
 
 def _read_enum(kind: type[StrEnum], number: int) -> str | None:

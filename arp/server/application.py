@@ -7,6 +7,7 @@ Theory of operation. Every request passes the guard first; what it finds out sta
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from functools import partial
 
@@ -42,6 +43,8 @@ from arp.server.user_routes import USER_ROUTES
 from arp.server.workflows import WORKFLOW_ROUTES
 from arp.transport.websocket import Event, Receive, Scope, Send
 
+logger = logging.getLogger(__name__)
+
 OPEN_PATHS = (
     *("/", "/health", "/ready", "/schemas", INSPECT, PICTURE),
     *(LOGIN, CALLBACK, "/_api/user"),
@@ -49,6 +52,12 @@ OPEN_PATHS = (
 OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
 """Served without a token: a page holds no secret and must load to ask for one, and a browser sends
 none for a frame."""
+
+NOTHING_KEEPS_OUT = (
+    "nothing keeps anybody of this machine out of this mounted app: dependencies and middleware of "
+    "the application around it do not guard it; give App an Access(token=…) or an "
+    "Access(authenticate=…)"
+)
 
 CODES = {401: ErrorCode.UNAUTHENTICATED, 503: ErrorCode.INTERNAL}
 """Codes of refusals by their HTTP status; the others are `PERMISSION_DENIED`."""
@@ -71,13 +80,18 @@ ROUTES = [
 class Application:
     """Serves an app: WebSocket, server-sent events, lists, the page, metrics.
 
+    Args:
+        served: The app.
+        is_mounted: Whether another application, or another server, decides how it is reached.
+
     Raises:
         ValueError: Others can reach it by a name, and nothing keeps them out; or an agent has the
             name that a route of the app begins with.
     """
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served, *, is_mounted: bool = False) -> None:
         self.state = ServerState(served)
+        self._warns = is_mounted
         _check_agents(served)
         self._router = Router([*ROUTES, *served.routes, *WORKFLOW_ROUTES])
         # The guard has let in the origins that are listed, and it alone knows how they are
@@ -130,6 +144,8 @@ class Application:
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> Requester | None:
         """Find out who asks; `None`: there is no room for them now, and they have the answer."""
         state = self.state
+        if self._warns and (scope["type"] == "websocket" or not _is_open(scope)):
+            self._warn_if_open()
         principal = await state.guard.principal(scope)
         if principal is None and scope["type"] == "http":
             principal = state.file_cookie.principal(scope, time.time())
@@ -147,6 +163,12 @@ class Application:
         requester = scope["arp"] = Requester(state, slot, lease, principal)
         state.begin_lease(lease, principal, partial(state.guard.recheck, scope))
         return requester
+
+    def _warn_if_open(self) -> None:
+        """Log once that nothing keeps anybody out of a mounted app."""
+        self._warns = False
+        if self.state.guard.is_open():
+            logger.warning(NOTHING_KEEPS_OUT)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that has passed the guard."""

@@ -13,10 +13,8 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +25,14 @@ from arp.access.principal import Principal, keys_of
 from arp.access.usage import Slot
 from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
+from arp.net.grpc_bounds import (
+    IDLE_S,
+    MAX_CALLS,
+    MAX_CONNECTIONS,
+    GrpcBounds,
+    bounded_options,
+    client_of,
+)
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json
 from arp.protocol.envelope import (
     CONNECT,
@@ -69,28 +75,7 @@ For a smaller one above the limit, the sender gets a coded error and the call st
 ENVELOPE_BYTES = 16
 """What an envelope adds to a frame, at most."""
 
-WINDOW_BYTES = 64 << 10
-"""How much gRPC takes for a reader that does not read (it would guess, up to megabytes)."""
-
-MAX_CALLS = 16_384
-"""Calls at once, those of the health service included."""
-
 MAX_CALLS_PER_CONNECTION = 100
-
-MAX_CONNECTIONS = MAX_CALLS
-"""TCP connections at once: our client makes one for each session. Who has them is not known before
-a call, so the bound is one for all; one more is closed when it has been accepted."""
-
-IDLE_S = 30.0
-"""How long a connection may be there without a call. A client's library opens another."""
-
-HANDSHAKE_MS = 10_000
-"""As long as the headers of an HTTP request may take."""
-
-MAX_METADATA_BYTES = 16 << 10
-
-KEEP_ALIVE_MS = 20_000
-"""As over WebSocket: after so long without a byte it is asked whether the client is still there."""
 
 STOP_S = 1.0
 
@@ -147,7 +132,7 @@ class GrpcPort:
             )
         server = grpc.aio.server(
             interceptors=[_TokenInterceptor(self)],
-            options=_options(settings, state.served.settings.limits.max_message_bytes),
+            options=bounded_options(state.served.access.bounds, self._bounds()),
             maximum_concurrent_rpcs=MAX_CALLS,
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
@@ -167,6 +152,15 @@ class GrpcPort:
         await server.start()
         for name in ("", SERVICE):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    def _bounds(self) -> GrpcBounds:
+        most = FRAME_FACTOR * self._state.served.settings.limits.max_message_bytes
+        return GrpcBounds(
+            most + ENVELOPE_BYTES,
+            MAX_CALLS_PER_CONNECTION,
+            self._settings.max_connections,
+            self._settings.idle_s,
+        )
 
     async def stop(self) -> None:
         """Ask every renderer to come back, and end."""
@@ -339,41 +333,7 @@ def _metadata(scope: dict[str, Any]) -> dict[str, str]:
     return {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
 
 
-def client_of(peer: str) -> tuple[str, int] | None:
-    """Return the address in what gRPC calls a peer: `ipv4:127.0.0.1:50`, `ipv6:%5B::1%5D:50`."""
-    kind, _, place = unquote(peer).partition(":")
-    host, _, port = place.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    try:
-        ip_address(host)
-    except ValueError:
-        return None
-    return (host, int(port)) if kind in ("ipv4", "ipv6") and port.isdigit() else None
-
-
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
     tls.check()
     pair = (Path(tls.key).read_bytes(), Path(tls.certificate).read_bytes())
     return grpc.ssl_server_credentials([pair])
-
-
-def _options(settings: GrpcSettings, max_message_bytes: int) -> list[tuple[str, int]]:
-    return [
-        ("grpc.max_allowed_incoming_connections", settings.max_connections),
-        ("grpc.max_connection_idle_ms", int(settings.idle_s * 1000)),
-        ("grpc.max_receive_message_length", FRAME_FACTOR * max_message_bytes + ENVELOPE_BYTES),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.max_metadata_size", MAX_METADATA_BYTES),
-        ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
-        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
-        ("grpc.max_concurrent_streams", MAX_CALLS_PER_CONNECTION),
-        # With this option on, a second server would take half of the calls.
-        ("grpc.so_reuseport", 0),
-        ("grpc.http2.bdp_probe", 0),
-        ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
-        ("grpc.http2.write_buffer_size", WINDOW_BYTES),
-        ("grpc.keepalive_time_ms", KEEP_ALIVE_MS),
-        ("grpc.keepalive_timeout_ms", KEEP_ALIVE_MS),
-        ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.http2.min_ping_interval_without_data_ms", KEEP_ALIVE_MS // 2),
-    ]

@@ -8,6 +8,7 @@ algorithm. `oidc_library` has these checks; it is imported when there is a provi
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -19,10 +20,12 @@ from msgspec import Struct
 
 from arp.access.guard import ADMIN
 from arp.access.oidc import Oidc, is_protected
-from arp.access.principal import User
+from arp.access.principal import MAX_NAME, User, is_name
 
 if TYPE_CHECKING:
     from joserfc.jwk import KeySet
+
+logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 10.0
 DESCRIBED_S: Final = 3600.0
@@ -91,6 +94,12 @@ class Provider:
     def __init__(self, oidc: Oidc) -> None:
         import arp.server.oidc_library  # noqa: F401  # if it is missing, the server does not start
 
+        if oidc.user_claim in CHANGEABLE:
+            logger.warning(
+                "user_claim=%r: people can change this claim at many providers, and get somebody "
+                "else's sessions with it; use sub, unless your provider forbids that",
+                oidc.user_claim,
+            )
         self._oidc = oidc
         self._client: httpx.AsyncClient | None = None
         self._described: tuple[float, Description] | None = None
@@ -236,20 +245,19 @@ class Provider:
         answer: _TokenAnswer,
         refresh_token: str | None,
     ) -> Identity:
-        oidc, name = self._oidc, claims.get(self._oidc.user_claim)
-        if not isinstance(name, str) or not name:
-            raise ProviderFailed(f"its ID token has no claim {oidc.user_claim!r}")
-        if oidc.user_claim == "email" and claims.get("email_verified") is not True:
+        oidc, name = self._oidc, _name(claims, self._oidc.user_claim)
+        _name(claims, "sub")
+        verified = VERIFIED.get(oidc.user_claim)
+        if verified is not None and claims.get(verified) is not True:
             # Else anybody could take another one's name by an address that is not theirs.
-            raise ProviderFailed("the provider has not verified the address of the e-mail")
+            raise ProviderFailed(f"the provider has not verified the {oidc.user_claim}")
         is_admin = _is_admin(oidc, claims)
-        roles = [
-            role for role in _texts(claims.get(oidc.roles_claim or "")) if role != ADMIN or is_admin
-        ]
+        named = [one for one in _texts(claims.get(oidc.roles_claim or "")) if is_name(one)]
+        roles = [role for role in named if role != ADMIN or is_admin]
         if is_admin and ADMIN not in roles:
             roles.append(ADMIN)
-        shown = next(filter(None, (claims.get(key) for key in _NAMES)), name)
-        user = User(name, shown if isinstance(shown, str) else name, roles, claims)
+        shown = [one for one in map(claims.get, _NAMES) if isinstance(one, str) and is_name(one)]
+        user = User(name, next(iter(shown), name), roles, claims)
         refresh_token = answer.refresh_token or refresh_token
         return Identity(user, is_admin, id_token, refresh_token, _renew_at(answer, refresh_token))
 
@@ -291,8 +299,36 @@ class Provider:
         return content
 
 
+VERIFIED: Final = {"email": "email_verified", "phone_number": "phone_number_verified"}
+"""Claims that count if another one says that the provider has verified them."""
+
+CHANGEABLE: Final = frozenset(
+    (
+        *("name", "given_name", "family_name", "middle_name", "nickname", "preferred_username"),
+        *("profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale", "address"),
+    )
+)
+"""Claims that people may write themselves (OpenID Connect Core, 5.1 and 5.7)."""
+
 _NAMES: Final = ("name", "preferred_username", "email")
 """Claims that people are called by, the best first."""
+
+
+def _name(claims: Mapping[str, Any], claim: str) -> str:
+    """Return a claim that names a user.
+
+    Raises:
+        ProviderFailed: There is none, or no name that can be told from all others.
+    """
+    name = claims.get(claim)
+    if not isinstance(name, str) or not name:
+        raise ProviderFailed(f"its ID token has no claim {claim!r}")
+    if not is_name(name):
+        raise ProviderFailed(
+            f"its claim {claim!r} has control characters, a blank at an end, or more than "
+            f"{MAX_NAME} characters"
+        )
+    return name
 
 
 def subject_of(identity: Identity) -> str:

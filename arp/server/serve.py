@@ -18,8 +18,9 @@ from typing import Any, Protocol
 
 import uvicorn
 
+from arp.net.bounded_server import BoundedServer, bounded_config
+from arp.net.connections import ConnectionWatch, descriptor_limit
 from arp.server.application import Application
-from arp.server.connections import ConnectionWatch, Stalls, descriptor_limit, watched_http
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.socket_protocol import SocketProtocol
 
@@ -48,20 +49,16 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
     bounds = application.state.served.access.bounds
     max_bytes = application.state.served.settings.limits.max_message_bytes
     watch = ConnectionWatch(bounds, descriptor_limit(), application.state.guard.proxies)
-    return uvicorn.Config(
+    return bounded_config(
         application,
-        http=watched_http(watch),
-        timeout_keep_alive=bounds.keep_alive_s,
+        watch,
         ws=SocketProtocol,
         ws_max_size=FRAME_FACTOR * max_bytes,
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,
         ws_per_message_deflate=False,
-        server_header=False,
-        proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_S,
         lifespan="on",
-        log_level="warning",
         **more,
     )
 
@@ -91,7 +88,7 @@ class Port(Protocol):
         """Ask every renderer to come back, and end. Also where it was not started."""
 
 
-class Server(uvicorn.Server):
+class Server(BoundedServer):
     """A uvicorn server that reports when it is ready and ends event streams when it stops."""
 
     def __init__(
@@ -101,7 +98,9 @@ class Server(uvicorn.Server):
         ready: Callable[[], None],
         ports: Sequence[Port] = (),
     ) -> None:
-        super().__init__(config)
+        settings = application.state.served.settings
+        bounds = application.state.served.access.bounds
+        super().__init__(config, bounds, settings.stall_s)
         self._ports = ports
         self.has_signals = False
         """Whether signals go to `handle_exit` now."""
@@ -109,9 +108,7 @@ class Server(uvicorn.Server):
         """Whether the server ends because the hub could not continue."""
         self._application = application
         self._ready = ready
-        settings = application.state.served.settings
         self._deadline = Deadline(settings.stop_grace_s + STOP_MARGIN_S)
-        self._stalls = Stalls(lambda: self.server_state.connections, settings.stall_s)
 
     def give_up(self) -> None:
         """Stop because the hub cannot continue."""
@@ -149,7 +146,6 @@ class Server(uvicorn.Server):
         if self.started:
             for port in self._ports:
                 await port.start()
-            self._stalls.start()
             self._application.state.in_transports = self._stalls.in_transports
             calm_collector()
             sys.setswitchinterval(SWITCH_S)
@@ -160,7 +156,6 @@ class Server(uvicorn.Server):
         self._application.state.close_streams()
         await asyncio.gather(*(port.stop() for port in self._ports))
         await super().shutdown(sockets)
-        self._stalls.stop()
         if self.force_exit:  # then `super().shutdown` has skipped it, and the ledger is still open
             await self.lifespan.shutdown()
 

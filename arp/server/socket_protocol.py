@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from arp.net.connections import ConnectionWatch, MessageProgress
 from arp.transport.wire import EXTENSION
 
 if TYPE_CHECKING:
@@ -33,14 +34,34 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     when_writable: Callable[[], None] = staticmethod(_nobody_waits)
 
-    on_lost: Callable[[], object] | None = None
-    """Is called once, when the connection is gone."""
+    _watch: ConnectionWatch | None = None
+    _progress: MessageProgress | None = None
+
+    def watch_with(self, watch: ConnectionWatch, address: str) -> None:
+        """As `WatchedSocket.watch_with`."""
+        self._watch = watch
+        self._progress = MessageProgress(
+            watch, address, self.transport.abort, lambda: self.read_paused
+        )
+        self._note_progress()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Call `on_lost`."""
+        """Count the connection no longer."""
         super().connection_lost(exc)
-        if self.on_lost is not None:
-            self.on_lost()
+        if self._watch is not None and self._progress is not None:
+            self._progress.note(is_unfinished=False)
+            self._watch.left(self._progress.address)
+            self._watch = self._progress = None
+
+    def data_received(self, data: bytes) -> None:
+        """Read, and note whether a message has begun that is not complete."""
+        super().data_received(data)
+        self._note_progress()
+
+    def _note_progress(self) -> None:
+        if self._progress is not None:
+            # `websockets` holds a frame until it is complete, and uvicorn the frames of a message.
+            self._progress.note(is_unfinished=bool(self.frames or self.conn.reader.buffer))
 
     def handle_ping(self) -> None:
         """Answer pings, unless what was sent before still waits for the client to read it."""

@@ -125,7 +125,8 @@ class ServerState:
         """Return what is taken out of facts: as it was set, and the secrets of this process."""
         access = self.served.access
         secret = access.oidc.client_secret if access.oidc is not None else None
-        own = [one for one in (access.token, secret) if one is not None]
+        key = self.served.settings.transfer_key
+        own = [one for one in (access.token, secret, key) if one is not None]
         return with_own_secrets(self.served.settings.redaction, os.environ, own)
 
     # -- the hub ---------------------------------------------------------------------------------

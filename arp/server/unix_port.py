@@ -14,6 +14,7 @@ import logging
 import random
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -21,19 +22,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from arp.access.leases import Lease
-from arp.access.principal import Principal
-from arp.access.usage import Slot
+from arp.access.principal import Key, Principal
+from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
+from arp.net.connections import ConnectionWatch, MessageProgress, descriptor_limit
 from arp.protocol.codec import Encoding
 from arp.protocol.envelope import Dialect
 from arp.protocol.errors import RateLimited
+from arp.protocol.length_prefix import Farewell, farewell
 from arp.server.descriptor_uploads import take_files
 from arp.server.sockets import MAX_UNKNOWN_PEERS, PATH
 from arp.server.state import Requester, ServerState, expel, log_arrival
 from arp.store.errors import StoreError
 from arp.transport.unix_socket import FLUSH_S, UnixOutbox, talk_framed
-from arp.unix.framed_socket import FramedSocket
+from arp.unix.framed_socket import MAX_DESCRIPTORS, FramedSocket
 from arp.unix.peer_process import peer_of
 from arp.unix.socket_path import SocketListener, SocketRefused, connect_to
 
@@ -56,12 +59,46 @@ STEADY_S = 60.0
 
 RESTARTING = (1012, "restarting")
 
+LATE = Farewell(1008, "the rest of a frame did not come in time")
+
+MAX_HELD_DESCRIPTORS = 256
+"""Descriptors of frames that nobody has received yet, of all connections; one user's, half of them.
+At most an eighth of what the process may open."""
+
 
 class UnixSettings(Struct, frozen=True):
     """What is spoken on a Unix socket: the framing does not say it."""
 
     encoding: Encoding = "msgpack"
     dialect: Dialect = "session"
+
+
+class _HeldDescriptors:
+    """Counts the descriptors of one connection for its user."""
+
+    def __init__(self, counter: UsageCounter, keys: tuple[Key, ...]) -> None:
+        self._counter = counter
+        self._keys = keys
+
+    def acquire(self, count: int) -> bool:
+        """As `DescriptorRoom.acquire`."""
+        try:
+            self._counter.acquire(self._keys, count)
+        except RateLimited:
+            return False
+        return True
+
+    def release(self, count: int) -> None:
+        """As `DescriptorRoom.release`."""
+        self._counter.release(self._keys, count)
+
+
+def _address(own: socket.socket) -> str:
+    """Return the user at the other end, as bounds count it."""
+    try:
+        return f"uid {peer_of(own).uid}"
+    except OSError:
+        return "uid unknown"
 
 
 class UnixConversations:
@@ -71,6 +108,20 @@ class UnixConversations:
         self._state = state
         self._settings = settings
         self._running: dict[asyncio.Task[None], FramedSocket] = {}
+        bounds, limit = state.served.access.bounds, descriptor_limit()
+        self._watch = ConnectionWatch(bounds, limit)
+        most = MAX_HELD_DESCRIPTORS if limit is None else min(MAX_HELD_DESCRIPTORS, limit // 8)
+        limits = UsageLimits(most, max(most // 2, MAX_DESCRIPTORS), most)
+        self._held = UsageCounter("descriptors of unfinished frames", limits)
+
+    def refuse(self, own: socket.socket) -> bool:
+        """Close a new connection if there is no room for it; return whether it was closed."""
+        if self._watch.refusal(_address(own), own.fileno()) is None:
+            return False
+        with suppress(OSError):  # the buffer of a new connection takes it
+            own.send(farewell(1013, "too many connections; try again later"))
+        own.close()
+        return True
 
     def begin(self, own: socket.socket, way: str) -> asyncio.Task[None]:
         """Serve a connection in a task of its own.
@@ -80,20 +131,28 @@ class UnixConversations:
             way: How it came about, for the log.
         """
         limits, settings = self._state.served.settings.limits, self._state.served.settings
+        address = _address(own)
+        room = _HeldDescriptors(self._held, (f"address {address}",))
         framed = FramedSocket(
             own,
             FRAME_FACTOR * limits.max_message_bytes,
-            takes_descriptors=True,
+            room=room,
             stall_s=settings.stall_s,
         )
+        progress = MessageProgress(
+            self._watch, address, lambda: framed.fail(LATE), lambda: framed.is_held
+        )
+        framed.on_progress = lambda: progress.note(is_unfinished=framed.is_unfinished)
+        self._watch.joined(address)
         task = asyncio.get_running_loop().create_task(self._serve(own, framed, way))
         self._running[task] = framed
-        task.add_done_callback(self._ended)
+        task.add_done_callback(partial(self._ended, address))
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, address: str, task: asyncio.Task[None]) -> None:
         framed = self._running.pop(task)
         framed.abort()
+        self._watch.left(address)
         if not task.cancelled() and task.exception() is not None:
             logger.error("a connection over a Unix socket failed", exc_info=task.exception())
 
@@ -199,7 +258,8 @@ class UnixPort:
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     self._pause(error)
                 return
-            self._conversations.begin(own, "Unix socket")
+            if not self._conversations.refuse(own):
+                self._conversations.begin(own, "Unix socket")
 
     def _pause(self, error: OSError) -> None:
         """Accept nothing for a moment, since the listener would call without end."""

@@ -18,11 +18,12 @@ from tempfile import gettempdir
 from msgspec import Struct
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
-from arp.access.principal import Key, keys_of
+from arp.access.principal import keys_of
 from arp.access.settings import Bounds
 from arp.access.usage import UsageCounter, UsageLimits
+from arp.net.bodies import BodyReading, received_bytes
 from arp.protocol.errors import InvalidMessage, ResourceLimit
 from arp.protocol.limits import Limits
 from arp.protocol.messages import FileRef
@@ -71,9 +72,7 @@ class Intake:
 
     def __init__(self, bounds: Bounds, limits: Limits) -> None:
         self._limits = limits
-        each = max(bounds.max_received_bytes_per_user, self.max_form_bytes)
-        all_bytes = max(bounds.max_received_bytes, each)
-        self.received = UsageCounter("bodies under way", UsageLimits(each, each, all_bytes))
+        self.received = received_bytes(bounds, self.max_form_bytes)
         """Bytes of bodies that are being received."""
         count = bounds.max_uploads_per_user
         self.uploads = UsageCounter(
@@ -116,8 +115,9 @@ class Intake:
             RateLimited: Too much is being received; reading stops there.
         """
         most = self._limits.max_message_bytes if max_bytes is None else max_bytes
-        async with _Reading(self.received, request, most) as reading:
-            return b"".join([chunk async for chunk in reading.chunks()])
+        keys = keys_of(request.scope["arp"].principal)
+        async with BodyReading(self.received, request, most, keys) as reading:
+            return await reading.whole()
 
     @asynccontextmanager
     async def form(self, request: Request) -> AsyncIterator[UploadedForm]:
@@ -132,7 +132,7 @@ class Intake:
         keys = keys_of(request.scope["arp"].principal)
         self.uploads.acquire(keys)
         try:
-            async with _Reading(self.received, request, self.max_form_bytes) as reading:
+            async with BodyReading(self.received, request, self.max_form_bytes, keys) as reading:
                 parser = _Parser(request, reading.chunks(), self._limits.max_message_bytes)
                 form = await _parsed(parser)
                 try:
@@ -150,41 +150,6 @@ class Intake:
             else:
                 read.fields[name] = value
         return read
-
-
-class _Reading:
-    """One body that is being read, and is counted meanwhile."""
-
-    def __init__(self, counter: UsageCounter, request: Request, max_bytes: int) -> None:
-        self._counter = counter
-        self._request = request
-        self._max_bytes = max_bytes
-        self._keys: tuple[Key, ...] = keys_of(request.scope["arp"].principal)
-        self._size = 0
-
-    async def __aenter__(self) -> _Reading:
-        declared = self._request.headers.get("content-length", "")
-        if declared.isascii() and declared.isdigit():
-            self._check(int(declared))
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._counter.release(self._keys, self._size)
-
-    def _check(self, size: int) -> None:
-        if size > self._max_bytes:
-            raise ResourceLimit(f"a body of more than {self._max_bytes} bytes is not taken")
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body in chunks, up to the limit."""
-        try:
-            async for chunk in self._request.stream():
-                self._check(self._size + len(chunk))
-                self._counter.acquire(self._keys, len(chunk))
-                self._size += len(chunk)
-                yield chunk
-        except ClientDisconnect:
-            raise InvalidMessage("the body ended early") from None
 
 
 class _Parser(MultiPartParser):

@@ -36,8 +36,8 @@ MAX_TITLE = 200
 TRANSFERRED = "transfer:"
 """What the id of a transfer has before it among the ids of inputs: both take effect once."""
 
-MAX_TRANSFER_ID = 128
-"""Characters of the id of a transfer."""
+MAX_TRANSFER_ID = 512
+"""Characters of the id of a transfer; one that is signed has the giving session in it."""
 
 ACQUIRED = "acquired"
 """What a surface is called that comes from another agent: its name there is nobody's business."""
@@ -202,11 +202,17 @@ def note_leaving(session: Session, name: str, request: SurfaceTransferRequest | 
     session.record("artifact.changed", {"surface": name, "leaving": leaving}, artifact_id=name)
 
 
+def has_taken(session: Session, transfer_id: str) -> bool:
+    """Return whether a session has taken over the surface of a transfer before."""
+    return TRANSFERRED + transfer_id in session.input_log
+
+
 def acquire_surface(
     session: Session,
     title: str | None,
     components: Sequence[Component],
-    transfer_id: str | None = None,
+    transfer_id: str,
+    source: str,
 ) -> str | None:
     """Take over a toplevel surface that another agent has given away, through a renderer.
 
@@ -214,7 +220,8 @@ def acquire_surface(
         session: Gets it.
         title: What users read above it; `None`: nothing.
         components: What it shows; nobody has checked them.
-        transfer_id: Of the transfer, which takes effect once; `None`: it has none.
+        transfer_id: Of the transfer, which takes effect once.
+        source: The session that has given it away, as is proven.
 
     Returns:
         The name of the surface; `None` if it was taken over before, and nothing has changed.
@@ -223,16 +230,19 @@ def acquire_surface(
         TransferDenied: The session can take no more surfaces.
         ArpError: A component does not fit the catalog, or a limit. Nothing is shown.
     """
-    if transfer_id is not None and len(transfer_id) > MAX_TRANSFER_ID:
+    if len(transfer_id) > MAX_TRANSFER_ID:
         raise TransferDenied(f"transfer_id: more than {MAX_TRANSFER_ID} characters")
-    if transfer_id is not None and TRANSFERRED + transfer_id in session.input_log:
+    if has_taken(session, transfer_id):
         return None
     if len(session.screen.surfaces) >= session.rules.limits.max_surfaces:
         raise TransferDenied("this session can take no more surfaces")
     name = _take_over(session, ACQUIRED, SurfaceInfo(title=title or ""), components)
-    if transfer_id is not None:
-        known: JsonObject = {"surface": name, "inputId": TRANSFERRED + transfer_id}
-        session.record("artifact.changed", known, artifact_id=name)
+    known: JsonObject = {
+        "surface": name,
+        "inputId": TRANSFERRED + transfer_id,
+        "fromSession": source,
+    }
+    session.record("artifact.changed", known, artifact_id=name)
     return name
 
 

@@ -23,6 +23,10 @@ logger = logging.getLogger(__name__)
 MAX_HEAD: Final = 64 * 2**10
 CONNECT_S: Final = 15.0
 IDLE_S: Final = 120.0
+HEAD_S: Final = 10.0
+"""How long the head of a request may take."""
+MAX_CONNECTIONS: Final = 256
+"""Open at once; a browser has a few to each host. One more is closed."""
 
 REFUSED_BY: Final = "x-arp-refused"
 """A header of answers of the proxy itself, to a request that it refuses."""
@@ -70,6 +74,9 @@ class CheckedProxy:
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self._open) >= MAX_CONNECTIONS:
+            writer.close()
+            return
         self._open.add(task)
         try:
             await self._serve(reader, writer)
@@ -82,7 +89,7 @@ class CheckedProxy:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(IDLE_S):
+        async with asyncio.timeout(HEAD_S):
             head = await reader.readuntil(b"\r\n\r\n")
         first, _, rest = head.partition(b"\r\n")
         method, target, _ = first.decode("latin-1").split(" ", 2)

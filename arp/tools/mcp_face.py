@@ -18,8 +18,9 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
+from arp.net.bodies import BoundedBodies, JsonBodies
 from arp.protocol.errors import ResourceLimit
-from arp.protocol.json_value import Json, JsonObject, check_count
+from arp.protocol.json_value import MAX_VALUES, Json, JsonObject, check_count
 from arp.tools.errors import ToolAgentError, UnknownTool
 from arp.tools.models import ToolMeta, ToolStatus
 from arp.tools.pictures import pictures_in, without_pictures
@@ -28,6 +29,8 @@ from arp.tools.service import ToolService
 MCP_PATH: Final = "/mcp"
 MAX_BODY: Final = 4 << 20
 """Bytes of a request."""
+MAX_BODY_VALUES: Final = 2 * MAX_VALUES
+"""Values of a request that is parsed at all; of those that are, a tool takes `MAX_VALUES`."""
 
 
 def mcp_server(service: ToolService, name: str = "tool-agent") -> Server[Any]:
@@ -102,6 +105,7 @@ class McpFace:
     def __init__(self, service: ToolService) -> None:
         self._service = service
         self._manager: StreamableHTTPSessionManager | None = None
+        self._bounded = BoundedBodies(self._handle, JsonBodies(MAX_BODY, MAX_BODY_VALUES))
         self._holding: asyncio.Task[None] | None = None
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
@@ -136,6 +140,9 @@ class McpFace:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that was let in."""
+        await self._bounded(scope, receive, send)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.open()
         assert self._manager is not None
         await self._manager.handle_request(scope, receive, send)

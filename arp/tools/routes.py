@@ -23,8 +23,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from arp.protocol.errors import ResourceLimit
-from arp.protocol.json_value import MAX_DEPTH, Json, JsonObject, check_count
+from arp.net.bodies import JsonBodies, http_status, keys_of_scope
+from arp.protocol.errors import InvalidMessage, RateLimited, ResourceLimit
+from arp.protocol.json_value import Json, JsonObject
 from arp.tools.backend import ToolBackend
 from arp.tools.errors import InvalidToolMeta, ToolAgentError, UnknownTool
 from arp.tools.openapi import openapi_document
@@ -82,6 +83,7 @@ class ToolRoutes:
     def __init__(self, backend: ToolBackend, title: str = "Tool Agent") -> None:
         self._backend = backend
         self._title = title
+        self._bodies = JsonBodies(MAX_BODY)
         self._dispatching: set[asyncio.Task[Any]] = set()
 
     def routes(self) -> list[BaseRoute]:
@@ -147,7 +149,7 @@ class ToolRoutes:
     async def _invoke(self, request: Request) -> Response:
         tool_id = request.path_params["tool_id"]
         try:
-            body = await _body(request, InvokeRequest)
+            body = await _body(request, self._bodies, InvokeRequest)
             tool = self._backend.service.registry.get(tool_id)
             check_params(tool, body.params)  # so that an event stream, too, is refused by status
             accept = request.headers.get("accept", "")
@@ -205,7 +207,7 @@ class ToolRoutes:
     # -- tasks -----------------------------------------------------------------------------------
 
     async def _request(self, request: Request) -> Response:
-        body = await _body(request, NewTaskRequest)
+        body = await _body(request, self._bodies, NewTaskRequest)
         new = TaskRequest(
             body.description, body.callback_url or "", _owner(request), body.task_spec
         )
@@ -235,7 +237,7 @@ def _owner(request: Request) -> str:
     return "" if asker is None else str(asker.principal.name)
 
 
-async def _body(request: Request, kind: type[Body]) -> Body:
+async def _body(request: Request, bodies: JsonBodies, kind: type[Body]) -> Body:
     """Return the body of a request.
 
     Raises:
@@ -245,39 +247,33 @@ async def _body(request: Request, kind: type[Body]) -> Body:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise HttpRefusal(415, "content-type: send application/json")
-    data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > MAX_BODY:
-            raise HttpRefusal(413, f"body: more than {MAX_BODY} bytes")
     try:
-        plain = msgspec.json.decode(bytes(data))
-        check_count(plain, "body", "body", "give the tool a file")
-        _check_nesting(plain)
+        data = await bodies.read(request, keys_of_scope(request.scope))
+        plain = msgspec.json.decode(data)
+        _check_numbers(plain)
         return msgspec.convert(plain, kind)
-    except ResourceLimit as error:
-        raise HttpRefusal(413, error.message) from None
+    except (ResourceLimit, RateLimited) as error:
+        raise HttpRefusal(http_status(error), error.message) from None
+    except InvalidMessage as error:
+        raise InvalidToolMeta(error.message) from None
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise InvalidToolMeta(f"body: {error}"[:500]) from None
 
 
-def _check_nesting(value: Json) -> None:
-    """Refuse what is nested too deeply, or has a number that JSON does not have.
+def _check_numbers(value: Json) -> None:
+    """Refuse a number that JSON does not have.
 
     Integers may be of any size: tools are no renderers.
 
     Raises:
-        InvalidToolMeta: It is nested too deeply, or has such a number.
+        InvalidToolMeta: There is such a number.
     """
-    stack: list[tuple[Json, int]] = [(value, 0)]
+    stack: list[Json] = [value]
     while stack:
-        one, depth = stack.pop()
-        if depth > MAX_DEPTH:
-            raise InvalidToolMeta(f"body: nested more than {MAX_DEPTH} levels")
+        one = stack.pop()
         if isinstance(one, float) and not math.isfinite(one):
             raise InvalidToolMeta("body: a number is too large")
-        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-        stack += [(part, depth + 1) for part in inner]
+        stack += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
 
 
 async def _while_connected(request: Request, call: Awaitable[Any]) -> Any:

@@ -24,15 +24,20 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from arp.access.settings import Bounds
+from arp.net.bodies import BoundedBodies, JsonBodies
+from arp.net.bounded_server import InnerServer
+from arp.protocol.json_value import MAX_VALUES
 from arp.tools.coding_job import CodingJob
 from arp.tools.errors import ToolAgentError
-from arp.tools.inner_server import InnerServer
 from arp.tools.toolbox import TEN_TOOLS
 
 SERVER_NAME: Final = "tool_agent"
 """What agents call the MCP server."""
 MAX_BODY: Final = 4 << 20
 """Bytes of one call: a file that is written is in it."""
+MAX_BODY_VALUES: Final = MAX_VALUES
+"""Values of one call."""
 
 
 class ToolboxAddress(NamedTuple):
@@ -71,8 +76,9 @@ def _result(value: dict[str, Any], *, is_error: bool) -> mcp.CallToolResult:
 class _ToolboxListener(InnerServer):
     """Answers requests to the jobs that are offered."""
 
-    def __init__(self, listener: socket.socket) -> None:
-        super().__init__(listener)
+    def __init__(self, listener: socket.socket, bounds: Bounds | None) -> None:
+        super().__init__(self.answer, listener, bounds)
+        self._bodies = JsonBodies(MAX_BODY, MAX_BODY_VALUES, bounds)
         self.jobs: dict[str, tuple[str, StreamableHTTPSessionManager]] = {}
         """Token and MCP server of each job, by the key in its address."""
 
@@ -92,13 +98,18 @@ class _ToolboxListener(InnerServer):
         ):
             await Response(status_code=401)(scope, receive, send)
             return
-        await manager.handle_request(scope, receive, send)
+        await BoundedBodies(manager.handle_request, self._bodies)(scope, receive, send)
 
 
 class ToolboxServer:
-    """Listens on a port of this machine, from the first job on."""
+    """Listens on a port of this machine, from the first job on.
 
-    def __init__(self) -> None:
+    Args:
+        bounds: Of its connections; `None`: the defaults.
+    """
+
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self._bounds = bounds
         self._listener: _ToolboxListener | None = None
         self._starting = asyncio.Lock()
 
@@ -127,7 +138,7 @@ class ToolboxServer:
             if self._listener is None:
                 bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
                 bound.bind(("127.0.0.1", 0))
-                listener = _ToolboxListener(bound)
+                listener = _ToolboxListener(bound, self._bounds)
                 await listener.open()
                 self._listener = listener
             return self._listener

@@ -18,7 +18,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from arp.protocol.length_prefix import Farewell, FrameSplitter, farewell, prefixed
 
@@ -39,7 +39,7 @@ LOOKS = 4
 _CONTROL_BYTES = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
-TOO_BIG, PROTOCOL_ERROR, GONE = 1009, 1002, 1006
+TOO_BIG, PROTOCOL_ERROR, GONE, TRY_AGAIN = 1009, 1002, 1006, 1013
 """Close codes of WebSocket (RFC 6455, 7.4)."""
 
 
@@ -50,13 +50,23 @@ class ReceivedFrame(NamedTuple):
     descriptors: tuple[int, ...] = ()
 
 
+class DescriptorRoom(Protocol):
+    """Counts the descriptors that connections hold for frames that nobody has received yet."""
+
+    def acquire(self, count: int) -> bool:
+        """Count more, unless there is no room; return whether there was."""
+
+    def release(self, count: int) -> None:
+        """Count less again."""
+
+
 class FramedSocket:
     """Both directions of one connection. It belongs to the event loop that created it.
 
     Args:
         own: The socket; it is closed with this object.
         max_frame_bytes: The longest frame that is accepted.
-        takes_descriptors: Whether to receive descriptors; otherwise the kernel closes them.
+        room: Where descriptors count until their frame is received; `None`: the kernel closes them.
         stall_s: Close the connection if the peer reads nothing for so long; `None`: never.
     """
 
@@ -65,7 +75,7 @@ class FramedSocket:
         own: socket.socket,
         max_frame_bytes: int,
         *,
-        takes_descriptors: bool = False,
+        room: DescriptorRoom | None = None,
         stall_s: float | None = None,
     ) -> None:
         self.buffered = 0
@@ -85,7 +95,9 @@ class FramedSocket:
         self._completed = 0
         self._descriptors: dict[int, tuple[int, ...]] = {}
         """Number of a frame → its descriptors, until the frame is complete."""
-        self._takes_descriptors = takes_descriptors
+        self._room = room
+        self.on_progress: Callable[[], object] = lambda: None
+        """Called after bytes have come: `is_unfinished` may have changed."""
         self._reader: asyncio.Future[None] | None = None
         self._is_reading = False
         # outbound
@@ -118,6 +130,7 @@ class FramedSocket:
             await self._reader
         received = self._received.popleft()
         self._received_bytes -= len(received.data)
+        self._release(received.descriptors)
         if not self._is_reading:
             self._read_more()
         return received
@@ -134,6 +147,20 @@ class FramedSocket:
             or self._received_bytes >= MAX_WAITING_BYTES
             or any(frame.descriptors for frame in waiting)
         )
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a frame has begun that is not complete, and more of it may come."""
+        return self.ended is None and not self._splitter.is_between_frames
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this side does not read now."""
+        return not self._is_reading
+
+    def _release(self, descriptors: Sequence[int]) -> None:
+        if self._room is not None and descriptors:
+            self._room.release(len(descriptors))
 
     def _stop_reading(self) -> None:
         if self._is_reading:
@@ -170,6 +197,11 @@ class FramedSocket:
                 why = f"send at most {MAX_DESCRIPTORS} descriptors, with the first byte of a frame"
                 self._end(Farewell(PROTOCOL_ERROR, why))
                 return
+            if self._room is not None and not self._room.acquire(len(descriptors)):
+                _close_all(descriptors)
+                why = "too many descriptors wait for the rest of their frames; try again later"
+                self._end(Farewell(TRY_AGAIN, why))
+                return
             self._descriptors[self._splitter.begun] = descriptors
         for frame in frames:
             self._completed += 1
@@ -179,10 +211,11 @@ class FramedSocket:
         self._look_at_end(data)
         if frames:
             self._wake()
+        self.on_progress()
 
     def _read(self) -> tuple[bytes, tuple[int, ...], bool]:
         """Return bytes, the descriptors that came with them, and whether some did not fit."""
-        if not self._takes_descriptors:
+        if self._room is None:
             return self._socket.recv(READ_BYTES), (), False
         data, messages, flags, _ = self._socket.recvmsg(READ_BYTES, _CONTROL_BYTES, _CLOSE_ON_EXEC)
         if not messages:
@@ -408,6 +441,10 @@ class FramedSocket:
                     await self.drained()
         self.abort()
 
+    def fail(self, why: Farewell) -> None:
+        """End what is received, so that `receive` returns `None`."""
+        self._end(why)
+
     def abort(self) -> None:
         """Close at once. A second call does nothing."""
         if self._is_closed:
@@ -416,14 +453,15 @@ class FramedSocket:
         self._drop()
         self._is_closed = True
         self._stop_writing()
-        for received in self._received:
-            _close_all(received.descriptors)
-        for descriptors in self._descriptors.values():
+        waiting = [received.descriptors for received in self._received]
+        for descriptors in (*waiting, *self._descriptors.values()):
+            self._release(descriptors)
             _close_all(descriptors)
         self._received.clear()
         self._descriptors.clear()
         self._socket.close()
         self._end(Farewell(GONE, "closed by this side"))
+        self.on_progress()
 
 
 def _close_all(descriptors: Sequence[int]) -> None:

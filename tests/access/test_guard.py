@@ -278,7 +278,7 @@ async def test_name_of_a_user_is_a_plain_text() -> None:
     assert type(found.name) is str
 
 
-@pytest.mark.parametrize("answer", [RuntimeError("down"), True, 7, b"ada"])
+@pytest.mark.parametrize("answer", [RuntimeError("down"), True, 7, b"ada", "a\n", "a" * 256])
 async def test_hook_that_fails_lets_nobody_in(
     answer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -325,6 +325,48 @@ def test_app_without_token_and_hook_serves_its_own_machine_alone(
     assert (refused.status if refused else None) == expected
     assert refused is None or "give App an Access(token=" in refused.reason
     assert WITH_TOKEN.check_source(request) is None
+
+
+FORWARDED = [
+    ("x-forwarded-for", "127.0.0.1"),
+    ("x-forwarded-host", "agents.example"),
+    ("x-forwarded-server", "proxy.example"),
+    ("x-forwarded-proto", "https"),
+    ("X-Forwarded-Anything", ""),
+    ("forwarded", "for=127.0.0.1"),
+    ("via", "1.1 proxy"),
+    ("x-real-ip", "127.0.0.1"),
+    ("cf-connecting-ip", "203.0.113.9"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), FORWARDED)
+def test_open_app_is_not_served_through_a_proxy_that_nobody_has_named(
+    name: str, value: str
+) -> None:
+    """Whatever the header says: its sender may have written it. Over every transport."""
+    here: dict[str, Any] = {"client": ("127.0.0.1", 1), "http_version": "1.1"}
+    request = scope(("host", "127.0.0.1"), (name, value)) | here
+    for refused in (Guard(Access()).check_source(request), Guard(Access()).check_peer(request)):
+        assert refused is not None
+        assert refused.status == 403
+        assert f"came through a proxy ({name.lower()})" in refused.reason
+        assert "--trust-proxy ADDRESS" in refused.reason
+    elsewhere = Guard(Access(trusted_proxies=("10.0.0.7",)))
+    assert elsewhere.check_source(request) is not None
+    over_socket = request | {"client": None}
+    assert Guard(Access()).check_source(over_socket) is not None
+    assert WITH_TOKEN.check_source(request) is None
+
+
+def test_open_app_is_not_served_over_http_1_0() -> None:
+    """nginx speaks it to its backend, with the backend's name in `Host` and no other header."""
+    request = scope(("host", "127.0.0.1:8080")) | {"client": ("127.0.0.1", 1)}
+    refused = Guard(Access()).check_source(request | {"http_version": "1.0"})
+    assert refused is not None
+    assert "came through a proxy (HTTP/1.0)" in refused.reason
+    assert Guard(Access()).check_source(request | {"http_version": "1.1"}) is None
+    assert WITH_TOKEN.check_source(request | {"http_version": "1.0"}) is None
 
 
 def test_first_visitor_from_elsewhere_is_logged_and_no_other(

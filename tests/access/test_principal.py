@@ -27,6 +27,15 @@ def test_names_and_roles_are_plain_texts() -> None:
     assert "admin" in user.roles
 
 
+@pytest.mark.parametrize(
+    "name", ["ada\n", "a\x1b[2Jda", "a\u200bda", "\u202eada", " ada", "ada ", "a" * 256, "\ud800"]
+)
+def test_name_that_looks_like_another_is_none(name: str) -> None:
+    with pytest.raises(ValueError, match=r"User.name: expected up to 255 printable characters"):
+        User(name)
+    assert User("Ada L\u00f6velace, 3rd").name == "Ada L\u00f6velace, 3rd"
+
+
 def test_what_one_turn_does_to_claims_reaches_no_other() -> None:
     """One user is shown to every turn of a connection."""
     given = {"team": "north"}

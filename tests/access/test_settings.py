@@ -35,6 +35,35 @@ def test_name_that_others_can_reach_needs_something_that_keeps_them_out(
         check_names(access)
 
 
+@pytest.mark.parametrize(
+    ("origin", "is_refused"),
+    [
+        ("https://page.example", True),
+        ("https://page.example:8443", True),
+        ("https://localhost.example", True),
+        ("https://127.0.0.1.example", True),
+        ("null", True),
+        ("http://localhost:5173", False),
+        ("http://127.0.0.1:5173/", False),
+        ("http://[::1]:5173", False),
+        ("http://[::1]", False),
+        ("https://app.localhost", False),
+    ],
+)
+def test_origin_of_others_needs_something_that_keeps_them_out(
+    origin: str, is_refused: bool
+) -> None:
+    """Such a page runs in a browser of this machine, so a trusted proxy changes nothing."""
+    opened = Access(origins=(origin,), trusted_proxies=("127.0.0.1",))
+    if is_refused:
+        with pytest.raises(ValueError, match=r"pages of others could use .*: set --token"):
+            check_names(opened)
+    else:
+        check_names(opened)
+    check_names(Access(origins=(origin,), token="t"))
+    check_names(opened, has_tokens=True)
+
+
 TEXT: Any = "x.example"
 """One text, where a tuple belongs."""
 NUMBER: Any = 1000

@@ -181,6 +181,13 @@ async def test_who_may_not_come_in(tmp_path: Path) -> None:
                 await remote.close()
 
 
+async def test_name_that_others_can_reach_needs_a_token(tmp_path: Path) -> None:
+    """As with `arp serve`: a proxy on this machine makes everybody local."""
+    words = ("--runtime", "agent:fake", "--http", ":0", "--allow-host", "agents.example")
+    line = await refused(tmp_path, *words)
+    assert "agents.example can be reached by others: set --token" in line
+
+
 async def test_grpc_and_http_with_tls(tmp_path: Path) -> None:
     files = certificates(tmp_path)
     tls = ("--tls-cert", files.certificate, "--tls-key", files.key)

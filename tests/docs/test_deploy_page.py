@@ -20,7 +20,7 @@ from typing import Literal
 import httpx
 import pytest
 
-from arp import App, Turn
+from arp import Access, App, Turn
 from arp.client.client import connect
 from tests.docs.pages import blocks
 from tests.serving import serving
@@ -29,7 +29,7 @@ START_S = 20.0
 
 
 def echo() -> App:
-    app = App()
+    app = App(access=Access(trusted_proxies=("127.0.0.1",)))
 
     @app.agent
     async def echo(turn: Turn) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -11,8 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.errors import InvalidMessage
-from arp.protocol.json_value import MAX_DEPTH, MAX_INTEGER, check_plain_json
+from arp.protocol.errors import InvalidMessage, ResourceLimit
+from arp.protocol.json_value import (
+    MAX_DEPTH,
+    MAX_INTEGER,
+    MAX_VALUES,
+    check_json_text,
+    check_plain_json,
+    count_values,
+)
 
 PLAIN = st.recursive(
     st.none()
@@ -74,3 +83,38 @@ def test_a_hostile_key_does_not_fill_the_message() -> None:
     with pytest.raises(InvalidMessage) as refused:
         check_plain_json({"k" * 10_000: object()}, "message.data")
     assert refused.value.message == f"message.data.{'k' * 40}: object is not a JSON value"
+
+
+@given(PLAIN)
+def test_values_of_a_text_are_counted_as_those_of_what_it_holds(value: Any) -> None:
+    """Whatever brackets, commas and quotes stand in its strings."""
+    text = json.dumps([value, *[{}] * MAX_DEPTH], indent=1).encode()
+    count = count_values(json.loads(text))
+    assert check_json_text(text, "body", count) == count
+    assert check_json_text(json.dumps(value).encode(), "body") >= count_values(value)
+    with pytest.raises(ResourceLimit):
+        check_json_text(text, "body", count - 1)
+
+
+def test_nesting_of_a_text_is_bounded_as_that_of_what_it_holds() -> None:
+    check_json_text(json.dumps(nested(MAX_DEPTH)).encode(), "body")
+    with pytest.raises(InvalidMessage, match="body: nested deeper than 50 levels"):
+        check_json_text(json.dumps(nested(MAX_DEPTH + 1)).encode(), "body")
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [b"[" + b"[]," * 2_000_000, b'[""' + b',""' * 2_000_000, b'{"a":1' + b',"a":1' * 2_000_000],
+    ids=["arrays", "texts", "fields"],
+)
+def test_bomb_is_refused_without_reading_all_of_it(bomb: bytes) -> None:
+    with pytest.raises(ResourceLimit, match=f"body: more than {MAX_VALUES} values; send a file"):
+        check_json_text(bomb, "body", instead="send a file")
+
+
+@pytest.mark.parametrize(
+    "text", [b"]" + b"[" * 100, b'"' + b"[" * 100, b'{"a":' * 40_000, b"[" * 20]
+)
+def test_what_is_no_json_costs_no_more(text: bytes) -> None:
+    with suppress(InvalidMessage):
+        check_json_text(text, "body")

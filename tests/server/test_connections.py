@@ -19,8 +19,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from websockets.asyncio.client import connect
 
 from arp import Access, App, Bounds, Turn
-from arp.server import serve
-from arp.server.connections import watched_http
+from arp.net import bounded_server
+from arp.net.connections import watched_http
 from tests.server.processes import start
 from tests.server.sockets import raw
 from tests.serving import Serving, serving
@@ -57,7 +57,7 @@ async def agent(turn: Turn) -> None:
 def server(request: pytest.FixtureRequest) -> Iterator[Serving]:
     """A server with each of uvicorn's two parsers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serve, "watched_http", partial(watched_http, base=request.param))
+        patch.setattr(bounded_server, "watched_http", partial(watched_http, base=request.param))
         with serving(app) as running:
             yield running
 

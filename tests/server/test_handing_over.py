@@ -1,6 +1,6 @@
 """A surface goes from one agent to another, which are two servers, by way of a renderer.
 
-Source: docs/protocol.md 8, O23 to O26.
+Source: docs/protocol.md 8, O23 to O26, O30.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from typing import Any
 
 import pytest
 
+from arp import App
 from arp.client.client import ArpClient
 from arp.hub.live import LiveSession
+from arp.hub.transfer_id import TransferEnds, new_transfer_id
 from arp.ledger.fact import Fact, decode
 from arp.protocol.components import Component
 from arp.server.grpc_port import GrpcPort, GrpcSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
 from arp.server.unix_port import UnixPort, UnixSettings
-from tests.server.two_agents import APPS, Way, one_renderer
+from tests.server.two_agents import APPS, KEY, Way, one_renderer, take
 from tests.serving import Serving, serving
 from tests.waiting import becomes
 
@@ -145,7 +147,8 @@ async def test_what_does_not_fit_is_not_taken_over(
     prefix = f"odd-{code}"
     async with one_renderer(ways(servers), prefix) as renderer:
         end = renderer.end("taker")
-        new_id = end.acquire(content)
+        ends = TransferEnds("any", f"{prefix}-taker", "")
+        new_id = end.acquire(content, None, new_transfer_id(ends, KEY))
         await renderer.flush()
         await renderer.until(lambda: renderer.refused)
         (refused,) = renderer.refused
@@ -153,3 +156,62 @@ async def test_what_does_not_fit_is_not_taken_over(
         await renderer.until(lambda: new_id not in end.objects.surfaces)
         session: Any = live(servers["taker"], f"{prefix}-taker").session
         assert set(session.screen.surfaces) == {"main"}
+
+
+def _id(source: str, target: str, owner: str = "", key: str | None = KEY) -> str:
+    return new_transfer_id(TransferEnds(source, target, owner), key)
+
+
+FORGED: dict[str, Callable[[], str | None]] = {
+    "no id": lambda: None,
+    "its own": lambda: "made-up",
+    "parts of its own": lambda: "made.up.by-it",
+    "no base64": lambda: "made.!.by-it",
+    "of another session": lambda: _id("forged-giver", "forged-other"),
+    "of another user": lambda: _id("forged-giver", "forged-taker", owner="ada"),
+    "of another key": lambda: _id("forged-giver", "forged-taker", key="a key of somebody else"),
+    "not signed": lambda: _id("forged-giver", "forged-taker", key=None),
+    "changed": lambda: _id("forged-giver", "forged-taker").replace(".", "x.", 1),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+async def test_surface_that_no_session_gives_away_is_on_no_screen_and_in_no_ledger(
+    servers: dict[str, Serving], name: str
+) -> None:
+    """Of a renderer that makes one up: without an id, with its own, with another's. Spec: O30."""
+    async with one_renderer(ways(servers), "forged") as renderer:
+        end, session = renderer.end("taker"), live(servers["taker"], "forged-taker").session
+        before = session.head
+        end.acquire(
+            [Component("a", "text", {"text": "Enter your password"})], "Bank", FORGED[name]()
+        )
+        await renderer.flush()
+        await renderer.until(lambda: renderer.refused)
+        (refused,) = renderer.refused
+        wanted = "transfer_id: no transfer to this session is open"
+        assert (refused.code, refused.message) == (9, wanted)
+        assert set(session.screen.surfaces) == {"main"}
+        assert session.head == before
+
+
+async def test_ledger_says_from_which_session_a_surface_came(servers: dict[str, Serving]) -> None:
+    """Spec: O30."""
+    async with one_renderer(ways(servers), "origin") as renderer:
+        await renderer.say("giver", "origin-taker whole", "transferred")
+        taken = live(servers["taker"], "origin-taker")
+        await becomes(lambda: set(taken.session.screen.surfaces) == {"main", "acquired"})
+    found = await facts(servers["taker"], "origin-taker")
+    origins = [one.payload["fromSession"] for one in found if "fromSession" in one.payload]
+    assert origins == ["origin-giver"]
+
+
+async def test_without_a_key_a_surface_comes_from_no_other_server() -> None:
+    """The author is told that it was not handed over, and still has it. Spec: O30."""
+    bare = App(title="Taker")
+    bare.agent(take)
+    with serving(APPS["giver"]) as one, serving(bare) as other:
+        async with one_renderer(ways({"giver": one, "taker": other}), "bare") as renderer:
+            told = await renderer.say("giver", "bare-taker whole", "denied")
+            assert told.endswith("denied: to_session: not handed over; ['side']")
+        assert set(live(other, "bare-taker").session.screen.surfaces) == {"main"}

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import Depends, FastAPI, HTTPException
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
-from arp import App, Turn
+from arp import Access, App, Turn
 from tests.asgi_serving import serving_asgi
 
 
@@ -128,3 +130,36 @@ def test_what_is_no_application_is_refused() -> None:
     wrong: Any = "shop"
     with pytest.raises(ValueError, match="inside: expected an ASGI application, got str"):
         made().mounted("/agent", inside=wrong)
+
+
+@pytest.mark.parametrize("access", [None, Access(token="t0ken-t0ken")])
+async def test_mount_that_keeps_nobody_out_says_so_once(
+    access: Access | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the first WebSocket or request that needs a user, and not for a page. `Depends` of the
+    application around it do not run for it."""
+
+    async def refuse() -> None:
+        raise HTTPException(403, "not signed in")
+
+    inner = App("Inside", access=access)
+    inner.agent("agent")(quiet)
+    parent = FastAPI(dependencies=[Depends(refuse)])
+    parent.mount("/agent", inner.asgi)
+    with serving_asgi(parent) as url:
+        async with httpx.AsyncClient(base_url=url) as client:
+            assert (await client.get("/agent/")).status_code == 200
+            assert "nothing keeps anybody" not in caplog.text
+            headers = {"authorization": "Bearer t0ken-t0ken"}
+            for _ in range(2):
+                answer = await client.get("/agent/_api/chats", headers=headers)
+                assert answer.status_code == 200, "the dependency of the parent guards nothing here"
+        with suppress(InvalidStatus):
+            async with connect(url.replace("http", "ws") + "/agent/_arp/v1"):
+                pass
+    said = [one for one in caplog.messages if "nothing keeps anybody" in one]
+    assert len(said) == (1 if access is None else 0)
+
+
+async def quiet(turn: Turn) -> None:
+    """Says nothing."""

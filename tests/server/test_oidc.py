@@ -709,9 +709,55 @@ async def test_address_that_nobody_has_verified_is_no_name(provider: IdentityPro
                 await client.post("/_logout", headers={"origin": server.http})
             ).status_code == 200
             provider.people["ann"]["email_verified"] = False
-            await refused(client, await to_callback(client), "has not verified the address")
+            await refused(client, await to_callback(client), "has not verified the email")
             provider.signed_in = "bob"
             await refused(client, await to_callback(client), "no claim &#x27;email&#x27;")
+
+
+@pytest.mark.parametrize(
+    "sub",
+    ["ann\n", "ann\x00", "an\x1b[2Jn", "\u202enna", "a\u200bnn", " ann", "ann ", "a" * 256, "\x7f"],
+)
+@pytest.mark.parametrize("claim", ["sub", "user_name"])
+async def test_name_that_looks_like_another_signs_nobody_in(
+    provider: IdentityProvider, sub: str, claim: str
+) -> None:
+    """It would stand in logs, lists and facts. Also where another claim names the user."""
+    provider.people["ann"]["user_name"] = "ann"
+    with serving(make(provider.issuer, user_claim="user_name")) as server:
+        async with browser(server) as client:
+            provider.change = lambda claims: {**claims, claim: sub}
+            await refused(client, await to_callback(client), "has control characters, a blank")
+
+
+async def test_names_and_roles_for_people_have_no_control_characters(
+    provider: IdentityProvider,
+) -> None:
+    provider.people["ann"] |= {
+        "name": "A\x1b[2J",
+        "preferred_username": "Ann",
+        "groups": ["a\n", "b"],
+    }
+    with serving(make(provider.issuer)) as server:
+        async with browser(server) as client:
+            await sign_in(client)
+            shown = await user(client)
+            assert (shown["display_name"], shown["roles"]) == ("Ann", ["b"])
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_warned"),
+    [
+        *((claim, True) for claim in ("preferred_username", "name", "nickname")),
+        *((claim, False) for claim in ("sub", "email", "oid", "phone_number")),
+    ],
+)
+def test_claim_that_people_can_change_is_warned_of_at_the_start(
+    claim: str, is_warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`email` and `phone_number` count only if the provider has verified them."""
+    LoginBook(Oidc("https://login.example.org", "arp", user_claim=claim))
+    assert ("people can change this claim" in caplog.text) == is_warned
 
 
 async def test_role_admin_comes_from_the_configured_claim_alone(

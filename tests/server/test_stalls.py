@@ -15,9 +15,9 @@ import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from arp.net.connections import LOOKS, Stalls
 from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
-from arp.server.connections import LOOKS, Stalls
 from tests.server.processes import Process, start
 from tests.server.test_slow_reader import narrow
 from tests.waiting import becomes

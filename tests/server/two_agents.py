@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from arp import App, Turn, ui
+from arp import App, HubSettings, Turn, ui
 from arp.client.dial import dialer
 from arp.client.errors import LinkLost
 from arp.client.link import Link
@@ -30,7 +30,11 @@ from arp.protocol.object_wire import ObjectMessage
 
 WAIT_S = 20.0
 
-giver, taker = App(title="Giver"), App(title="Taker")
+KEY = "shared-by-both-servers"
+
+SETTINGS = HubSettings(transfer_key=KEY)
+
+giver, taker = App(title="Giver", settings=SETTINGS), App(title="Taker", settings=SETTINGS)
 
 
 @giver.agent

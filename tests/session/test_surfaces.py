@@ -232,11 +232,11 @@ def test_a_surface_of_another_agent_is_taken_over_under_a_name_of_its_own() -> N
     session = started()
     inner = {"id": "g/0", "type": "text", "props": {"content": "y"}}
     given = [text("t9/1", "x"), Component("g", "group", {"children": [inner]})]
-    assert acquire_surface(session, "Report", given) == "acquired"
+    assert acquire_surface(session, "Report", given, "T1", "giver") == "acquired"
     assert ids(session, "acquired") == ["t9-1", "g"]
     assert session.screen.surfaces["acquired"].nodes.keys() == {"t9-1", "g", "g-0"}
     assert inner["id"] == "g/0", "what was given stays as it is"
-    assert acquire_surface(session, None, []) == "acquired-2"
+    assert acquire_surface(session, None, [], "T2", "giver") == "acquired-2"
     assert session.screen.info("acquired").title == "Report"
     session.commit("t1", "acquired", [PatchChange([Remove("g")])])
     again = restore(session.head, facts(session), Limits())
@@ -258,36 +258,39 @@ def test_a_surface_with_what_does_not_fit_is_not_taken_over(
     """Nothing of it is left, however much came before what is wrong."""
     session = started()
     with pytest.raises(error):
-        acquire_surface(session, None, given)
+        acquire_surface(session, None, given, "T1", "giver")
     assert set(session.screen.surfaces) == {"main"}
     full = started(limits=Limits(max_surfaces=1))
     with pytest.raises(TransferDenied, match="no more surfaces"):
-        acquire_surface(full, None, [])
+        acquire_surface(full, None, [], "T1", "giver")
 
 
 def test_a_surface_is_taken_over_once_however_often_it_is_handed_over() -> None:
-    """Also after a restart, and when it was closed since; one without an id always is. O28."""
+    """Also after a restart, and when it was closed since. The ledger says where it came from.
+    O28, O30."""
     session = started()
     given = [text("x")]
-    assert acquire_surface(session, "Report", given, "T1") == "acquired"
-    assert acquire_surface(session, "Report", given, "T1") is None
-    assert acquire_surface(session, "Report", given, "T2") == "acquired-2"
-    assert acquire_surface(session, "Report", given) == "acquired-3"
+    assert acquire_surface(session, "Report", given, "T1", "giver") == "acquired"
+    assert acquire_surface(session, "Report", given, "T1", "giver") is None
+    assert acquire_surface(session, "Report", given, "T2", "other") == "acquired-2"
     close_surface(session, "acquired", "user")
-    again = restore(session.head, facts(session), Limits())
+    recorded = facts(session)
+    origins = [one.payload.get("fromSession") for one in recorded]
+    assert [one for one in origins if one] == ["giver", "other"]
+    again = restore(session.head, recorded, Limits())
     for one in (session, again):
-        assert acquire_surface(one, "Report", given, "T1") is None
-        assert set(one.screen.surfaces) == {"main", "acquired-2", "acquired-3"}
-    with pytest.raises(TransferDenied, match="more than 128 characters"):
-        acquire_surface(session, None, [], "x" * 129)
+        assert acquire_surface(one, "Report", given, "T1", "giver") is None
+        assert set(one.screen.surfaces) == {"main", "acquired-2"}
+    with pytest.raises(TransferDenied, match="more than 512 characters"):
+        acquire_surface(session, None, [], "x" * 513, "giver")
 
 
 def test_a_surface_that_was_refused_may_be_handed_over_again() -> None:
     """Nothing remembers the transfer that failed. O28."""
     session = started()
     with pytest.raises(InvalidComponent):
-        acquire_surface(session, None, [Component("a", "confirm", {})], "T1")
-    assert acquire_surface(session, None, [text("a")], "T1") == "acquired"
+        acquire_surface(session, None, [Component("a", "confirm", {})], "T1", "giver")
+    assert acquire_surface(session, None, [text("a")], "T1", "giver") == "acquired"
 
 
 def test_a_surface_that_is_leaving_is_known_until_it_has_gone_or_stays() -> None:

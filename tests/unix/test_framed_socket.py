@@ -28,9 +28,22 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ours, theirs
 
 
+class AnyNumber:
+    """Room for any number of descriptors; counts those that are held."""
+
+    held = 0
+
+    def acquire(self, count: int) -> bool:
+        self.held += count
+        return True
+
+    def release(self, count: int) -> None:
+        self.held -= count
+
+
 @pytest.fixture
 async def framed(pair: tuple[socket.socket, socket.socket]) -> AsyncIterator[FramedSocket]:
-    made = FramedSocket(pair[0], MOST, takes_descriptors=True)
+    made = FramedSocket(pair[0], MOST, room=AnyNumber())
     yield made
     made.abort()
 
@@ -279,6 +292,43 @@ async def test_descriptors_that_nobody_took_are_closed_with_the_connection(
     framed.abort()
     framed.abort()
     assert open_descriptors() == before - 1  # with the socket itself
+
+
+async def test_descriptors_for_which_there_is_no_room_are_closed_and_end_the_connection(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    """Those of an unfinished frame count until it is received, or the connection is gone."""
+
+    class Two(AnyNumber):
+        def acquire(self, count: int) -> bool:
+            return self.held + count <= 2 and super().acquire(count)
+
+    room, peer = Two(), pair[1]
+    framed = FramedSocket(pair[0], MOST, room=room)
+    with a_file() as one:
+        before = open_descriptors()
+        pass_files(peer, prefixed([b"abc"])[:5], one, one)
+        await becomes(lambda: room.held == 2)
+        assert framed.is_unfinished
+        peer.send(b"bc")
+        got = await framed.receive()
+        assert got is not None
+        assert (len(got.descriptors), room.held, framed.is_unfinished) == (2, 0, False)
+        for descriptor in got.descriptors:
+            os.close(descriptor)
+        pass_files(peer, b"\0\0", one, one)
+        await becomes(lambda: room.held == 2)
+        framed.abort()
+        assert (room.held, open_descriptors()) == (0, before - 1)
+    other, third = socket.socketpair()
+    other.setblocking(False)
+    with other, third, a_file() as one:
+        full, before = FramedSocket(other, MOST, room=room), open_descriptors()
+        pass_files(third, b"\0\0", one, one, one)
+        assert await full.receive() is None
+        assert full.ended is not None
+        assert (full.ended.code, room.held, open_descriptors()) == (1013, 0, before)
+        full.abort()
 
 
 async def test_who_takes_no_descriptors_never_gets_one(

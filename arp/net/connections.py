@@ -9,7 +9,9 @@ The kernel gives a new connection the lowest free descriptor. So its number says
 by the whole process: from a certain number on, a new connection gets 503, and the descriptors above
 stay free for the ledger, for files and for agents.
 
-This holds where `arp serve` listens. Under another ASGI server, that server is responsible.
+A WebSocket whose message has begun and is not complete is unfinished too, and so is a Unix socket
+with an unfinished frame. This holds wherever the package listens itself. Under another ASGI server,
+that server is responsible.
 
 A renderer that stops reading keeps its socket open, and TCP never times out. To close such a
 connection gracefully would mean to wait until it reads, so it is aborted. A slow one is not: any
@@ -25,14 +27,13 @@ import logging
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from arp.access.client_address import TrustedProxies, counted_address
 from arp.access.settings import Bounds
 from arp.protocol.errors import ErrorCode
-from arp.server.socket_protocol import SocketProtocol
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol as HttpBase
@@ -73,6 +74,25 @@ TOO_LATE: Final = answer("408 Request Timeout", "the request did not come in tim
 TOO_LONG: Final = answer("431 Request Header Fields Too Large", "the headers are too long")
 
 
+class Unfinished(Protocol):
+    """A connection with an incomplete request, message or frame."""
+
+    address: str
+    """For whom it counts."""
+
+    def look(self, now: float) -> None:
+        """Close the connection if it is late."""
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+
+    def waited_s(self, now: float) -> float:
+        """Return how long nothing has come that would extend its deadline."""
+
+    def patience(self) -> tuple[bool, float]:
+        """Return a sort key: who sent least of the request, longest ago, comes first."""
+
+
 class ConnectionWatch:
     """The connections of one server."""
 
@@ -85,29 +105,33 @@ class ConnectionWatch:
         self.bounds = bounds
         self.proxies = proxies or TrustedProxies()
         """Whether many clients come from an address, so that it is not counted as one."""
-        self.unfinished: dict[str, dict[WatchedHttp, None]] = {}
+        self.unfinished: dict[str, dict[Unfinished, None]] = {}
         """Connections whose request is not whole, by address."""
         self.connections: Counter[str] = Counter()
         """How many are open, by address."""
-        self._most = max_descriptors
-        if max_descriptors is not None:
-            self._most = max_descriptors - min(bounds.spare_descriptors, max_descriptors // 4)
+        self._most = usable_descriptors(bounds, max_descriptors)
         self._tick_s = min(MAX_TICK_S, bounds.header_s / 4, bounds.body_s / 4)
         self._timer: asyncio.TimerHandle | None = None
         self._warned_at = float("-inf")
 
     def refusal(self, address: str, descriptor: int) -> bytes | None:
         """Return the answer for a connection for which there is no room; `None` if there is."""
+        if self.is_full(descriptor):
+            return FULL
         most, bound = self._most, self.bounds.max_connections_per_address
         if most is not None:
             bound = min(bound, most * 3 // 4)
-        if most is not None and descriptor >= most:
-            self._warn(f"{descriptor} descriptors are in use; raise the limit (ulimit -n)")
-            return FULL
         if address and self.connections[address] > bound:
             self._warn(f"{address} has {bound} connections, as many as it may have")
             return TOO_MANY
         return None
+
+    def is_full(self, descriptor: int) -> bool:
+        """Return whether a new connection has one of the descriptors that stay free."""
+        if self._most is None or descriptor < self._most:
+            return False
+        self._warn(f"{descriptor} descriptors are in use; raise the limit (ulimit -n)")
+        return True
 
     def _warn(self, why: str) -> None:
         now = asyncio.get_running_loop().time()
@@ -125,13 +149,13 @@ class ConnectionWatch:
         if not self.connections[address]:
             del self.connections[address]
 
-    def begin(self, connection: WatchedHttp) -> None:
+    def begin(self, connection: Unfinished) -> None:
         """Wait for the rest of a request."""
         self.unfinished.setdefault(connection.address, {})[connection] = None
         if self._timer is None:
             self._wait()
 
-    def end(self, connection: WatchedHttp) -> None:
+    def end(self, connection: Unfinished) -> None:
         """Wait no longer: the request is whole, or the connection is gone."""
         mine = self.unfinished.get(connection.address)
         if mine is not None:
@@ -154,15 +178,79 @@ class ConnectionWatch:
         if self.unfinished:
             self._wait()
 
-    def _thin_out(self, mine: dict[WatchedHttp, None], now: float) -> None:
+    def _thin_out(self, mine: dict[Unfinished, None], now: float) -> None:
         """Close those that have waited longest.
 
         New ones are spared: many may come at once, whose requests are read in a moment.
         """
         waiting = [one for one in mine if one.waited_s(now) >= self._tick_s]
-        waiting.sort(key=WatchedHttp.patience)
+        waiting.sort(key=lambda one: one.patience())
         for connection in waiting[: len(mine) - self.bounds.max_unfinished_per_address]:
             connection.abort()
+
+
+@runtime_checkable
+class WatchedSocket(Protocol):
+    """A WebSocket protocol that says when its connection is gone, and when a message is late."""
+
+    def watch_with(self, watch: ConnectionWatch, address: str) -> None:
+        """Count for an address in a watch until the connection is gone."""
+
+
+class MessageProgress:
+    """What is still to come of one message or frame: every byte of it extends the deadline.
+
+    Args:
+        watch: Closes the connection when it is late.
+        address: For whom it counts.
+        abort: Closes the connection.
+        is_held: Whether this side does not read now, so that it is not the client's fault.
+    """
+
+    __slots__ = ("_abort", "_deadline", "_is_begun", "_is_held", "_watch", "address")
+
+    def __init__(
+        self,
+        watch: ConnectionWatch,
+        address: str,
+        abort: Callable[[], object],
+        is_held: Callable[[], bool],
+    ) -> None:
+        self.address = address
+        self._watch = watch
+        self._abort = abort
+        self._is_held = is_held
+        self._deadline = 0.0
+        self._is_begun = False
+
+    def note(self, is_unfinished: bool) -> None:
+        """Record that bytes have come, and whether they end within a message."""
+        if is_unfinished:
+            now = asyncio.get_running_loop().time()
+            self._deadline = now + self._watch.bounds.body_s
+        if is_unfinished != self._is_begun:
+            self._is_begun = is_unfinished
+            (self._watch.begin if is_unfinished else self._watch.end)(self)
+
+    def look(self, now: float) -> None:
+        """As `Unfinished.look`."""
+        if self._is_held():
+            self._deadline = now + self._watch.bounds.body_s
+        if now >= self._deadline:
+            self.abort()
+
+    def abort(self) -> None:
+        """As `Unfinished.abort`."""
+        self.note(is_unfinished=False)
+        self._abort()
+
+    def waited_s(self, now: float) -> float:
+        """As `Unfinished.waited_s`."""
+        return now - self._deadline + self._watch.bounds.body_s
+
+    def patience(self) -> tuple[bool, float]:
+        """As `Unfinished.patience`."""
+        return True, self._deadline
 
 
 class WatchedHttp(HttpBase):
@@ -205,9 +293,10 @@ class WatchedHttp(HttpBase):
             self._note(len(data))
             return
         self._expect("done")
-        if isinstance(heir, SocketProtocol):
-            watch, address = self.watch, self.address
-            heir.on_lost = lambda: watch.left(address)
+        if isinstance(heir, WatchedSocket):
+            heir.watch_with(self.watch, self.address)
+        else:
+            self.watch.left(self.address)
 
     def on_response_complete(self) -> None:
         """Note what has come of a request that waited behind the answer."""
@@ -297,6 +386,11 @@ def descriptor_limit() -> int | None:
         return None
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+def usable_descriptors(bounds: Bounds, limit: int | None) -> int | None:
+    """Return how many descriptors connections may use; the others are kept free."""
+    return None if limit is None else limit - min(bounds.spare_descriptors, limit // 4)
 
 
 # -- stalls ------------------------------------------------------------------------------------
