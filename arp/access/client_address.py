@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from arp.access.incoming import Scope
 
@@ -83,6 +84,18 @@ class TrustedProxies:
         peer = connected[0] if connected else None
         host = peer if address is None else str(address)
         return "" if host is None else counted_address(host)
+
+
+def client_of(peer: str) -> tuple[str, int] | None:
+    """Return the address in what gRPC calls a peer: `ipv4:127.0.0.1:50`, `ipv6:%5B::1%5D:50`."""
+    kind, _, place = unquote(peer).partition(":")
+    host, _, port = place.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        ip_address(host)
+    except ValueError:
+        return None
+    return (host, int(port)) if kind in ("ipv4", "ipv6") and port.isdigit() else None
 
 
 def counted_address(host: str) -> str:

@@ -11,6 +11,8 @@ listen elsewhere; a mounted app cannot know where its server listens, so each re
 proxy on this machine makes every client look local. So names that others can reach are refused too,
 unless the proxies that are trusted to say where a request comes from are named.
 
+An app that runs commands of agents has a token of its own in any case: see `own_code`.
+
 Who asks is found out in this order: a token that `arp token create` made, a login at a provider,
 then the hook; without a hook, the one token of the app. What lets somebody in may end while they
 are connected: `is_valid` is asked again then.
@@ -30,6 +32,7 @@ from typing import Final, NamedTuple, Protocol
 from arp.access.client_address import TrustedProxies
 from arp.access.incoming import IncomingConnection, Scope
 from arp.access.leases import HookFailed
+from arp.access.own_code import OwnCode
 from arp.access.principal import Principal, User
 from arp.access.settings import LOOPBACK, Access
 from arp.access.tokens import PREFIX, Tokens
@@ -68,6 +71,9 @@ class Denial(NamedTuple):
     reason: str
 
 
+OF_A_TOOL: Final = Denial(403, "tools that this server runs may not use it")
+
+
 class Guard:
     """Decides about requests for one app.
 
@@ -77,6 +83,7 @@ class Guard:
             below it.
         tokens: Those that were created for its ledger.
         logins: Who has signed in with a browser.
+        own_code: What the app runs and must not come in; `None`: it runs nothing.
     """
 
     def __init__(
@@ -85,6 +92,7 @@ class Guard:
         linked: Sequence[str] = ("/",),
         tokens: Tokens | None = None,
         logins: Logins | None = None,
+        own_code: OwnCode | None = None,
     ) -> None:
         self._token = access.token
         self._authenticate = access.authenticate
@@ -92,6 +100,7 @@ class Guard:
         self._has_no_access = access.is_open
         self.tokens = tokens or Tokens(None)
         self._logins = logins
+        self._own_code = own_code
         self.proxies = TrustedProxies(access.trusted_proxies)
         self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
@@ -102,6 +111,8 @@ class Guard:
 
     def check_source(self, scope: Scope) -> Denial | None:
         """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
+        if self._own_code is not None and self._own_code.is_tool(scope):
+            return OF_A_TOOL
         if self._is_open() and self.proxies.is_elsewhere(scope):
             return self._refused_remote()
         hosts = _values(scope, b"host")
@@ -123,6 +134,8 @@ class Guard:
         Over a Unix socket, the user of the other process must be ours or listed. Over gRPC, an app
         that serves its own machine alone refuses others. No browser can be made to open either.
         """
+        if self._own_code is not None and self._own_code.is_tool(scope):
+            return OF_A_TOOL
         uid = scope.get("uid")
         if uid is not None:
             if uid == os.geteuid() or uid in self._uids:
@@ -233,8 +246,11 @@ class Guard:
 
     def _check(self, token: str) -> Principal | None:
         """Return whom the one token of the app lets in; everybody if nothing keeps them out."""
+        if self._own_code is not None and self._own_code.has_shown(token):
+            return Principal()
         if self._token is None:
-            return Principal() if self._is_open() else None
+            is_free = self._own_code is None or not self._own_code.token
+            return Principal() if is_free and self._is_open() else None
         matches = hmac.compare_digest(token.encode(), self._token.encode())
         return Principal() if matches else None
 

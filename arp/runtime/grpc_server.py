@@ -16,7 +16,9 @@ import grpc
 import grpc.aio
 import msgspec
 
+from arp.access.client_address import client_of
 from arp.access.guard import Guard
+from arp.access.own_code import OwnCode
 from arp.access.settings import Access
 from arp.runtime import types as ari
 from arp.runtime.errors import (
@@ -50,13 +52,20 @@ class GrpcServer:
         runtime: Who does the work; it is not closed with the server.
         access: Who may come in; without a token only this machine. Its hosts and origins do not
             matter here.
+        own_code: What the runtime runs, and must not come in; `None`: it runs nothing.
     """
 
-    def __init__(self, runtime: RuntimeService, access: Access | None = None) -> None:
+    def __init__(
+        self,
+        runtime: RuntimeService,
+        access: Access | None = None,
+        own_code: OwnCode | None = None,
+    ) -> None:
         self.runtime = runtime
         self._access = access or Access()
+        guard = Guard(self._access, own_code=own_code)
         self._server = grpc.aio.server(
-            interceptors=[_Door(Guard(self._access))],
+            interceptors=[_Door(guard)],
             options=(
                 *OPTIONS,
                 # With this option on, a second server would take half of the calls.
@@ -64,7 +73,7 @@ class GrpcServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", KEEP_ALIVE_MS // 2),
             ),
         )
-        self._server.add_generic_rpc_handlers(_handlers(runtime))
+        self._server.add_generic_rpc_handlers(_handlers(runtime, guard))
 
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, *, tls: TlsFiles | None = None
@@ -134,24 +143,25 @@ async def _refuse(requests: object, context: Context) -> None:
     await _abort(context, status, grpc.StatusCode.UNAUTHENTICATED)
 
 
-def _handlers(runtime: RuntimeService) -> list[grpc.GenericRpcHandler]:
+def _handlers(runtime: RuntimeService, guard: Guard) -> list[grpc.GenericRpcHandler]:
     services: dict[str, dict[str, Handler]] = {}
     for method in REMOTE_METHODS:
         service, _, name = service_method(method).partition("/")
-        services.setdefault(service, {})[name] = _handler(runtime, method)
+        services.setdefault(service, {})[name] = _handler(runtime, method, guard)
     return [
         grpc.method_handlers_generic_handler(f"{PACKAGE}.{service}", methods)
         for service, methods in services.items()
     ]
 
 
-def _handler(runtime: RuntimeService, method: AriMethod) -> Handler:
+def _handler(runtime: RuntimeService, method: AriMethod, guard: Guard) -> Handler:
     """Return the handler of a method.
 
     Messages come as bytes: one that cannot be read is an error like all others.
     """
 
     async def unary(data: bytes, context: Context) -> bytes | None:
+        await _check_peer(guard, context)
         try:
             return encode(await call_with(runtime, method, data))
         except Exception as failed:  # noqa: BLE001 - every failure is an answer with its code
@@ -159,6 +169,7 @@ def _handler(runtime: RuntimeService, method: AriMethod) -> Handler:
             return None
 
     async def events(data: bytes, context: Context) -> None:
+        await _check_peer(guard, context)
         try:
             await _stream(runtime, data, context)
         except Exception as failed:  # noqa: BLE001 - as above
@@ -167,6 +178,14 @@ def _handler(runtime: RuntimeService, method: AriMethod) -> Handler:
     if method.name == "session_events":
         return grpc.unary_stream_rpc_method_handler(events)
     return grpc.unary_unary_rpc_method_handler(unary)
+
+
+async def _check_peer(guard: Guard, context: Context) -> None:
+    """End a call from where nobody may call; only the call itself says where that is."""
+    denial = guard.check_peer({"headers": [], "client": client_of(context.peer())})
+    if denial is not None:
+        status = ErrorStatus(AriCode.PERMISSION_DENIED, denial.reason)
+        await _abort(context, status, grpc.StatusCode.PERMISSION_DENIED)
 
 
 async def call_with(runtime: RuntimeService, method: AriMethod, data: bytes) -> msgspec.Struct:

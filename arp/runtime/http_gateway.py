@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arp.access.guard import Guard
+from arp.access.own_code import OwnCode
 from arp.access.settings import Access
 from arp.runtime import types as ari
 from arp.runtime.errors import (
@@ -50,11 +51,17 @@ class HttpGateway:
     Args:
         runtime: Who does the work; it is not closed with the gateway.
         access: Who may come in; without a token only this machine.
+        own_code: What the runtime runs, and must not come in; `None`: it runs nothing.
     """
 
-    def __init__(self, runtime: RuntimeService, access: Access | None = None) -> None:
+    def __init__(
+        self,
+        runtime: RuntimeService,
+        access: Access | None = None,
+        own_code: OwnCode | None = None,
+    ) -> None:
         self.runtime = runtime
-        self._guard = Guard(access or Access(), linked=())
+        self._guard = Guard(access or Access(), linked=(), own_code=own_code)
         self._app: ASGIApp = Starlette(
             routes=[
                 Route("/ari/v1/sessions/{session_id:path}/events", self._events),

@@ -13,15 +13,14 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from arp.access.client_address import client_of
 from arp.access.leases import Lease
 from arp.access.principal import Principal, keys_of
 from arp.access.usage import Slot
@@ -337,18 +336,6 @@ def _bytes(value: str | bytes) -> bytes:
 
 def _metadata(scope: dict[str, Any]) -> dict[str, str]:
     return {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
-
-
-def client_of(peer: str) -> tuple[str, int] | None:
-    """Return the address in what gRPC calls a peer: `ipv4:127.0.0.1:50`, `ipv6:%5B::1%5D:50`."""
-    kind, _, place = unquote(peer).partition(":")
-    host, _, port = place.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    try:
-        ip_address(host)
-    except ValueError:
-        return None
-    return (host, int(port)) if kind in ("ipv4", "ipv6") and port.isdigit() else None
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
