@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -60,6 +60,17 @@ class StartToken(Struct, frozen=True):
     """Seconds since 1970."""
 
 
+class _Row(NamedTuple):
+    """A connection in one of the kernel's tables."""
+
+    address: Address
+    port: int
+    remote_port: int
+    uid: int
+    inode: int
+    """0: no program holds it any more."""
+
+
 class OwnCode:
     """The code that an app runs, as far as it must not use the app's own server.
 
@@ -85,6 +96,7 @@ class OwnCode:
             return
         beside = self._path.with_name(f"{self._path.name}.{secrets.token_hex(4)}")
         try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(msgspec.json.encode(self._kept))
@@ -102,32 +114,42 @@ class OwnCode:
         """Return whether a connection is of a user as whom tools run, or of nobody any more."""
         uid = scope.get("uid")
         if uid is None and self._has_users and scope.get("client"):
-            uid = uid_of(scope["client"][0], int(scope["client"][1]))
+            own_port = (scope.get("server") or (None, None))[1]
+            uid = uid_of(scope["client"][0], int(scope["client"][1]), own_port)
         return uid is not None and (uid < 0 or FIRST_TOOL_UID <= uid <= LAST_TOOL_UID)
 
 
-def uid_of(host: str, port: int) -> int | None:
-    """Return which user of this machine made a TCP connection, by its own address and port.
+def uid_of(host: str, port: int, own_port: int | None) -> int | None:
+    """Return which user of this machine made a TCP connection.
+
+    Args:
+        host: The address from which it was made.
+        port: The port there; 0: a proxy has said where it comes from, so that nobody knows.
+        own_port: The port that it was made to. Connections to other servers may have the same
+            address and port. `None`: it is not known.
 
     Returns:
         `None`: it comes from another machine. -1: from this one, and its program has closed it.
     """
+    if not port:
+        return None
     try:
         address = _plain(ip_address(host.partition("%")[0]))
     except ValueError:  # it was put there by this process
         return None
     found: list[int] = []
     for table in TABLES:
-        for local, local_port, uid, inode in _rows(table, f":{port:04X} "):
-            if local == address and local_port == port:
-                found.append(uid if inode else -1)
+        for row in _rows(table, f":{port:04X} "):
+            is_its_own = row.address == address and row.port == port
+            if is_its_own and own_port in (None, row.remote_port):
+                found.append(row.uid if row.inode else -1)
     if found:
-        return min(found) if min(found) < 0 else found[0]
+        return max(found)
     return -1 if _is_here(address) else None
 
 
-def _rows(table: str, wanted: str) -> Iterator[tuple[Address, int, int, int]]:
-    """Yield local address, local port, user and inode of the rows of a table that have a port."""
+def _rows(table: str, wanted: str) -> Iterator[_Row]:
+    """Yield the connections in a table that have a port."""
     try:
         with open(table, encoding="ascii") as lines:
             next(lines, None)
@@ -135,8 +157,10 @@ def _rows(table: str, wanted: str) -> Iterator[tuple[Address, int, int, int]]:
                 if wanted in line:
                     parts = line.split()
                     place, _, port = parts[1].partition(":")
-                    if parts[3] != "0A":  # one that listens
-                        yield _address(place), int(port, 16), int(parts[7]), int(parts[9])
+                    remote_port = int(parts[2].partition(":")[2], 16)
+                    if parts[3] != "0A":  # it listens
+                        who = (int(parts[7]), int(parts[9]))
+                        yield _Row(_address(place), int(port, 16), remote_port, *who)
     except OSError:
         return
 

@@ -43,6 +43,8 @@ _STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+CheckPeer: TypeAlias = "Callable[[Context], Awaitable[None]]"
+"""Ends a call from where nobody may call."""
 
 
 class GrpcServer:
@@ -63,9 +65,10 @@ class GrpcServer:
     ) -> None:
         self.runtime = runtime
         self._access = access or Access()
-        guard = Guard(self._access, own_code=own_code)
+        self._guard = Guard(self._access, own_code=own_code)
+        self._port = 0
         self._server = grpc.aio.server(
-            interceptors=[_Door(guard)],
+            interceptors=[_Door(self._guard)],
             options=(
                 *OPTIONS,
                 # With this option on, a second server would take half of the calls.
@@ -73,7 +76,7 @@ class GrpcServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", KEEP_ALIVE_MS // 2),
             ),
         )
-        self._server.add_generic_rpc_handlers(_handlers(runtime, guard))
+        self._server.add_generic_rpc_handlers(_handlers(runtime, self._check_peer))
 
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, *, tls: TlsFiles | None = None
@@ -100,8 +103,21 @@ class GrpcServer:
                 bound = self._server.add_secure_port(address, _credentials(tls))
         except RuntimeError as error:
             raise Unavailable(f"cannot listen on {address}") from error
+        self._port = bound
         await self._server.start()
         return bound
+
+    async def _check_peer(self, context: Context) -> None:
+        """End a call from where nobody may call; only the call itself says where that is."""
+        scope: dict[str, Any] = {
+            "client": client_of(context.peer()),
+            "server": ("", self._port),
+            "headers": [],
+        }
+        denial = self._guard.check_peer(scope)
+        if denial is not None:
+            status = ErrorStatus(AriCode.PERMISSION_DENIED, denial.reason)
+            await _abort(context, status, grpc.StatusCode.PERMISSION_DENIED)
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Take no more calls, and end those that are under way after `grace_s`."""
@@ -143,25 +159,25 @@ async def _refuse(requests: object, context: Context) -> None:
     await _abort(context, status, grpc.StatusCode.UNAUTHENTICATED)
 
 
-def _handlers(runtime: RuntimeService, guard: Guard) -> list[grpc.GenericRpcHandler]:
+def _handlers(runtime: RuntimeService, check_peer: CheckPeer) -> list[grpc.GenericRpcHandler]:
     services: dict[str, dict[str, Handler]] = {}
     for method in REMOTE_METHODS:
         service, _, name = service_method(method).partition("/")
-        services.setdefault(service, {})[name] = _handler(runtime, method, guard)
+        services.setdefault(service, {})[name] = _handler(runtime, method, check_peer)
     return [
         grpc.method_handlers_generic_handler(f"{PACKAGE}.{service}", methods)
         for service, methods in services.items()
     ]
 
 
-def _handler(runtime: RuntimeService, method: AriMethod, guard: Guard) -> Handler:
+def _handler(runtime: RuntimeService, method: AriMethod, check_peer: CheckPeer) -> Handler:
     """Return the handler of a method.
 
     Messages come as bytes: one that cannot be read is an error like all others.
     """
 
     async def unary(data: bytes, context: Context) -> bytes | None:
-        await _check_peer(guard, context)
+        await check_peer(context)
         try:
             return encode(await call_with(runtime, method, data))
         except Exception as failed:  # noqa: BLE001 - every failure is an answer with its code
@@ -169,7 +185,7 @@ def _handler(runtime: RuntimeService, method: AriMethod, guard: Guard) -> Handle
             return None
 
     async def events(data: bytes, context: Context) -> None:
-        await _check_peer(guard, context)
+        await check_peer(context)
         try:
             await _stream(runtime, data, context)
         except Exception as failed:  # noqa: BLE001 - as above
@@ -178,14 +194,6 @@ def _handler(runtime: RuntimeService, method: AriMethod, guard: Guard) -> Handle
     if method.name == "session_events":
         return grpc.unary_stream_rpc_method_handler(events)
     return grpc.unary_unary_rpc_method_handler(unary)
-
-
-async def _check_peer(guard: Guard, context: Context) -> None:
-    """End a call from where nobody may call; only the call itself says where that is."""
-    denial = guard.check_peer({"headers": [], "client": client_of(context.peer())})
-    if denial is not None:
-        status = ErrorStatus(AriCode.PERMISSION_DENIED, denial.reason)
-        await _abort(context, status, grpc.StatusCode.PERMISSION_DENIED)
 
 
 async def call_with(runtime: RuntimeService, method: AriMethod, data: bytes) -> msgspec.Struct:

@@ -185,6 +185,7 @@ class GrpcPort:
         """
         guard = self._state.guard
         scope["client"] = client_of(context.peer())
+        scope["server"] = (self._settings.host, self._port)
         denial = guard.check_peer(scope)
         if denial is not None:
             await end_call(context, 1008, denial.reason)

@@ -128,7 +128,7 @@ def test_user_of_a_connection_is_found(listener: tuple[socket.socket, str]) -> N
     with closing(socket.create_connection((dialled, port))):
         accepted, peer = listening.accept()
         with closing(accepted):
-            assert uid_of(*peer[:2]) == os.geteuid()
+            assert uid_of(*peer[:2], listening.getsockname()[1]) == os.geteuid()
 
 
 @on_linux
@@ -145,13 +145,37 @@ def test_connection_whose_program_is_gone_is_nobodys(
     dialling.close()
     accepted, peer = listening.accept()
     with closing(accepted):
-        assert uid_of(*peer[:2]) == -1
+        assert uid_of(*peer[:2], listening.getsockname()[1]) == -1
 
 
 @on_linux
 def test_other_machines_have_no_user_here() -> None:
-    assert uid_of("192.0.2.7", 4000) is None
-    assert uid_of("testclient", 50000) is None
+    assert uid_of("192.0.2.7", 4000, 80) is None
+    assert uid_of("testclient", 50000, 80) is None
+    assert uid_of("127.0.0.1", 0, 80) is None
+
+
+@on_linux
+def test_connection_to_another_server_from_the_same_port_does_not_count() -> None:
+    servers = [socket.socket() for _ in range(2)]
+    for server in servers:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+    first, second = (server.getsockname() for server in servers)
+    gone, here = socket.socket(), socket.socket()
+    for one in (gone, here):
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    gone.bind(("127.0.0.1", 0))
+    here.bind(gone.getsockname())
+    place = gone.getsockname()
+    gone.connect(first)
+    here.connect(second)
+    gone.close()
+    assert uid_of(*place, first[1]) == -1
+    assert uid_of(*place, second[1]) == os.geteuid()
+    for one in (here, *servers):
+        one.close()
 
 
 @as_root
@@ -166,7 +190,8 @@ def test_connection_of_a_tool_is_recognised(listener: tuple[socket.socket, str])
         dialling.connect((host.removeprefix("::ffff:"), listening.getsockname()[1]))
         accepted, peer = listening.accept()
         with closing(accepted):
-            assert uid_of(*peer[:2]) == FIRST_TOOL_UID
-            assert OwnCode().is_tool({"client": peer[:2]})
+            assert uid_of(*peer[:2], listening.getsockname()[1]) == FIRST_TOOL_UID
+            own_port = listening.getsockname()[1]
+            assert OwnCode().is_tool({"client": peer[:2], "server": ("", own_port)})
             guard = Guard(Access(), own_code=OwnCode(has_token=False))
             assert guard.check_source(scope_of(client=peer[:2])) == OF_A_TOOL

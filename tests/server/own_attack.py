@@ -39,7 +39,7 @@ async def as_renderer(address: str, session: str, token: str | None) -> str:
         return f"out: {type(refused).__name__} {refused}"
 
 
-async def as_program(base: str, token: str | None) -> dict[str, str]:
+async def as_program(base: str, session: str, token: str | None) -> dict[str, str]:
     """Asks every route that tells something or does something, and the control plane."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     found: dict[str, str] = {}
@@ -56,7 +56,12 @@ async def as_program(base: str, token: str | None) -> dict[str, str]:
     address = base.replace("http", "ws") + "/_api/rpc"
     try:
         async with websockets.connect(address, additional_headers=headers, proxy=None) as socket:
-            ask = {"jsonrpc": "2.0", "id": 1, "method": "runtime.sessions.list", "params": {}}
+            ask = {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "task/list",
+                "params": {"sessionId": session},
+            }
             await socket.send(json.dumps(ask))
             told = json.loads(await asyncio.wait_for(socket.recv(), WAIT_S))
             found["/_api/rpc"] = f"{'out' if 'error' in told else 'in'}: {told}"
@@ -70,7 +75,7 @@ async def main(session: str, token: str, addresses: list[str]) -> dict[str, str]
     found: dict[str, str] = {}
     for address in addresses:
         if address.startswith("http:"):
-            found |= await as_program(address, token or None)
+            found |= await as_program(address, session, token or None)
         found[address] = await as_renderer(address, session, token or None)
     return found
 

@@ -25,7 +25,9 @@ from arp.process.sandbox import Confinement, confined, sandbox_works
 from tests.server import own_attack
 from tests.waiting import becomes
 
-START_S = 30.0
+pytestmark = pytest.mark.timeout(180)  # each starts servers and programs
+
+START_S = 60.0
 REPOSITORY = Path(__file__).resolve().parents[2]
 APP = """
 from pathlib import Path
