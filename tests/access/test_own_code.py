@@ -128,7 +128,7 @@ def test_user_of_a_connection_is_found(listener: tuple[socket.socket, str]) -> N
     with closing(socket.create_connection((dialled, port))):
         accepted, peer = listening.accept()
         with closing(accepted):
-            assert uid_of(*peer[:2], listening.getsockname()[1]) == os.geteuid()
+            assert uid_of(peer[0], peer[1], listening.getsockname()[1]) == os.geteuid()
 
 
 @on_linux
@@ -145,7 +145,7 @@ def test_connection_whose_program_is_gone_is_nobodys(
     dialling.close()
     accepted, peer = listening.accept()
     with closing(accepted):
-        assert uid_of(*peer[:2], listening.getsockname()[1]) == -1
+        assert uid_of(peer[0], peer[1], listening.getsockname()[1]) == -1
 
 
 @on_linux
@@ -172,8 +172,8 @@ def test_connection_to_another_server_from_the_same_port_does_not_count() -> Non
     gone.connect(first)
     here.connect(second)
     gone.close()
-    assert uid_of(*place, first[1]) == -1
-    assert uid_of(*place, second[1]) == os.geteuid()
+    assert uid_of(place[0], place[1], first[1]) == -1
+    assert uid_of(place[0], place[1], second[1]) == os.geteuid()
     for one in (here, *servers):
         one.close()
 
@@ -190,7 +190,7 @@ def test_connection_of_a_tool_is_recognised(listener: tuple[socket.socket, str])
         dialling.connect((host.removeprefix("::ffff:"), listening.getsockname()[1]))
         accepted, peer = listening.accept()
         with closing(accepted):
-            assert uid_of(*peer[:2], listening.getsockname()[1]) == FIRST_TOOL_UID
+            assert uid_of(peer[0], peer[1], listening.getsockname()[1]) == FIRST_TOOL_UID
             own_port = listening.getsockname()[1]
             assert OwnCode().is_tool({"client": peer[:2], "server": ("", own_port)})
             guard = Guard(Access(), own_code=OwnCode(has_token=False))

@@ -16,6 +16,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from arp import Access, App, IncomingConnection, Turn
+from arp.access.client_address import client_of
 from arp.client.client import ArpClient, connect
 from arp.client.errors import InvalidAddress, ServerRefused, ServerUnreachable
 from arp.client.options import Backoff
@@ -24,7 +25,7 @@ from arp.protocol.envelope import CONNECT, SERVICE, seal, unseal
 from arp.protocol.errors import PermissionDenied, Unauthenticated
 from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.runtime.tls import TlsFiles
-from arp.server.grpc_port import GrpcPort, GrpcSettings, GrpcUnavailable, client_of
+from arp.server.grpc_port import GrpcPort, GrpcSettings, GrpcUnavailable
 from arp.server.state import ServerState
 from tests.runtime.certificates import Certificates, certificates
 from tests.serving import Serving, serving
