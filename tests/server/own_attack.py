@@ -25,7 +25,12 @@ async def as_renderer(address: str, session: str, token: str | None) -> str:
     try:
         async with (
             asyncio.timeout(WAIT_S),
-            ArpClient(address, session_id=session, token=token, encoding="json") as client,
+            ArpClient(
+                address,
+                session_id=session,
+                token=token,
+                encoding="msgpack" if address.startswith("unix:") else "json",
+            ) as client,
         ):
             await client.ready()
             while True:
