@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
@@ -132,6 +133,8 @@ class App:
         self._last_agents: dict[str, tuple[Workflow, Handler]] = {}
         self._origin_handlers: dict[str, Handler] = {}
         """Agents that come behind those of the author."""
+        self._runs_commands = bool(getattr(tools, "runs_commands", False))
+        """Whether agents or tools of it run commands, which could use its server themselves."""
         if (attach := getattr(tools, "attach", None)) is not None:
             attach(self)
 
@@ -263,6 +266,7 @@ class App:
         self._closers.append(partial(runtime.close, CloseRequest()))
         self._runtimes.append(runtime)
         self._keepers.append(agent)
+        self._runs_commands |= bool(getattr(runtime, "runs_commands", True))
         return agent
 
     def model_agent(
@@ -472,6 +476,7 @@ class App:
         access: Access | None = None,
         settings: HubSettings | None = None,
         debug: bool = False,
+        start_token: Literal["no", "printed", "logged"] = "no",
     ) -> Served:
         """Return what a server needs to know, with what its command line says instead."""
         for name, (described, handler) in self._last_agents.items():
@@ -503,6 +508,8 @@ class App:
             tuple(self._feedback_handlers),
             self._origin_handlers,
             lambda: tuple(self._keepers),
+            self._runs_commands,
+            start_token,
         )
 
     def _with_lifespan(
@@ -655,7 +662,7 @@ class App:
         """The ASGI application: mount it anywhere, also where nobody runs its lifespan."""
         from arp.server.application import Application
 
-        return Application(self.served(), is_mounted=True)
+        return Application(self.served(start_token="logged"), is_mounted=True)
 
     def mounted(self, path: str, *, inside: ASGIApp) -> Mounted:
         """Return an ASGI application that serves this app below a path of another one.
@@ -824,6 +831,9 @@ def _first_line(handler: object) -> str:
 def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
     """Serve an app until the process is asked to stop; `arp serve` is the same with more to set.
 
+    An app that runs commands of agents, and has no `Access` of its own, gets a token at each start:
+    its address is printed with it.
+
     Args:
         app: What to serve.
         host: Address to listen on. Another than this machine's own needs `Access` with a token.
@@ -850,10 +860,19 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
 
     if not is_private(host) and app.access.is_open:
         raise ValueError(f"{host} can be reached by others: give App an Access with a token")
-    application = Application(app.served())
+    application = Application(app.served(start_token="printed"))
     if not app.handlers:
         raise ValueError("the app has no agent; write @app.agent above an async function")
-    run(application, bind(host, port), lambda: None)
+    listener = bind(host, port)
+    token = application.state.start_token
+
+    def ready() -> None:
+        if token:  # nobody could come in without it
+            place = f"[{host}]" if ":" in host else host
+            sys.stdout.write(f"ARP on http://{place}:{listener.getsockname()[1]}/#token={token}\n")
+            sys.stdout.flush()
+
+    run(application, listener, ready)
 
 
 def _checked_handler(

@@ -119,6 +119,9 @@ def main() -> None:
 )
 @click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
 @click.option(
+    "--no-token", is_flag=True, help="Make no token at the start, though agents run commands."
+)
+@click.option(
     "--origin", "origins", multiple=True, help="Web origin whose pages may connect. Repeatable."
 )
 @click.option(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from arp.access.incoming import Scope
 
@@ -109,6 +110,18 @@ FORWARDING = frozenset(
 
 def _is_forwarding(name: str) -> bool:
     return name in FORWARDING or name.startswith("x-forwarded")
+
+
+def client_of(peer: str) -> tuple[str, int] | None:
+    """Return the address in what gRPC calls a peer: `ipv4:127.0.0.1:50`, `ipv6:%5B::1%5D:50`."""
+    kind, _, place = unquote(peer).partition(":")
+    host, _, port = place.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        ip_address(host)
+    except ValueError:
+        return None
+    return (host, int(port)) if kind in ("ipv4", "ipv6") and port.isdigit() else None
 
 
 def counted_address(host: str) -> str:

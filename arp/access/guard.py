@@ -14,6 +14,8 @@ their backend in `Host`, as Apache does by itself. So a request with a header th
 is refused too, and one of HTTP/1.0, which only proxies still speak (nginx, unless it is told
 otherwise).
 
+An app that runs commands of agents has a token of its own in any case: see `own_code`.
+
 Who asks is found out in this order: a token that `arp token create` made, a login at a provider,
 then the hook; without a hook, the one token of the app. What lets somebody in may end while they
 are connected: `is_valid` is asked again then. The first token that is created ends what came in
@@ -34,6 +36,7 @@ from typing import Final, NamedTuple, Protocol
 from arp.access.client_address import TrustedProxies
 from arp.access.incoming import IncomingConnection, Scope
 from arp.access.leases import HookFailed
+from arp.access.own_code import OwnCode
 from arp.access.principal import Principal, User
 from arp.access.settings import LOOPBACK, Access
 from arp.access.tokens import PREFIX, Tokens
@@ -82,6 +85,9 @@ class Denial(NamedTuple):
     reason: str
 
 
+OF_A_TOOL: Final = Denial(403, "tools that this server runs may not use it")
+
+
 class Guard:
     """Decides about requests for one app.
 
@@ -91,6 +97,7 @@ class Guard:
             below it.
         tokens: Those that were created for its ledger.
         logins: Who has signed in with a browser.
+        own_code: What the app runs and must not come in; `None`: it runs nothing.
     """
 
     def __init__(
@@ -99,6 +106,7 @@ class Guard:
         linked: Sequence[str] = ("/",),
         tokens: Tokens | None = None,
         logins: Logins | None = None,
+        own_code: OwnCode | None = None,
     ) -> None:
         self._token = access.token
         self._authenticate = access.authenticate
@@ -106,6 +114,7 @@ class Guard:
         self._has_no_access = access.is_open
         self.tokens = tokens or Tokens(None)
         self._logins = logins
+        self._own_code = own_code
         self.proxies = TrustedProxies(access.trusted_proxies)
         self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
@@ -116,6 +125,8 @@ class Guard:
 
     def check_source(self, scope: Scope) -> Denial | None:
         """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
+        if self._own_code is not None and self._own_code.is_tool(scope):
+            return OF_A_TOOL
         if self.is_open() and (refused := self._check_local(scope)) is not None:
             return refused
         hosts = _values(scope, b"host")
@@ -137,6 +148,8 @@ class Guard:
         Over a Unix socket, the user of the other process must be ours or listed. Over gRPC, an app
         that serves its own machine alone refuses others. No browser can be made to open either.
         """
+        if self._own_code is not None and self._own_code.is_tool(scope):
+            return OF_A_TOOL
         uid = scope.get("uid")
         if uid is not None:
             if uid == os.geteuid() or uid in self._uids:
@@ -257,8 +270,11 @@ class Guard:
 
     def _check(self, token: str) -> Principal | None:
         """Return whom the one token of the app lets in; everybody if nothing keeps them out."""
+        if self._own_code is not None and self._own_code.has_shown(token):
+            return Principal()
         if self._token is None:
-            if not self.is_open():
+            has_start_token = self._own_code is not None and bool(self._own_code.token)
+            if has_start_token or not self.is_open():
                 return None
             return Principal(credential=NOBODY_CHECKED if self.tokens.may_be_created else "")
         matches = hmac.compare_digest(token.encode(), self._token.encode())

@@ -147,6 +147,9 @@ class Access(Struct, frozen=True):
     recheck_s: Seconds | None = 30.0
     """How often the hook is asked again about an open connection, which is closed if it refuses;
     `None`: never."""
+    start_token: bool = True
+    """Whether an app that runs commands of agents gets a token at each start, if nothing else keeps
+    anybody out."""
     admin_role: str | None = None
     """The role of the hook's users who may read the sessions of all users; `None`: none may."""
 

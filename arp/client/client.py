@@ -40,6 +40,7 @@ from arp.protocol.messages import (
 from arp.protocol.object_screen import ObjectScreenConnection
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen, TurnScreen
+from arp.protocol.token_address import split_token
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class ArpClient:
 
     Args:
         url: `http://HOST:PORT` (WebSocket, or SSE where that is refused), or a mounted prefix;
+            a token may be behind it: `http://HOST:PORT/#token=…`;
             `ws://…/_arp/v1`; `http+sse://…`; `grpc:HOST:PORT`; each also with TLS; `unix:PATH`;
             `stdio:` with `command=[…]`.
         callbacks: Called as things happen.
@@ -69,6 +71,7 @@ class ArpClient:
         self, url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
     ) -> None:
         check_names(options)
+        url, options["token"] = split_token(url, options.get("token"))
         dial = self._dial = dialer(url, options)
         hello = renderer_hello(options, dial.access.token if dial.address.socket_path else None)
         backoff = options.get("backoff") or Backoff()

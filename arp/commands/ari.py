@@ -34,6 +34,7 @@ def ari() -> None:
     help="Variable that the agents get besides their own; NAME* for several.",
 )
 @click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
+@click.option("--no-token", is_flag=True, help="Make no token at the start.")
 @click.option("--tls-cert", default="", metavar="FILE", help="Certificate as PEM, for TLS.")
 @click.option("--tls-key", default="", metavar="FILE", help="Key of the certificate as PEM.")
 @click.option(
@@ -52,6 +53,7 @@ def serve(
     runtime_model: str,
     passed: tuple[str, ...],
     token: str | None,
+    no_token: bool,
     tls_cert: str,
     tls_key: str,
     hosts: tuple[str, ...],
@@ -64,7 +66,8 @@ def serve(
       arp ari serve --runtime claude-code --http 0.0.0.0:7002 --allow-host agents.example.org \
         --tls-cert cert.pem --tls-key key.pem
 
-    A port without a host is reached from this machine alone; elsewhere a token is needed.
+    A port without a host is reached from this machine alone; elsewhere a token is needed. Of a
+    runtime that runs commands, a token is made at each start and printed, unless there is one.
     """  # noqa: D301 - click wants the character itself
     from arp.commands.ari_serving import AriSettings, serve_runtime
 
@@ -77,6 +80,7 @@ def serve(
         model=runtime_model,
         passed=passed,
         token=os.environ.get("ARP_TOKEN") or None if token is None else token,
+        no_token=no_token,
         tls_cert=tls_cert,
         tls_key=tls_key,
         hosts=hosts,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import click
 import msgspec
 
+from arp.access.own_code import OwnCode
 from arp.access.settings import Access, check_names
 from arp.commands.output import fail
 from arp.commands.runtime_option import runtime_of
@@ -32,6 +33,7 @@ from arp.runtime.tls import TlsFiles
 from arp.server.ending import Deadline, leave, run_to_end
 from arp.server.own_secrets import redact_logs
 from arp.server.serve import bind, is_private
+from arp.store.location import ledger_of, starts_of
 
 STOP_S = 10.0
 """What a stop may take; then the process ends, whatever an agent does."""
@@ -55,6 +57,7 @@ class AriSettings(msgspec.Struct, frozen=True):
     model: str = ""
     passed: tuple[str, ...] = ()
     token: str | None = None
+    no_token: bool = False
     tls_cert: str = ""
     tls_key: str = ""
     hosts: tuple[str, ...] = ()
@@ -115,7 +118,8 @@ def serve_runtime(settings: AriSettings) -> None:
     # It has every method that the runtime has.
     service = cast(RuntimeService, SessionDefaults(runtime, settings.mode, settings.model))
     redact_logs(Redaction())
-    serving = _Serving(service, access, tls, grpc, _listener(http))
+    own_code = _own_code(settings, runtime)
+    serving = _Serving(service, access, tls, _Listeners(grpc, _listener(http)), own_code)
     try:
         run_to_end(serving.run())
     except AriError as error:
@@ -127,6 +131,21 @@ def serve_runtime(settings: AriSettings) -> None:
     finally:
         serving.deadline.cancel()
     leave(0)
+
+
+def _own_code(settings: AriSettings, runtime: RuntimeService) -> OwnCode | None:
+    """Return what keeps the commands of a runtime away from it; `None`: it runs none."""
+    if not getattr(runtime, "runs_commands", True):
+        return None
+    name = settings.runtime.partition(":")[0]
+    has_token = settings.token is None and not settings.no_token
+    if settings.no_token and settings.token is None:
+        click.echo(
+            "arp: Nothing keeps out the commands that its agents run: they can answer its "
+            "questions in your place. Leave --no-token out, or set ARP_TOKEN.",
+            err=True,
+        )
+    return OwnCode(starts_of(f"sqlite:{ledger_of(f'ari-{name}')}"), has_token=has_token)
 
 
 def _access(settings: AriSettings, addresses: list[ListenAddress]) -> Access:
@@ -168,21 +187,27 @@ def _listener(address: ListenAddress | None) -> socket.socket | None:
         fail(f"cannot listen on {address}: {error.strerror}")
 
 
+class _Listeners(NamedTuple):
+    grpc: ListenAddress | None
+    http: socket.socket | None
+
+
 class _Serving:
     def __init__(
         self,
         runtime: RuntimeService,
         access: Access,
         tls: TlsFiles | None,
-        grpc: ListenAddress | None,
-        listener: socket.socket | None,
+        listeners: _Listeners,
+        own_code: OwnCode | None,
     ) -> None:
         self.deadline = Deadline(STOP_S)
         self._runtime = runtime
         self._access = access
         self._tls = tls
-        self._grpc = grpc
-        self._listener = listener
+        self._grpc = listeners.grpc
+        self._listener = listeners.http
+        self._own_code = own_code
         self._asked = asyncio.Event()
 
     async def run(self) -> None:
@@ -207,6 +232,9 @@ class _Serving:
                 scheme = "https" if self._tls else "http"
                 address = ListenAddress(*self._listener.getsockname()[:2])
                 click.echo(f"ARI on {scheme}://{address}")
+            if self._own_code is not None and self._own_code.token:
+                self._own_code.save()
+                click.echo(f"ARI token: {self._own_code.token}")
             await self._asked.wait()
         finally:
             await self._runtime.close(ari.CloseRequest())
@@ -223,14 +251,14 @@ class _Serving:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         from arp.runtime.grpc_server import GrpcServer
 
-        server = GrpcServer(self._runtime, self._access)
+        server = GrpcServer(self._runtime, self._access, self._own_code)
         port = await server.start(*address, tls=self._tls)
         return partial(server.stop, GRACE_S), port
 
     async def _serve_http(self, listener: socket.socket) -> Stop:
         """Serve until the function that this returns is called."""
         server = InnerServer(
-            HttpGateway(self._runtime, self._access),
+            HttpGateway(self._runtime, self._access, self._own_code),
             listener,
             self._access.bounds,
             ssl_certfile=self._tls.certificate if self._tls else None,

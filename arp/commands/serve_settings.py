@@ -73,6 +73,8 @@ class ServeSettings(Struct, frozen=True):
     """Where facts are stored; `None`: as the app says, or in a file of the target in `.arp`."""
     token: Token | None = None
     """The token that every client must send."""
+    no_token: bool = field(default=False, name="no-token")
+    """`True`: no token is made at the start, though agents run commands."""
     origins: list[Origin] = field(default_factory=list, name="origin")
     """Web origins whose pages may connect."""
     hosts: list[HostName] = field(default_factory=list, name="allow-host")

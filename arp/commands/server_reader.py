@@ -27,6 +27,7 @@ from arp.evidence.pack_writer import UNFINISHED, PackUnwritable
 from arp.hub.removal import Remainder
 from arp.ledger.chain import Checked
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.token_address import split_token
 from arp.store.directory import sync_directory
 
 TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
@@ -91,6 +92,7 @@ class ServerReader:
     """
 
     def __init__(self, url: str, token: str | None) -> None:
+        url, token = split_token(url, token)
         if "://" not in url:
             raise ReaderError(f"{url}: write it as http://HOST:PORT")
         self._url = url.rstrip("/")

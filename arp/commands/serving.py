@@ -124,13 +124,17 @@ def serve_application(application: Application, name: str, serving: ServeSetting
         redact_logs(application.state.redaction())  # the HTTP server has its own handlers by now
         if serving.port is None and port != DEFAULT_PORT:
             click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
-        click.echo(f"ARP on http://{in_address(host)}:{port}")
+        token = application.state.start_token
+        click.echo(f"ARP on http://{in_address(host)}:{port}" + f"/#token={token}" * bool(token))
         for line in lines_of(ports):
             click.echo(line)
         sys.stdout.flush()
         if place.startswith("sqlite:"):
             click.echo(f"arp: Sessions are kept in {place.removeprefix('sqlite:')}.", err=True)
-        for line in _hints(host, port, access, has_tokens=tokens.are_used()):
+        for line in (
+            *_hints(host, port, access, has_tokens=tokens.are_used()),
+            *_own_code_hints(application),
+        ):
             click.echo(f"arp: {line}", err=True)
 
     try:
@@ -165,6 +169,29 @@ def _hints(host: str, port: int, access: Access, *, has_tokens: bool) -> Iterato
         yield f"It wants the token: open {page} with the token in place of the dots."
     elif has_tokens and access.authenticate is None and access.oidc is None:
         yield f"It wants a token of arp token create: open {page} with it in place of the dots."
+
+
+def _own_code_hints(application: Application) -> Iterator[str]:
+    """Yield what one must know where agents of the app run commands; never the token itself."""
+    state = application.state
+    token = state.served.access.token
+    if not state.served.runs_commands:
+        return
+    if state.start_token:
+        yield (
+            "Its agents run commands, so whoever comes needs the token of this start. Programs "
+            "take the address above, or send Authorization: Bearer TOKEN."
+        )
+    elif state.served.access.is_open and not state.guard.tokens.are_used():
+        yield (
+            "Nothing keeps out the commands that its agents run: they can answer the questions "
+            "of this server in your place. Leave --no-token out, or set ARP_TOKEN."
+        )
+    elif token is not None and any(token in word for word in sys.argv):
+        yield (
+            "Its agents run commands, and can read the token in the list of processes. Set "
+            "ARP_TOKEN in place of --token."
+        )
 
 
 def bind_to(host: str, port: int | None) -> socket.socket:

@@ -59,7 +59,13 @@ def application_of(app: App, name: str, serving: ServeSettings) -> Application:
         ledger = f"sqlite:{default_ledger(name, app.handlers)}"
     access, settings = _access(app, serving), _hub_settings(app, serving)
     try:
-        served = app.served(ledger=ledger, access=access, settings=settings, debug=serving.debug)
+        served = app.served(
+            ledger=ledger,
+            access=access,
+            settings=settings,
+            debug=serving.debug,
+            start_token="no" if serving.stdio else "printed",
+        )
         application = Application(served)
     except ValueError as error:
         fail(str(error))
@@ -82,6 +88,7 @@ def _access(app: App, serving: ServeSettings) -> Access:
             login_url=serving.login_url or app.access.login_url,
             logout_url=serving.logout_url or app.access.logout_url,
             sign_in_text=serving.sign_in_text or app.access.sign_in_text,
+            start_token=app.access.start_token and not serving.no_token,
         )
     except ValueError as error:
         fail(f"{_flag_behind(error, host)}: {error}")

@@ -15,6 +15,7 @@ import msgspec
 
 from arp.commands.output import CONTEXT, cut, fail, json_text, printable
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.token_address import split_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +137,8 @@ def progress_line(server: str, task: JsonObject) -> str:
     """Return how far a task is, with the address at which its question is answered."""
     if task["status"] != "waiting_approval":
         return str(task["status"])
-    page = f"{server}/?session={task['session_id']}"
+    place, mark, fragment = server.partition("#")
+    page = f"{place.rstrip('/')}/?session={task['session_id']}{mark}{fragment}"
     return f"waiting for your answer: {task['waiting_for']} Answer it here: {page}"
 
 
@@ -182,6 +184,7 @@ def budget(settle: str | None, amount: str | None, cancel: str | None) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), help="Port.  [default: 8001]")
 @click.option("--ledger", help="Where facts are stored.  [default: sqlite:.arp/tools.db]")
 @click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
+@click.option("--no-token", is_flag=True, help="Make no token at the start.")
 @click.option("--origin", "origins", multiple=True, help="Web origin whose pages may connect.")
 @click.option("--allow-host", "hosts", multiple=True, help="Host name under which it is reached.")
 @click.option(
@@ -237,6 +240,7 @@ def _asked(
     """Ask a server; end with its error if it refuses."""
     import httpx
 
+    url, token = split_token(url, token)
     try:
         answer = httpx.request(
             method, f"{url.rstrip('/')}{path}", json=body, headers=_headers(token), timeout=ASK_S
@@ -257,6 +261,8 @@ def _asked(
 def _stream(url: str, token: str | None, path: str, body: JsonObject) -> None:
     import httpx
 
+    url, token = split_token(url, token)
+    url = url.rstrip("/")
     try:
         with httpx.stream(
             "POST", f"{url}{path}", json=body, headers=_headers(token), timeout=ASK_S

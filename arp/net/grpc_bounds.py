@@ -6,9 +6,7 @@ for all, and a connection without a call is closed soon; calls count for their a
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import Final
-from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -68,15 +66,3 @@ def bounded_options(bounds: Bounds, grpc: GrpcBounds) -> list[tuple[str, int]]:
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_ping_interval_without_data_ms", KEEP_ALIVE_MS // 2),
     ]
-
-
-def client_of(peer: str) -> tuple[str, int] | None:
-    """Return the address in what gRPC calls a peer: `ipv4:127.0.0.1:50`, `ipv6:%5B::1%5D:50`."""
-    kind, _, place = unquote(peer).partition(":")
-    host, _, port = place.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    try:
-        ip_address(host)
-    except ValueError:
-        return None
-    return (host, int(port)) if kind in ("ipv4", "ipv6") and port.isdigit() else None

@@ -196,6 +196,8 @@ class DrivenRuntime(ABC):
     """Kinds of parts that a message may have."""
     takes: ClassVar[frozenset[str]] = frozenset()
     """Optional fields of `CreateSessionRequest` that the adapter meets, by name."""
+    runs_commands: bool = True
+    """Whether its agents run commands, which could use the server that serves it."""
     heartbeat_s: float = HEARTBEAT_S
     cancel_grace_s: float = CANCEL_GRACE_S
 

@@ -17,10 +17,12 @@ import grpc
 import grpc.aio
 import msgspec
 
+from arp.access.client_address import client_of
 from arp.access.guard import Guard
+from arp.access.own_code import OwnCode
 from arp.access.settings import Access, Bounds
 from arp.access.usage import UsageCounter, UsageLimits
-from arp.net.grpc_bounds import MAX_CALLS, GrpcBounds, bounded_options, client_of
+from arp.net.grpc_bounds import MAX_CALLS, GrpcBounds, bounded_options
 from arp.protocol.errors import RateLimited
 from arp.runtime import types as ari
 from arp.runtime.errors import (
@@ -58,17 +60,25 @@ class GrpcServer:
         runtime: Who does the work; it is not closed with the server.
         access: Who may come in; without a token only this machine. Its hosts and origins do not
             matter here.
+        own_code: What the runtime runs, and must not come in; `None`: it runs nothing.
     """
 
-    def __init__(self, runtime: RuntimeService, access: Access | None = None) -> None:
+    def __init__(
+        self,
+        runtime: RuntimeService,
+        access: Access | None = None,
+        own_code: OwnCode | None = None,
+    ) -> None:
         self.runtime = runtime
         self._access = access or Access()
+        self._port = 0
         bounds = self._access.bounds
+        door = _Door(Guard(self._access, own_code=own_code), bounds, lambda: self._port)
         # All clients of a process share a connection. A call beyond the bound must be refused: one
         # beyond the streams of its connection would wait without an end.
         each = bounds.max_connections_per_address + SPARE_CALLS
         self._server = grpc.aio.server(
-            interceptors=[_Door(Guard(self._access), bounds)],
+            interceptors=[door],
             options=bounded_options(bounds, GrpcBounds(MAX_MESSAGE_BYTES, each)),
             maximum_concurrent_rpcs=MAX_CALLS,
         )
@@ -99,6 +109,7 @@ class GrpcServer:
                 bound = self._server.add_secure_port(address, _credentials(tls))
         except RuntimeError as error:
             raise Unavailable(f"cannot listen on {address}") from error
+        self._port = bound
         await self._server.start()
         return bound
 
@@ -116,8 +127,9 @@ def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
 class _Door(grpc.aio.ServerInterceptor):
     """Refuses calls before their messages are read, and counts those that it lets in."""
 
-    def __init__(self, guard: Guard, bounds: Bounds) -> None:
+    def __init__(self, guard: Guard, bounds: Bounds, port: Callable[[], int]) -> None:
         self._guard = guard
+        self._port = port
         limits = UsageLimits(MAX_CALLS, bounds.max_connections_per_address, MAX_CALLS)
         self._calls = UsageCounter("calls", limits)
 
@@ -148,7 +160,7 @@ class _Door(grpc.aio.ServerInterceptor):
         data: bytes,
         context: Context,
     ) -> bytes | None:
-        scope["client"] = client_of(context.peer())
+        scope |= {"client": client_of(context.peer()), "server": ("", self._port())}
         denial = self._guard.check_peer(scope)
         if denial is not None:
             status = ErrorStatus(AriCode.PERMISSION_DENIED, denial.reason)

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arp.access.guard import Guard
+from arp.access.own_code import OwnCode
 from arp.access.settings import Access, check_names
 from arp.net.bodies import JsonBodies
 from arp.protocol.errors import InvalidMessage, RateLimited, ResourceLimit
@@ -54,16 +55,22 @@ class HttpGateway:
     Args:
         runtime: Who does the work; it is not closed with the gateway.
         access: Who may come in; without a token only this machine.
+        own_code: What the runtime runs, and must not come in; `None`: it runs nothing.
 
     Raises:
         ValueError: Others can reach it by a name, and nothing keeps them out.
     """
 
-    def __init__(self, runtime: RuntimeService, access: Access | None = None) -> None:
+    def __init__(
+        self,
+        runtime: RuntimeService,
+        access: Access | None = None,
+        own_code: OwnCode | None = None,
+    ) -> None:
         self.runtime = runtime
         access = access or Access()
         check_names(access)
-        self._guard = Guard(access, linked=())
+        self._guard = Guard(access, linked=(), own_code=own_code)
         self._bodies = JsonBodies(MAX_REQUEST_BYTES, MAX_REQUEST_VALUES, access.bounds)
         self._app: ASGIApp = Starlette(
             routes=[

@@ -90,6 +90,7 @@ class ModelRuntime(PydanticAIRuntime):
     ) -> None:
         super().__init__(agent, directory=directory)
         self._sources = sources
+        self.runs_commands = any(getattr(one, "runs_commands", False) for one in sources)
 
     async def toolsets(self, turn: TaskTurn) -> Sequence[AbstractToolset[Any]]:
         """Return the tools as they are now; MCP servers are connected with the first turn."""

@@ -24,6 +24,8 @@ class RemoteRuntime(ABC):
     """A runtime in another process or on another machine."""
 
     name = "remote"
+    runs_commands = True
+    """Whether its agents may run commands, and may do so on this machine."""
 
     @abstractmethod
     async def _call(self, method: str, request: msgspec.Struct, response: type[R]) -> R:

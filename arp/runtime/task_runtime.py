@@ -441,6 +441,7 @@ class TaskRuntime(DrivenRuntime):
 
     permission: ClassVar[Literal["enforced", "advisory", "none"]] = "enforced"
     takes: ClassVar[frozenset[str]] = frozenset({"session_id", "history"})
+    runs_commands: bool = False
     more_capabilities: ClassVar[tuple[str, ...]] = ()
     """What the adapter does besides, by name."""
     turn_type: ClassVar[type[TaskTurn]] = TaskTurn

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from arp.access.client_address import client_of
 from arp.access.leases import Lease
 from arp.access.principal import Principal, keys_of
 from arp.access.usage import Slot
@@ -31,7 +32,6 @@ from arp.net.grpc_bounds import (
     MAX_CONNECTIONS,
     GrpcBounds,
     bounded_options,
-    client_of,
 )
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json
 from arp.protocol.envelope import (
@@ -180,6 +180,7 @@ class GrpcPort:
         """
         guard = self._state.guard
         scope["client"] = client_of(context.peer())
+        scope["server"] = (self._settings.host, self._port)
         denial = guard.check_peer(scope)
         if denial is not None:
             await end_call(context, 1008, denial.reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -65,6 +65,10 @@ class Served(Struct, frozen=True):
     """What runs in place of an agent in turns that a program began, by what it calls itself."""
     keepers: Callable[[], Sequence[SessionKeeper]] = tuple
     """Returns all that keep something of sessions outside of the ledger, such as runtimes."""
+    runs_commands: bool = False
+    """Whether agents or tools of the app run commands, which could use the server themselves."""
+    start_token: Literal["no", "printed", "logged"] = "no"
+    """Whether it gets a token then, if nothing else keeps anybody out, and where people find it."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

@@ -26,6 +26,7 @@ from starlette.routing import Route
 
 from arp.access.guard import Guard
 from arp.access.leases import ENDED, Ask, Lease, Leases
+from arp.access.own_code import OwnCode
 from arp.access.principal import Principal
 from arp.access.settings import check_names
 from arp.access.tokens import Tokens
@@ -48,7 +49,7 @@ from arp.server.settings import Served
 from arp.server.uploads import Intake
 from arp.server.workers import SeveralWorkers, check_alone
 from arp.store.errors import StoreError
-from arp.store.location import logins_of, open_blobs, open_store, tokens_of
+from arp.store.location import logins_of, open_blobs, open_store, starts_of, tokens_of
 from arp.telemetry.settings import begin
 from arp.transport.event_stream import Pulse
 from arp.transport.queue_outbox import QueueOutbox
@@ -81,7 +82,9 @@ class ServerState:
         logins = _beside(logins_of, served.ledger)
         self.logins = LoginBook(oidc, logins) if oidc is not None else None
         """Who has signed in with a browser, where this server does that itself."""
-        self.guard = Guard(served.access, LINKED, tokens, self.logins)
+        self.own_code = self._own_code(tokens)
+        """What the app runs, and must not come in; `None`: it runs nothing."""
+        self.guard = Guard(served.access, LINKED, tokens, self.logins, self.own_code)
         self.leases = Leases(self.guard.is_valid, served.access.recheck_s)
         """Requests and connections of those who may lose their right to them."""
         bounds = served.access.bounds
@@ -108,6 +111,14 @@ class ServerState:
         self._starting: asyncio.Task[Hub] | None = None
         self._follower: Follower | None = None
 
+    def _own_code(self, tokens: Tokens) -> OwnCode | None:
+        served = self.served
+        if not served.runs_commands:
+            return None
+        wants_token = served.start_token != "no" and served.access.start_token
+        has_token = wants_token and served.access.is_open and not tokens.are_used()
+        return OwnCode(_beside(starts_of, served.ledger), has_token=has_token)
+
     # -- the app ---------------------------------------------------------------------------------
 
     @property
@@ -121,12 +132,17 @@ class ServerState:
         name = query.get("workflow", [self.workflow])[0].lstrip("/")
         return name if name in self.served.handlers else None
 
+    @property
+    def start_token(self) -> str:
+        """The token of this start; empty: there is none."""
+        return self.own_code.token if self.own_code is not None else ""
+
     def redaction(self) -> Redaction:
         """Return what is taken out of facts: as it was set, and the secrets of this process."""
         access = self.served.access
         secret = access.oidc.client_secret if access.oidc is not None else None
         key = self.served.settings.transfer_key
-        own = [one for one in (access.token, secret, key) if one is not None]
+        own = [one for one in (access.token, secret, key, self.start_token) if one]
         return with_own_secrets(self.served.settings.redaction, os.environ, own)
 
     # -- the hub ---------------------------------------------------------------------------------
@@ -202,6 +218,14 @@ class ServerState:
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()
         served.hub_changed(hub)
+        if self.own_code is not None:
+            self.own_code.save()
+        if self.start_token and served.start_token == "logged":
+            logger.warning(
+                "agents of this app run commands, so whoever comes needs the token of this start: "
+                "open the page with #token=%s, or give App an Access",
+                self.start_token,
+            )
         if settings.telemetry:
             self._follower = begin(hub, os.environ, began_ns)
         return hub

@@ -95,6 +95,16 @@ def logins_of(location: str) -> Path | None:
     return None if path is None else path.with_suffix(".logins")
 
 
+def starts_of(location: str) -> Path | None:
+    """Return the file with the tokens of the newest starts of a server; `None` for memory.
+
+    Raises:
+        StoreUnavailable: As `open_store`.
+    """
+    path = path_of(location)
+    return None if path is None else path.with_suffix(".starts")
+
+
 def path_of(location: str) -> Path | None:
     """Return the path of a ledger file; `None` for memory.
 

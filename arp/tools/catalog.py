@@ -40,6 +40,9 @@ class ToolCatalog:
         asks: Whether a person allows each call.
     """
 
+    runs_commands = True
+    """Its tools are code that agents wrote, which could use the server themselves."""
+
     def __init__(self, service: ToolService, *, asks: bool = False) -> None:
         self._service = service
         self._asks = asks

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from arp.tools.errors import CapacityExceeded, RuntimeMissing, ToolCallFailed, ToolTimeout
+from arp.tools.project_disk import disk_use
 from arp.tools.projects import LocalProjects
 from arp.tools.task_specs import check_repo_url
 
@@ -85,7 +86,9 @@ def copy_into(folder: Path, projects: LocalProjects, project_dir: Path) -> int:
     Raises:
         ToolAgentError: One of them cannot be written.
     """
-    files = projects.files(projects.project_of(project_dir))
+    project = projects.project_of(project_dir)
+    projects.disk_limit(project).check_room(disk_use(folder))
+    files = projects.files(project)
     count = 0
     for root, folders, names in os.walk(folder):
         folders[:] = [one for one in folders if one not in NOT_COPIED]

@@ -3,8 +3,9 @@
 Theory of operation. Both are confined (`arp.process.sandbox`) and in a process group of their own.
 Their output is read to its end, whatever they write, but only its beginning and its end are kept,
 and one that writes more than `MAX_WRITTEN` is ended. So is one that uses more memory, with all that
-it has started, than it may. To end a program means: SIGTERM where it gets
-that (only without bubblewrap), then SIGKILL for all that it has started.
+it has started, than it may, or with which its project uses more of the disk. To end a program
+means: SIGTERM where it gets that (only without bubblewrap), then SIGKILL for all that it has
+started.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from arp.process.memory import kill_below, over_limit
 from arp.process.sandbox import MIB, Confinement, confined
 from arp.process.supervise import GRACE_S, LEFTOVERS_S
 from arp.tools.errors import ToolCallFailed
+from arp.tools.project_disk import DiskLimit, over_disk
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +71,8 @@ class ProgramStart(msgspec.Struct, frozen=True):
     stdin: bytes = b""
     kept_output: int = KEPT_OUTPUT
     """Bytes of standard output that are kept."""
+    disk: DiskLimit | None = None
+    """What its project may use of the disk; `None`: it has none."""
 
 
 async def run_program(
@@ -83,9 +87,11 @@ async def run_program(
 
     Raises:
         ToolCallFailed: It cannot be started.
+        CapacityExceeded: Its project is so full that nothing may run in it.
 
     Cancel: Safe: the program and all that it has started are ended.
     """
+    start = await _with_room(start)
     process = await _spawn(start, PIPE if start.stdin else DEVNULL)
     output, errors = BoundedOutput(start.kept_output, on_line), BoundedOutput(KEPT_OUTPUT)
     timed_out = False
@@ -130,7 +136,9 @@ class ServingProgram:
 
         Raises:
             ToolCallFailed: It cannot be started.
+            CapacityExceeded: Its project is so full that nothing may run in it.
         """
+        start = await _with_room(start)
         return cls(await _spawn(start, DEVNULL, merge=True), start)
 
     @property
@@ -169,9 +177,10 @@ class ServingProgram:
     async def _watch(self, start: ProgramStart) -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                watching = group.create_task(_end_over_limit(self._process, start))
+                watching = _watchers(group, self._process, start)
                 await self._process.wait()
-                watching.cancel()
+                for one in watching:
+                    one.cancel()
         except* _UsedTooMuch as used:
             self.why_ended = str(used.exceptions[0])
 
@@ -271,6 +280,17 @@ def kill_group(process: Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+async def _with_room(start: ProgramStart) -> ProgramStart:
+    """Return a start with what its project may use of the disk during this run.
+
+    Raises:
+        CapacityExceeded: It uses so much that nothing may run.
+    """
+    if start.disk is None:
+        return start
+    return msgspec.structs.replace(start, disk=await asyncio.to_thread(start.disk.for_a_run))
+
+
 async def _spawn(start: ProgramStart, stdin: int, merge: bool = False) -> Process:
     command = confined(start.command, start.confinement, start.sandboxed)
     try:
@@ -293,16 +313,27 @@ async def _communicate(
     assert process.stdout is not None
     assert process.stderr is not None
     async with asyncio.TaskGroup() as group:
-        watching = group.create_task(_end_over_limit(process, start))
+        watching = _watchers(group, process, start)
         async with asyncio.TaskGroup() as streams:
             streams.create_task(_feed(process, start.stdin))
             streams.create_task(_drain(process.stdout, output))
             streams.create_task(_drain(process.stderr, errors))
         await process.wait()
-        watching.cancel()
+        for one in watching:
+            one.cancel()
 
 
-async def _end_over_limit(process: Process, start: ProgramStart) -> None:
+def _watchers(
+    group: asyncio.TaskGroup, process: Process, start: ProgramStart
+) -> list[asyncio.Task[None]]:
+    """Begin to watch what a program uses; the tasks end with it, or raise `_UsedTooMuch`."""
+    watching = [group.create_task(_end_over_memory(process, start))]
+    if start.disk is not None:
+        watching.append(group.create_task(_end_over_disk(process, start, start.disk)))
+    return watching
+
+
+async def _end_over_memory(process: Process, start: ProgramStart) -> None:
     """Kill a program and all that it has started once they use more memory than they may.
 
     Raises:
@@ -310,14 +341,29 @@ async def _end_over_limit(process: Process, start: ProgramStart) -> None:
     """
     limit_mb = start.confinement.limits.memory_mb
     used = await over_limit(process.pid, limit_mb * MIB)
-    if start.sandboxed:
-        kill_group(process)  # all in the sandbox ends with it
-    elif process.returncode is None:
-        kill_below(process.pid)  # `supervise` then ends itself, and what began in this moment
+    _kill_all(process, start)
     raise _UsedTooMuch(
         f"it and the processes that it started used {-(-used // MIB)} MiB of memory together; "
         f"their limit is {limit_mb} MiB, so all were ended"
     )
+
+
+async def _end_over_disk(process: Process, start: ProgramStart, limit: DiskLimit) -> None:
+    """Kill a program and all that it has started once its project uses too much of the disk.
+
+    Raises:
+        _UsedTooMuch: It does.
+    """
+    said = await over_disk(limit, process.pid)
+    _kill_all(process, start)
+    raise _UsedTooMuch(f"it was ended: {said}")
+
+
+def _kill_all(process: Process, start: ProgramStart) -> None:
+    if start.sandboxed:
+        kill_group(process)  # all in the sandbox ends with it
+    elif process.returncode is None:
+        kill_below(process.pid)  # `supervise` then ends itself, and what began in this moment
 
 
 async def _discard(process: Process) -> None:

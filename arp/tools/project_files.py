@@ -93,6 +93,21 @@ class ProjectFiles:
             )
         return data
 
+    def size_of(self, name: str) -> int | None:
+        """Return how many bytes a file holds on the disk; `None` if there is none that is ours.
+
+        Raises:
+            ToolRefused: The name leads out of the root, or over a link.
+        """
+        *directories, last = _parts(name)
+        try:
+            with self._directory(directories, make=False) as directory:
+                found = os.stat(last, dir_fd=directory, follow_symlinks=False)
+        except (UnknownTool, OSError):
+            return None
+        # Another name of the file keeps its blocks.
+        return found.st_blocks * 512 if found.st_nlink == 1 else 0
+
     def make_directory(self, name: str) -> None:
         """Make a directory and those above it, if they are not there.
 
@@ -139,8 +154,9 @@ class ProjectFiles:
             status = os.stat(last, dir_fd=directory, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
                 raise ToolRefused(f"{name:.200} is a link; files are not written through links")
-            if not stat.S_ISREG(status.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 raise InvalidToolMeta(f"{name:.200} is there, and no file")
+            # A pipe or a device is replaced: nothing may run while it is there.
         beside = f".{secrets.token_hex(8)}.part"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:

@@ -44,7 +44,9 @@ from arp.tools.errors import (
 )
 from arp.tools.models import check_tool_id
 from arp.tools.program import BoundedOutput, CommandResult, ProgramStart, run_program
+from arp.tools.project_disk import MIB, OVERFLOW, DiskLimit, DiskUse
 from arp.tools.project_files import ProjectFiles
+from arp.tools.project_look import ProjectLook, look_at
 from arp.tools.project_table import PROJECTS, Project, ProjectTable
 from arp.tools.settings import LiveSettings, package_environment
 
@@ -218,9 +220,16 @@ class LocalProjects:
 
         Raises:
             ToolRefused: It is in no project, or leads over a link.
+            CapacityExceeded: The project has no room for it.
         """
         project, name = self.locate(path)
-        return self.root / project.name / name, self.files(project).write(name, content)
+        files, data = self.files(project), content.encode("utf-8", "surrogatepass")
+        old_bytes = files.size_of(name)
+        if old_bytes is None or len(data) > old_bytes:
+            self.disk_limit(project).check_room(
+                DiskUse(len(data) - (old_bytes or 0), int(old_bytes is None))
+            )
+        return self.root / project.name / name, files.write(name, data)
 
     def read_file(self, path: str) -> str:
         """Return the text of a file of a project; bytes that are no UTF-8 are replaced.
@@ -250,6 +259,24 @@ class LocalProjects:
             raise ToolRefused(
                 f"path {path!r:.200} is refused: it is in no project below {self.root}"
             ) from error
+
+    def look(self, project: Project) -> ProjectLook:
+        """Look at everything that is in a project; blocks.
+
+        Raises:
+            ToolRefused: Something in it cannot be approved; the message names it, and says why.
+        """
+        uv = find_uv()
+        readable = [Path(project.prefix), *self._readable, *([uv] if uv is not None else [])]
+        uid = project.uid if os.geteuid() == 0 else None
+        most_bytes = OVERFLOW * self.disk_limit(project).bytes
+        root = self.root / project.name
+        return look_at(root, uid=uid, readable=readable, most_bytes=most_bytes)
+
+    def disk_limit(self, project: Project) -> DiskLimit:
+        """Return how much of the disk a project may use."""
+        now = self._settings.current
+        return DiskLimit(self.root / project.name, now.project_disk_mb * MIB, now.project_files)
 
     def files(self, project: Project) -> ProjectFiles:
         """Return the files of a project."""
@@ -345,8 +372,11 @@ class LocalProjects:
             **env,
         }
         shown = tuple(one for one in readable if one.exists())
+        disk = self.disk_limit(project)
+        file_mb = min(limits.file_mb, disk.bytes // MIB)
+        limits = msgspec.structs.replace(limits, file_mb=file_mb)
         confinement = Confinement(directory, (directory,), shown, project.uid, limits)
-        return ProgramStart(words, environment, confinement, sandboxed)
+        return ProgramStart(words, environment, confinement, sandboxed, disk=disk)
 
     def _without_network(self, start: ProgramStart) -> ProgramStart:
         if sandbox_works(network=False):

@@ -102,6 +102,11 @@ class ToolSettings(BaseSettings):
     """Run local tools in bubblewrap: where it works, always (or fail), never."""
     network_tools: list[str] = []
     """Local tools without a port that may reach the network from bubblewrap; `*`: all."""
+    project_disk_mb: Annotated[int, Field(ge=1)] = 10_240
+    """MiB of the disk that a project may use, its `.venv` and caches included; a command that uses
+    more is ended."""
+    project_files: Annotated[int, Field(ge=100)] = 200_000
+    """Files, links and directories that a project may have."""
     git_hosts: list[str] = ["github.com"]
     """Hosts from which `repo_url` may be cloned; JSON text in the environment."""
     git_directories: list[Path] = []

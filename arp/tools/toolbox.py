@@ -1,11 +1,13 @@
 """`Toolbox`: the ten tools with which a coding agent carries out one task.
 
 Theory of operation. Each tool is a row of `TEN_TOOLS`: its parameters, as in the document, and
-the method that carries it out. What runs generated code asks a person first: they see the
-command and the digests of the project's files, and after a yes those are looked at again before
-anything runs. They may allow all that the task runs in that project; then nothing more is asked for
-it. A task reaches only what belongs to it: projects and containers that it has made or was given,
-and the id of a tool that is its own.
+the method that carries it out. What runs generated code asks a person first (`toolbox_approval`):
+they see the command and the digests of the project's files, and after a yes those are looked at
+again before anything runs. They may allow all that the task runs in that project; then nothing more
+is asked for it. A task that changes a file of an active tool switches the tool off until it is
+registered again: else its next call would run what nobody has seen. A task reaches only what
+belongs to it: projects and containers that it has made or was given, and the id of a tool that is
+its own.
 
 A local tool that is registered is started by the first of `ENTRIES` in its project.
 
@@ -15,8 +17,8 @@ Source: internal_api.md 7.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from hashlib import sha256
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
@@ -43,21 +45,14 @@ from arp.tools.projects import DEFAULT_TIMEOUT_S
 from arp.tools.registry import url_of
 from arp.tools.service import ToolService
 from arp.tools.task_specs import RepairTool, TaskSpec, check_package
-from arp.tools.workplace import ApprovalRequest, ProcessRun, WorkCall
+from arp.tools.toolbox_approval import Approvals, RunRequest
+from arp.tools.workplace import ProcessRun, WorkCall
 
 ENTRIES: Final = ("main.py", "app.py", "server.py")
 """Files that start a local tool, the first that is there: `python main.py`."""
 MAX_COMMAND: Final = 20_000
 MAX_CONTENT: Final = 2 << 20
 """Characters of a file that is written."""
-MAX_FILES: Final = 500
-"""Files of a project that a person can be shown digests of; in a larger one nothing may run."""
-MAX_PROJECT_BYTES: Final = 64 << 20
-"""Of those files together."""
-NOT_SHOWN: Final = frozenset({".venv", "__pycache__", ".git", "node_modules", "last_run.log"})
-"""Of a project, what the tools themselves write; it changes with each run."""
-EXECUTES: Final = "generated-code"
-"""The rule by which a person is asked, in facts."""
 
 Command: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_COMMAND)]
 RunSeconds: TypeAlias = Annotated[float, Meta(gt=0, le=3_600)]
@@ -176,9 +171,7 @@ class Toolbox:
     def __init__(self, service: ToolService, spec: TaskSpec, *, asks: bool) -> None:
         self._service = service
         self._spec = spec
-        self._asks = asks
-        self._allowed: set[str] = set()
-        """Projects and containers in which the task may run what it likes."""
+        self._approvals = Approvals(service.projects, asks=asks)
         self.projects: list[Path] = []
         """The project directories of the task, the newest last."""
         self.containers: set[str] = set()
@@ -238,12 +231,13 @@ class Toolbox:
     async def _run_in_docker(self, args: RunInDocker, shown: WorkCall) -> JsonObject:
         container_id = self._own_container(args.container_id)
         given = {"container_id": container_id, "command": args.command}
-        await self._check_approved(
-            shown, f"Run in container {container_id:.12}?", given, place=container_id
-        )
-        result = await self._service.docker.run(
-            container_id, args.command, args.is_background, args.timeout or DEFAULT_TIMEOUT_S
-        )
+        title = f"Run in container {container_id:.12}?"
+        mounted = await self._mounted_projects(container_id)
+        request = RunRequest(title, given, container_id, mounted)
+        async with self._approvals.approved(request, shown):
+            result = await self._service.docker.run(
+                container_id, args.command, args.is_background, args.timeout or DEFAULT_TIMEOUT_S
+            )
         if isinstance(result, str):
             return {"log_file": result}
         await self._record_run(shown, args.command, container_id, result, "docker")
@@ -256,8 +250,7 @@ class Toolbox:
         )
         self.containers.discard(old)
         self.containers.add(container.container_id)
-        if old in self._allowed:
-            self._allowed.add(container.container_id)
+        self._approvals.moved(old, container.container_id)
         await self._disable_tools_of(old)
         return {"new_container_id": container.container_id, "port_mapping": container.port_mapping}
 
@@ -272,17 +265,34 @@ class Toolbox:
         """Disable the tools of a container that is gone, until they are registered again."""
         for tool in list(self._service.registry):
             if tool.runtime.container_id == container_id:
-                await self._service.scheduler.stop_tool(tool.tool_id)
-                if tool.status is ToolStatus.ACTIVE:
-                    self._service.set_life(tool.tool_id, "disable")
+                await self._switch_off(tool)
         if self.registered is not None and self.registered.runtime.container_id == container_id:
             self.registered = None
+
+    async def _switch_off(self, tool: ToolMeta) -> None:
+        """Stop a tool, and disable it if it is active."""
+        await self._service.scheduler.stop_tool(tool.tool_id)
+        if tool.status is ToolStatus.ACTIVE:
+            self._service.set_life(tool.tool_id, "disable")
+
+    async def _mounted_projects(self, container_id: str) -> list[Path]:
+        """Return the projects whose files a container sees."""
+        projects = self._service.projects
+        info = await asyncio.to_thread(self._service.containers.get, container_id)
+        places = [Path(host_dir) for host_dir in info.volumes]
+        names = {
+            place.relative_to(projects.root).parts[0]
+            for place in places
+            if place != projects.root and place.is_relative_to(projects.root)
+        }
+        return [projects.root / name for name in sorted(names)]
 
     # -- projects --------------------------------------------------------------------------------
 
     async def _create_uv_project(self, args: CreateUvProject, shown: WorkCall) -> JsonObject:
         create = self._service.projects.create
         made = await create(args.name, args.python_version or "", self.take_project)
+        await self._approvals.learn(made)
         return {"project_dir": str(made)}
 
     def take_project(self, project_dir: Path) -> None:
@@ -293,9 +303,10 @@ class Toolbox:
     async def _run_in_uv(self, args: RunInUv, shown: WorkCall) -> JsonObject:
         project = self._own_project(args.project_dir)
         given = {"project_dir": str(project), "command": args.command}
-        await self._check_approved(shown, f"Run this in {project.name}?", given, place=str(project))
+        request = RunRequest(f"Run this in {project.name}?", given, str(project), [project])
         timeout_s = args.timeout or DEFAULT_TIMEOUT_S
-        result = await self._service.projects.run(project, args.command, timeout_s)
+        async with self._approvals.approved(request, shown):
+            result = await self._service.projects.run(project, args.command, timeout_s)
         await self._record_run(shown, args.command, project, result, self._sandbox())
         return {"exit_code": result.exit_code, "stdout": result.stdout, "stderr": result.stderr}
 
@@ -308,16 +319,27 @@ class Toolbox:
         # A package may run code while it is installed.
         given = {"project_dir": str(project), "package": package, "dev": args.dev}
         title = f"Add the package {package} to {project.name}?"
-        await self._check_approved(shown, title, given, place=str(project))
-        done = await self._service.projects.add_dependency(project, package, args.dev)
+        request = RunRequest(title, given, str(project), [project])
+        async with self._approvals.approved(request, shown):
+            done = await self._service.projects.add_dependency(project, package, args.dev)
         await self._record_run(shown, f"add {package}", project, done, self._sandbox())
         return {"status": "success", "message": f"{package} is added"}
 
     async def _write_file(self, args: WriteFile, shown: WorkCall) -> JsonObject:
         path = self._own_path(args.path)
         projects = self._service.projects
-        written, size = await asyncio.to_thread(projects.write_file, path, args.content)
+        directory = projects.root / projects.locate(path)[0].name
+        async with self._approvals.writing(directory):
+            if self._approvals.asks_in(str(directory)):
+                await self._switch_off_tools_in(directory)
+            written, size = await asyncio.to_thread(projects.write_file, path, args.content)
         return {"status": "success", "path": str(written), "size": size}
+
+    async def _switch_off_tools_in(self, directory: Path) -> None:
+        """Switch off the active tools of a project, which would run what nobody has approved."""
+        for tool in list(self._service.registry):
+            if tool.runtime.host_dir == str(directory) and tool.status is ToolStatus.ACTIVE:
+                await self._switch_off(tool)
 
     async def _read_file(self, args: ReadFile, shown: WorkCall) -> JsonObject:
         path = self._own_path(args.path)
@@ -331,10 +353,18 @@ class Toolbox:
         runtime = tool.runtime
         place = runtime.container_id or runtime.host_dir
         given = {"tool_id": tool.tool_id, "command": runtime.entry or "what the image starts"}
-        if runtime.type in (RuntimeType.LOCAL, RuntimeType.DOCKER):
-            await self._check_approved(shown, f"Start the tool {tool.tool_id}?", given, place=place)
-        shown.progress("starting it, and checking that it answers")
-        self.registered = await self._service.activate(tool, replace=True)
+        async with AsyncExitStack() as approved:
+            if runtime.type in (RuntimeType.LOCAL, RuntimeType.DOCKER):
+                mounted = (
+                    await self._mounted_projects(runtime.container_id)
+                    if (runtime.container_id)
+                    else [Path(runtime.host_dir)]
+                )
+                title = f"Start the tool {tool.tool_id}?"
+                request = RunRequest(title, given, place, mounted)
+                await approved.enter_async_context(self._approvals.approved(request, shown))
+            shown.progress("starting it, and checking that it answers")
+            self.registered = await self._service.activate(tool, replace=True)
         registered = self.registered
         return {"status": "success", "tool_id": registered.tool_id, "url": url_of(registered)}
 
@@ -422,37 +452,7 @@ class Toolbox:
         requirements = self._spec.requirements
         return ResourceLimits(memory_mb=requirements.memory_mb or 512, gpu=bool(requirements.gpu))
 
-    # -- approval --------------------------------------------------------------------------------
-
-    async def _check_approved(
-        self, shown: WorkCall, title: str, given: JsonObject, *, place: str
-    ) -> None:
-        """Ask a person, unless they have allowed all that runs in the place.
-
-        Raises:
-            ToolRefused: They did not allow it, or the files changed while they thought.
-        """
-        if not self._asks or place in self._allowed:
-            return
-        files = await asyncio.to_thread(_digests, place)
-
-        async def recheck() -> str:
-            now = await asyncio.to_thread(_digests, place)
-            return "" if now == files else "the files changed after they were shown"
-
-        request = ApprovalRequest(
-            title,
-            given,
-            EXECUTES,
-            message="This runs code that an agent has written, or that others have published.",
-            task_rule=f"Everything that this task runs in {Path(place).name}",
-            files=files,
-        )
-        answer = await shown.ask(request, recheck)
-        if not answer.allowed:
-            raise ToolRefused(f"not allowed: {answer.reason or 'a person said no'}")
-        if answer.for_task:
-            self._allowed.add(place)
+    # -- what ran ---------------------------------------------------------------------------------
 
     def _sandbox(self) -> str:
         """Return the sandbox of programs in projects; empty: none."""
@@ -504,44 +504,3 @@ def _entry_of(project: Path) -> str:
         if (project / name).is_file():
             return name
     raise ToolRefused(f"nothing starts the tool: write one of {', '.join(ENTRIES)} in {project}")
-
-
-def _files_of(project: Path) -> Iterator[Path]:
-    """Yield the files of a project that somebody has written, links not followed."""
-    stack = [project]
-    while stack:
-        folder = stack.pop()
-        for path in sorted(folder.iterdir()):
-            if path.name in NOT_SHOWN:
-                continue
-            if path.is_dir() and not path.is_symlink():
-                stack.append(path)
-            else:
-                yield path
-
-
-def _digests(place: str) -> list[JsonObject]:
-    """Return path, size and digest of each file of a project; of a container none.
-
-    Raises:
-        ToolRefused: Too many files, or too large: nobody could look at them.
-    """
-    project = Path(place)
-    if not project.is_absolute() or not project.is_dir():
-        return []
-    found: list[JsonObject] = []
-    total = 0
-    for path in _files_of(project):
-        if path.is_symlink():
-            target = str(path.readlink())
-            name = str(path.relative_to(project))
-            digest = sha256(target.encode()).hexdigest()
-            found.append({"path": name, "bytes": len(target), "sha256": digest})
-            continue
-        total += path.stat().st_size
-        if len(found) >= MAX_FILES or total > MAX_PROJECT_BYTES:
-            raise ToolRefused(f"{project} has too many or too large files to be approved")
-        content = path.read_bytes()
-        name, digest = str(path.relative_to(project)), sha256(content).hexdigest()
-        found.append({"path": name, "bytes": len(content), "sha256": digest})
-    return found

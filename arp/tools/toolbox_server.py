@@ -24,6 +24,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from arp.access.own_code import OwnCode
 from arp.access.settings import Bounds
 from arp.net.bodies import BoundedBodies, JsonBodies
 from arp.net.bounded_server import InnerServer
@@ -81,6 +82,7 @@ class _ToolboxListener(InnerServer):
         self._bodies = JsonBodies(MAX_BODY, MAX_BODY_VALUES, bounds)
         self.jobs: dict[str, tuple[str, StreamableHTTPSessionManager]] = {}
         """Token and MCP server of each job, by the key in its address."""
+        self._own_code = OwnCode(has_token=False)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer an agent that has the address and the token of a job."""
@@ -88,6 +90,9 @@ class _ToolboxListener(InnerServer):
         found = self.jobs.get(key)
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
+        if self._own_code.is_tool(scope):
+            await Response(status_code=403)(scope, receive, send)
+            return
         if found is None or rest != "mcp" or host != f"127.0.0.1:{self.port}":
             await Response(status_code=404)(scope, receive, send)
             return

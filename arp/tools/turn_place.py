@@ -119,7 +119,7 @@ class TurnCall:
         approval = await self._call.ask_permission(
             request.title,
             rule=request.rule,
-            input=request.input,
+            input=_with_files(request),
             message=request.message or None,
             session_rule=request.task_rule or None,
             keeps_grant=False,  # it is for the task, which remembers it
@@ -129,6 +129,17 @@ class TurnCall:
             deny_label="Deny",
         )
         return ApprovalAnswer(approval.allowed, approval.reason, approval.scope == "session")
+
+
+def _with_files(request: ApprovalRequest) -> JsonObject:
+    """Return the input of a request with its files: every screen shows an input whole."""
+    if not request.files:
+        return request.input
+    files: JsonObject = {}
+    for number, file in enumerate(request.files):
+        state = "new or changed, " if number < request.changed else ""
+        files[str(file["path"])] = f"{state}{file['bytes']} bytes, sha256 {file['sha256']}"
+    return {**request.input, "files": files}
 
 
 def _written(args: JsonObject) -> list[Component]:

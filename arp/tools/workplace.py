@@ -30,7 +30,10 @@ class ApprovalRequest(Struct, frozen=True):
     task_rule: str = ""
     """What may be allowed for the rest of the task besides; empty: this one call alone."""
     files: list[JsonObject] = field(default_factory=list)
-    """Files that will run: `path`, `bytes`, `sha256`."""
+    """Files that can change what runs: `path`, `bytes`, `sha256`; a path that ends with `/` is of
+    all that is in a directory."""
+    changed: int = 0
+    """So many of them, the first ones, are new or have changed since the last question."""
 
 
 class ApprovalAnswer(Struct, frozen=True):

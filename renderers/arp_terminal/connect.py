@@ -18,6 +18,7 @@ from arp.protocol.components import AUTHOR
 from arp.protocol.errors import ArpError, sentence
 from arp.protocol.messages import RendererCapabilities, Viewport
 from arp.protocol.safe_text import sanitise_line
+from arp.protocol.token_address import split_token
 from arp_terminal.chat import chat
 
 STOPPED = 130
@@ -39,7 +40,7 @@ def run(
     """Connect to the agent at `url` until the user quits.
 
     Args:
-        url: Where it is: `http://HOST:PORT`, `ws://…`.
+        url: Where it is: `http://HOST:PORT`, `ws://…`; a token may be behind `/#token=`.
         session: The session to join; `None` = a new one.
         level: Conformance level that is offered: `minimal`, `basic` or `standard`.
         token: Sent to the server; `None` = none is needed.
@@ -50,6 +51,7 @@ def run(
         0 when the user quits, 1 if the server cannot be reached, refuses, or is gone for good, or
         the input ends at a question; 130 after Ctrl-C.
     """
+    url, token = split_token(url, token)
     try:
         return asyncio.run(_run(url, session, level, workflow, {"token": token, **(more or {})}))
     except ArpError as error:

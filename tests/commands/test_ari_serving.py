@@ -39,6 +39,13 @@ fake = FakeRuntime(
 )
 
 
+class Commands(FakeRuntime):
+    runs_commands = True
+
+
+commands = Commands({"go": [Says("Ok.")]})
+
+
 async def sleeper(turn):
     child = await asyncio.create_subprocess_exec(sys.executable, "-c", "input()", stdin=-1)
     try:
@@ -225,6 +232,42 @@ async def test_a_mode_of_the_operator_is_for_sessions_that_ask_for_none(tmp_path
             created = await remote.create_session(ari.CreateSessionRequest(mode=asked))
             assert (created.session.mode, created.session.model) == (mode, "fake-2")
         await remote.close()
+
+
+async def test_runtime_that_runs_commands_has_a_token_at_each_start(tmp_path: Path) -> None:
+    words = ("--runtime", "agent:commands", *BOTH)
+    tokens = ["", "x" * 43]
+    for _ in range(2):
+        async with serving(tmp_path, *words, addresses=3) as (_, (grpc, http, said)):
+            tokens.append(said.removeprefix("ARI token: "))
+            for token in tokens:
+                for remote in (
+                    GrpcRuntime(grpc.removeprefix("grpc://"), token=token or None),
+                    HttpRuntime(http, token=token or None),
+                ):
+                    if token in tokens[2:]:
+                        await remote.create_session(ari.CreateSessionRequest())
+                    else:
+                        with pytest.raises(OperationDenied, match="a valid token is needed"):
+                            await remote.create_session(ari.CreateSessionRequest())
+                    await remote.close()
+    assert len(set(tokens)) == 4
+
+
+async def test_without_a_token_commands_come_in_and_a_warning_says_so(tmp_path: Path) -> None:
+    child = await started(
+        tmp_path, "--runtime", "agent:commands", "--http", ":0", "--no-token", "--grpc", ":0"
+    )
+    assert child.stdout is not None
+    async with asyncio.timeout(START_S):
+        await child.stdout.readline()
+        http = (await child.stdout.readline()).decode().removeprefix("ARI on ").strip()
+        remote = HttpRuntime(http)
+        await remote.create_session(ari.CreateSessionRequest())
+        await remote.close()
+        child.send_signal(signal.SIGTERM)
+        _, log = await child.communicate()
+    assert b"Nothing keeps out the commands" in log
 
 
 async def test_what_is_wrong_is_told_in_one_line(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from tests.runtime.test_framework_sessions import remembering
 from tests.serving import serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
-WITH_A_PROVIDER = {"app.logins"}
-"""Written only where users log in at a provider; `test_login_page.py` has it."""
+ELSEWHERE = {"app.logins", "app.starts"}
+"""Written only where users log in at a provider, and where an open app runs commands of agents:
+`test_login_page.py` and `test_own_code.py` have them."""
 
 
 def listed() -> list[str]:
@@ -46,7 +47,6 @@ async def test_docs_on_backup_list_every_file_that_a_server_writes(tmp_path: Pat
     token = made.stdout.strip()
     found: set[str] = set()
     app = App()
-    app = App()
     app.runtime(remembering())
     with serving(app, ledger=ledger) as server:
         async with connect(server.http, session_id="s", token=token) as client:
@@ -58,4 +58,4 @@ async def test_docs_on_backup_list_every_file_that_a_server_writes(tmp_path: Pat
             (await http.delete(f"{server.http}/_api/chats/s", timeout=30)).raise_for_status()
         found |= set(written(tmp_path))
     found |= set(written(tmp_path))
-    assert found == set(listed()) - WITH_A_PROVIDER
+    assert found == set(listed()) - ELSEWHERE

@@ -16,10 +16,10 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from arp import Access, App, IncomingConnection, Turn
+from arp.access.client_address import client_of
 from arp.client.client import ArpClient, connect
 from arp.client.errors import InvalidAddress, ServerRefused, ServerUnreachable
 from arp.client.options import Backoff
-from arp.net.grpc_bounds import client_of
 from arp.protocol.codec import Encoding, encode_json
 from arp.protocol.envelope import CONNECT, SERVICE, seal, unseal
 from arp.protocol.errors import PermissionDenied, Unauthenticated

@@ -1,0 +1,291 @@
+"""`ProjectLook`: every file of a project at one moment, so that a person approves what will run.
+
+Theory of operation. Whatever is below the directory can change what runs: a `.pth` file in `.venv`,
+a compiled file in `__pycache__`, a hook in `.git`, a program in `node_modules/.bin`, a setting in
+`.home`. So all of it counts, with contents, kinds and permissions. Two looks are the same only if
+nothing has changed between them.
+
+The programs of a project own its directory and may exchange anything while we look. Each directory
+is opened from the one above it, without following links; a file is opened without waiting, and is
+read only if it is a regular one. No digest is kept for the next look: a program that has mapped a
+file for writing changes it without changing its times, so times prove nothing.
+
+Links may lead out of the project. What they lead to counts if it is a file that the project's user
+could change; a directory that others could fill is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from arp.process.sandbox import SYSTEM_DIRECTORIES
+from arp.protocol.json_value import JsonObject
+from arp.tools.errors import ToolRefused
+
+MAX_DEPTH: Final = 100
+"""Directories within each other; each is open while we are below it."""
+LOOK_S: Final = 120.0
+"""How long one look may take."""
+MAX_SHOWN: Final = 60
+"""Files that a question lists one by one; the others are in the digest of the whole project."""
+READ_BYTES: Final = 1 << 20
+MADE_BY_PROGRAMS: Final = frozenset((".git", ".home", ".venv", "__pycache__", "node_modules"))
+"""Directories with many files that nobody wrote by hand: a question has one digest for each."""
+
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class FoundEntry(NamedTuple):
+    """Something below a directory."""
+
+    path: str
+    """From the directory, with `/` between the parts."""
+    name: str
+    parent: int
+    """Descriptor of the directory that it is in, until the next one is asked for."""
+    status: os.stat_result
+
+
+class SeenFile(NamedTuple):
+    """A file, link or directory of a project, as one look found it."""
+
+    mode: int
+    bytes: int
+    sha256: str
+    """Of the content; of a link, of what it says and leads to; empty for a directory."""
+
+
+def entries_below(root: Path) -> Iterator[FoundEntry]:
+    """Yield everything below a directory, by name, a directory before its content.
+
+    Raises:
+        ToolRefused: Directories are nested deeper than `MAX_DEPTH`, or one cannot be read.
+    """
+    handle = os.open(root, _DIRECTORY)
+    try:
+        yield from _below(handle, "", 0)
+    finally:
+        os.close(handle)
+
+
+def _below(handle: int, prefix: str, depth: int) -> Iterator[FoundEntry]:
+    if depth >= MAX_DEPTH:
+        raise ToolRefused(f"{prefix[:200]!r} is nested deeper than {MAX_DEPTH} directories")
+    with os.scandir(handle) as scanned:
+        entries = sorted(scanned, key=lambda one: one.name)
+    for entry in entries:
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # it was removed meanwhile
+        path = prefix + entry.name
+        yield FoundEntry(path, entry.name, handle, status)
+        if not stat.S_ISDIR(status.st_mode):
+            continue
+        try:
+            below = os.open(entry.name, _DIRECTORY, dir_fd=handle)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ToolRefused(f"{path!r:.200} cannot be read: {error.strerror}") from error
+        try:
+            yield from _below(below, f"{path}/", depth + 1)
+        finally:
+            os.close(below)
+
+
+class ProjectLook(Struct, frozen=True):
+    """All that is below the directory of a project."""
+
+    entries: dict[str, SeenFile]
+    """By path."""
+
+    def digest(self) -> str:
+        """Return the digest of everything."""
+        return _digest_of(self.entries)
+
+    def rows(self, before: ProjectLook | None) -> tuple[list[JsonObject], int]:
+        """Return what a question shows: `path`, `bytes`, `sha256`; and how many rows are changes.
+
+        What has changed since `before` comes first, wherever it is. Then come the other files that
+        somebody wrote, a digest for each directory that programs filled, and one for everything.
+        """
+        files = {path: one for path, one in self.entries.items() if not stat.S_ISDIR(one.mode)}
+        written = [path for path in files if not _filled_directory(path)]
+        if before is None:
+            changed = written
+        else:
+            known = before.entries
+            changed = [path for path, one in files.items() if known.get(path) != one]
+        first = dict.fromkeys(changed[:MAX_SHOWN])
+        rest = [path for path in written if path not in first][: MAX_SHOWN - len(first)]
+        rows = [_row(path, [files[path]], files[path].sha256) for path in (*first, *rest)]
+        groups: dict[str, dict[str, SeenFile]] = {}
+        for path, one in self.entries.items():
+            if folder := _filled_directory(path):
+                groups.setdefault(folder, {})[path] = one
+        rows += [
+            _row(f"{folder}/", groups[folder].values(), _digest_of(groups[folder]))
+            for folder in sorted(groups)[:MAX_SHOWN]
+        ]
+        rows.append(_row("./", self.entries.values(), self.digest()))
+        return rows, len(first)
+
+
+def look_at(
+    root: Path, *, uid: int | None, readable: Sequence[Path], most_bytes: int
+) -> ProjectLook:
+    """Look at a project; blocks.
+
+    Args:
+        root: Its directory.
+        uid: The user that it belongs to; `None`: ours.
+        readable: Directories besides the system's that its programs can only read.
+        most_bytes: Of all files together.
+
+    Raises:
+        ToolRefused: Something in it cannot be approved; the message names it, and says why.
+    """
+    looking = _Looking(root, uid, readable, most_bytes)
+    return ProjectLook({found.path: looking.seen(found) for found in entries_below(root)})
+
+
+class _Looking:
+    """One look, which reads each file once, however many names it has."""
+
+    def __init__(
+        self, root: Path, uid: int | None, readable: Sequence[Path], most_bytes: int
+    ) -> None:
+        self._root = os.path.realpath(root)
+        self._owner = os.geteuid() if uid is None else uid
+        places = (*SYSTEM_DIRECTORIES, "/etc", *map(str, readable))
+        self._fixed = tuple(dict.fromkeys((*places, *map(os.path.realpath, places))))
+        self._most_bytes = self._left = most_bytes
+        self._until = time.monotonic() + LOOK_S
+        self._read: dict[tuple[int, int], str] = {}
+
+    def seen(self, found: FoundEntry) -> SeenFile:
+        """Return what an entry is now."""
+        mode = found.status.st_mode
+        if stat.S_ISDIR(mode):
+            return SeenFile(mode, 0, "")
+        if stat.S_ISLNK(mode):
+            return self._link(found)
+        if stat.S_ISSOCK(mode):  # nothing can be read from it as from a file
+            return SeenFile(mode, 0, sha256(b"socket").hexdigest())
+        return self._file(found.path, found.name, found.parent)
+
+    def _link(self, found: FoundEntry) -> SeenFile:
+        try:
+            target = os.readlink(found.name, dir_fd=found.parent)
+        except OSError as error:
+            raise _changing(found.path) from error
+        said = os.fsencode(target)
+        content = said + b"\0" + self._outside(found.path).encode()
+        return SeenFile(found.status.st_mode, len(said), sha256(content).hexdigest())
+
+    def _outside(self, path: str) -> str:
+        """Return what counts of the file outside of the project that a link leads to.
+
+        Raises:
+            ToolRefused: It leads to something that could be filled without being seen.
+        """
+        real = os.path.realpath(os.path.join(self._root, path))
+        if _is_in(real, (self._root, *self._fixed)):
+            return ""
+        try:
+            status = os.stat(real)
+        except OSError:
+            return "nothing"
+        if stat.S_ISREG(status.st_mode):
+            if status.st_uid == self._owner:
+                return self._file(f"{path} → {real}", real, None).sha256
+            # Nobody of the project can change it, and its content may be a secret.
+            return f"{status.st_dev} {status.st_ino} {status.st_mtime_ns} {status.st_ctime_ns}"
+        raise ToolRefused(
+            f"{_text(path)!r:.200} leads to {real!r:.200}, whose content nobody can be shown; "
+            "put what is needed into the project, and make the link lead there"
+        )
+
+    def _file(self, path: str, name: str, parent: int | None) -> SeenFile:
+        try:
+            handle = os.open(name, _FILE, dir_fd=parent)
+        except FileNotFoundError as error:
+            raise _changing(path) from error
+        except OSError as error:
+            raise ToolRefused(f"{_text(path)!r:.200} cannot be read: {error.strerror}") from error
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise ToolRefused(
+                    f"{_text(path)!r:.200} is a pipe or a device, so nobody can see what would "
+                    "run; write_file puts a file in its place"
+                )
+            place = (status.st_dev, status.st_ino)
+            digest = self._read.get(place)
+            if digest is None:
+                digest = self._read[place] = self._digest(path, handle)
+            return SeenFile(status.st_mode, status.st_size, digest)
+        finally:
+            os.close(handle)
+
+    def _digest(self, path: str, handle: int) -> str:
+        digest = sha256()
+        while piece := os.read(handle, READ_BYTES):
+            digest.update(piece)
+            self._left -= len(piece)
+            if self._left < 0:
+                raise ToolRefused(
+                    f"the files of the project have more than {self._most_bytes >> 20} MiB "
+                    f"together (at {_text(path)!r:.200}), so they cannot be approved"
+                )
+            if time.monotonic() > self._until:
+                raise ToolRefused(
+                    f"the files of the project could not be read in {LOOK_S:g} s; make them fewer"
+                )
+        return digest.hexdigest()
+
+
+def _is_in(path: str, places: Sequence[str]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def _filled_directory(path: str) -> str:
+    """Return the directory that programs filled in which a path is; empty: in none."""
+    parts = path.split("/")
+    for number, part in enumerate(parts[:-1], 1):
+        if part in MADE_BY_PROGRAMS:
+            return "/".join(parts[:number])
+    return ""
+
+
+def _digest_of(entries: dict[str, SeenFile]) -> str:
+    digest = sha256()
+    for path in sorted(entries):
+        one = entries[path]
+        digest.update(os.fsencode(path))
+        digest.update(f"\0{one.mode:o} {one.bytes} {one.sha256}\0".encode())
+    return digest.hexdigest()
+
+
+def _row(path: str, files: Iterable[SeenFile], digest: str) -> JsonObject:
+    total = sum(one.bytes for one in files)
+    return {"path": _text(path), "bytes": total, "sha256": digest}
+
+
+def _text(path: str) -> str:
+    r"""Return a path as text; what is no UTF-8 in it is written as `\xff`."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _changing(path: str) -> ToolRefused:
+    return ToolRefused(f"{_text(path)!r:.200} changed while it was read; ask again")
