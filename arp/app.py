@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -14,6 +14,7 @@ from arp.hub.settings import HubSettings
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, Workflow
 from arp.protocol.safe_text import well_formed
+from arp.server.lifespan import AppLifespan, AppParts
 from arp.server.settings import Served
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from arp.runtime.session_commands import RuntimeOffers
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
-    from arp.server.lifespan import AppLifespan
     from arp.server.mounting import Mounted
 
 AgentFunction = TypeVar(
@@ -106,10 +106,7 @@ class App:
         _check_ledger(self.ledger)
         self.access = access or Access()
         self.settings = settings or HubSettings()
-        self._closers: list[Callable[[], Awaitable[object]]] = []
-        """They end what the agents have started, when the server stops."""
-        self._openers: list[Callable[[], Awaitable[object]]] = []
-        """They begin what the agents need, when the server starts."""
+        self._parts = AppParts()
         self._lifespan = self._with_lifespan(lifespan) if lifespan is not None else None
         self.tools = self._with_mcp(tools, mcp) if mcp else tools
         self.handlers: dict[str, Handler] = {}
@@ -245,7 +242,7 @@ class App:
         from arp.runtime.agent_sessions import RuntimeLimits
         from arp.runtime.named import runtime_for
         from arp.runtime.session_commands import RuntimeOffers
-        from arp.runtime.types import CloseRequest, CreateSessionRequest
+        from arp.runtime.types import CreateSessionRequest
 
         if name is not None:
             _check_agent_name(name := _text("name", name))
@@ -257,7 +254,7 @@ class App:
         known = name or str(getattr(runtime, "name", "")) or "runtime"
         if listed:
             self._add(well_formed(known), Workflow("", title=known), agent)
-        self._closers.append(partial(runtime.close, CloseRequest()))
+        self._parts.add(agent.open, agent.aclose)
         self._runtimes.append(runtime)
         return agent
 
@@ -473,14 +470,11 @@ class App:
         for name, (described, handler) in self._last_agents.items():
             if name not in self.handlers:
                 self.handlers[name], self._described[name] = handler, described
-        if self._runtimes:
-            from arp.runtime.named import keep_beside
-
-            keep_beside(ledger or self.ledger, self._runtimes)
+        place = ledger or self.ledger
         return Served(
             self.handlers,
             self.workflows,
-            ledger or self.ledger,
+            place,
             access or self.access,
             settings or self.settings,
             self.commands,
@@ -489,8 +483,8 @@ class App:
             self.tools,
             self._set_hub,
             self._command_handlers,
-            tuple(self._closers),
-            tuple(self._openers),
+            partial(self._open_parts, place),
+            self._parts.aclose,
             self._answer_handlers,
             tuple(self._routes),
             lambda: self.state,
@@ -500,16 +494,24 @@ class App:
             self._origin_handlers,
         )
 
+    async def _open_parts(self, ledger: str) -> None:
+        """Open what starts with a server; runtimes keep their sessions beside its ledger."""
+
+        def prepare() -> None:
+            if self._runtimes:
+                from arp.runtime.named import keep_beside
+
+                keep_beside(ledger, self._runtimes)
+
+        await self._parts.open(prepare)
+
     def _with_lifespan(
         self, lifespan: Callable[[App], AbstractAsyncContextManager[Any]]
     ) -> AppLifespan:
         """Return what enters a context manager with the server, and leaves it after all else."""
-        from arp.server.lifespan import AppLifespan
-
         _check_lifespan(lifespan)
         made = AppLifespan(lambda: lifespan(self))
-        self._openers.append(made.open)
-        self._closers.append(made.aclose)
+        self._parts.add(made.open, made.aclose)
         return made
 
     @property
@@ -525,8 +527,7 @@ class App:
 
         _check_servers(servers)
         provider = mcp_tools(servers)
-        self._openers.append(provider.open)
-        self._closers.append(provider.aclose)
+        self._parts.add(provider.open, provider.aclose)
         from arp.hub.tool import ToolProviders
 
         return provider if tools is None else ToolProviders((tools, provider))
@@ -545,8 +546,7 @@ class App:
         self._last_agents |= extension.agents
         self._origin_handlers |= extension.origins
         self._routes += extension.routes
-        self._openers.append(extension.open)
-        self._closers.append(extension.aclose)
+        self._parts.add(extension.open, extension.aclose)
         self._hub_watchers.append(extension.hub_changed)
 
     async def push(

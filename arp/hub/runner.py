@@ -343,15 +343,19 @@ class Runner:
                 while not self._hurries and any(not one.is_waiting for one in self.tasks.values()):
                     self._calmed.clear()
                     await self._calmed.wait()
-        self._parking = True
         rest = dict(self.tasks)
-        for host in rest.values():
-            host.stop()
+        self.interrupt()
         if rest:
             _, deaf = await asyncio.wait(rest, timeout=DEAF_S)
             for task in deaf:
                 if self._turns.get(rest[task].live) is rest[task]:
                     self._stopped(rest[task])
+
+    def interrupt(self) -> None:
+        """Interrupt all turns, and begin no other: the server stops."""
+        self._parking = self._hurries = True
+        for host in list(self.tasks.values()):
+            host.stop()
 
     def hurry(self) -> None:
         """Wait for no turn any more: the server is to stop at once."""

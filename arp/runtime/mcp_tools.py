@@ -60,7 +60,9 @@ class ServerLink:
 
         Why it cannot be reached is logged once.
         """
-        if self._task is None:
+        if self._task is None or self._task.done():
+            # Opened again, perhaps in another event loop.
+            self._opened, self._closing, self._lost = (asyncio.Event() for _ in range(3))
             self._task = asyncio.get_running_loop().create_task(self._hold())
         with suppress(TimeoutError):
             async with asyncio.timeout(OPEN_S):

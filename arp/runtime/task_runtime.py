@@ -444,6 +444,8 @@ class TaskRuntime(DrivenRuntime):
     def __init__(self, *, cwd: str | Path = ".", directory: str | Path | None = None) -> None:
         super().__init__(cwd=cwd)
         self.directory = Path(directory) if directory is not None else None
+        self._is_placed = directory is not None
+        """Whether its author has said where sessions are kept."""
         self._messages: dict[str, list[ari.RuntimeMessage]] = {}
         self._saved: dict[str, bytes] = {}
 
@@ -481,10 +483,16 @@ class TaskRuntime(DrivenRuntime):
 
     # -- what is kept ----------------------------------------------------------------------------
 
-    def keep_in(self, directory: Path) -> None:
-        """Keep sessions in a directory, unless they have a place already, or there are some."""
-        if self.directory is None and not self._sessions and not self._messages:
-            self.directory = directory
+    def keep_in(self, directory: Path | None) -> None:
+        """Keep sessions in a directory, or in memory, unless the author has given a directory.
+
+        A runtime with sessions in memory keeps them there until it is closed.
+        """
+        has_sessions = bool(self._sessions or self._messages) and not self._is_closed
+        if self._is_placed or has_sessions or directory == self.directory:
+            return
+        self.directory = directory
+        self._messages, self._saved = {}, {}
 
     def kept(self, session_id: str) -> list[ari.RuntimeMessage]:
         """Return the messages of a session."""
