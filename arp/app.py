@@ -818,6 +818,7 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         raise ValueError(f"port: expected 0 to 65535, got {port}")
     if not isinstance(host, str) or not host or "/" in host:
         raise ValueError(f"host: expected an address such as 127.0.0.1, got {host!r:.60}")
+    from arp.process.stop_signals import handlers_restored
     from arp.server.application import Application
     from arp.server.serve import bind, is_private
     from arp.server.serve import serve as run
@@ -827,7 +828,8 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
     application = Application(app.served())
     if not app.handlers:
         raise ValueError("the app has no agent; write @app.agent above an async function")
-    run(application, bind(host, port), lambda: None)
+    with handlers_restored():
+        run(application, bind(host, port), lambda: None)
 
 
 def _checked_handler(

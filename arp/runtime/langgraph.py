@@ -148,6 +148,10 @@ class LangGraphRuntime(TaskRuntime):
         """Return whether the graph waits for an answer."""
         return bool((await self._state(self._config_of(session_id))).interrupts)
 
+    async def remembers(self, session_id: str) -> bool:
+        """As `TaskRuntime.remembers`: the thread is in the checkpointer."""
+        return (await self._state(self._config_of(session_id))).created_at is not None
+
     async def cut_off(self, turn: TaskTurn) -> None:
         """Let the thread wait for nothing."""
         config = self._config_of(turn.session_id)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -362,6 +363,32 @@ class TaskSession:
         self._runtime.keep(self.session_id, self.cwd, dated)
 
 
+def _message_in(line: bytes, number: int) -> ari.RuntimeMessage | None:
+    """Return the message in a line; `None` if it cannot be read, as after a loss of power."""
+    try:
+        return msgspec.json.decode(line, type=ari.RuntimeMessage)
+    except msgspec.DecodeError as error:
+        logger.warning("message %d of a session cannot be read, and is left out: %s", number, error)
+        return None
+
+
+def _ends_whole(path: Path) -> bool:
+    """Return whether a file of lines is empty or missing, or its last line is whole."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+    return True
+
+
+def is_json_object(saved: bytes) -> bool:
+    """Return whether bytes are a JSON object."""
+    try:
+        return isinstance(msgspec.json.decode(saved), dict)
+    except msgspec.DecodeError:
+        return False
+
+
 def conversation_of(history: Sequence[ari.RuntimeMessage]) -> PastMessages:
     """Return the messages of a session with their forms for models and frameworks."""
     return PastMessages(
@@ -474,6 +501,10 @@ class TaskRuntime(DrivenRuntime):
         """Let a new session begin with what was said before; it is in `turn.history` anyway."""
         return
 
+    async def remembers(self, session_id: str) -> bool:
+        """Return whether what the framework needs to go on is there and can be read."""
+        return True
+
     async def cut_off(self, turn: TaskTurn) -> None:
         """Bring what is saved in order after a turn that failed, or that a person cancelled.
 
@@ -502,14 +533,16 @@ class TaskRuntime(DrivenRuntime):
             lines = self._file(session_id, "jsonl").read_bytes().splitlines()
         except FileNotFoundError:
             return []
-        return [msgspec.json.decode(line, type=ari.RuntimeMessage) for line in lines]
+        return [one for number, line in enumerate(lines, 1) if (one := _message_in(line, number))]
 
     def kept_directory(self, session_id: str) -> str:
         """Return where a session worked; empty for one in memory, which is open still."""
         if self.directory is None:
             return ""
-        lines = self._file(session_id, "jsonl").read_bytes().splitlines()
-        return msgspec.json.decode(lines[-1], type=_KeptMessage).cwd
+        for line in reversed(self._file(session_id, "jsonl").read_bytes().splitlines()):
+            with suppress(msgspec.DecodeError):
+                return msgspec.json.decode(line, type=_KeptMessage).cwd
+        return ""
 
     def keep(self, session_id: str, cwd: str, message: ari.RuntimeMessage) -> None:
         """Keep a message of a session, and where it works."""
@@ -517,9 +550,11 @@ class TaskRuntime(DrivenRuntime):
             self._messages.setdefault(session_id, []).append(message)
             return
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._file(session_id, "jsonl").open("ab") as file:
+        path = self._file(session_id, "jsonl")
+        torn = b"" if _ends_whole(path) else b"\n"
+        with path.open("ab") as file:
             line: JsonObject = msgspec.to_builtins(message) | {"cwd": cwd}
-            file.write(msgspec.json.encode(line) + b"\n")
+            file.write(torn + msgspec.json.encode(line) + b"\n")
 
     def saved(self, session_id: str) -> bytes:
         """Return what the framework needs to go on; empty if there is nothing."""
@@ -537,7 +572,10 @@ class TaskRuntime(DrivenRuntime):
             return
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = self._file(session_id, "state-written")
-        written.write_bytes(state)
+        with written.open("wb") as file:
+            file.write(state)
+            file.flush()
+            os.fsync(file.fileno())  # or a loss of power leaves an empty file under the name
         written.replace(self._file(session_id, "state"))
 
     async def get_session_history(
@@ -572,6 +610,10 @@ class TaskRuntime(DrivenRuntime):
         if await self._find(request.session_id) is None:
             raise no_session(request.session_id)
         session = TaskSession(request.session_id, feed, self, request)
+        if session.messages and not await self.remembers(request.session_id):
+            name = f"session {request.session_id} of {self.name}"
+            logger.warning("%s: its state is lost; it goes on with its messages", name)
+            await self.begin_with(request.session_id, conversation_of(session.messages))
         session.was_interrupted = await self.is_interrupted(request.session_id)
         return session
 

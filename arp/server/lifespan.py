@@ -181,7 +181,7 @@ class AppLifespan:
                 task.result()
 
     async def _end(self) -> None:
-        """Wait until `aclose` is called, also where the event loop ends, which cancels all tasks."""
+        """Wait until `aclose` is called, also where the event loop ends and cancels all tasks."""
         try:
             await self._ending.wait()
         except asyncio.CancelledError:

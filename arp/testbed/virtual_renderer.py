@@ -196,9 +196,7 @@ class VirtualRenderer:
         """
         return await self._turn_of(await self._client.send_text(text), wait=wait)
 
-    async def edit(
-        self, turn: RenderedTurn | str, text: str, *, wait: bool = True
-    ) -> RenderedTurn:
+    async def edit(self, turn: RenderedTurn | str, text: str, *, wait: bool = True) -> RenderedTurn:
         """Replace what the user said in a turn, and return the turn that answers it; see `say`.
 
         It is another version of the turn, and what followed the turn is not shown any more. A turn

@@ -196,7 +196,7 @@ async def test_edit_and_regenerate_give_other_versions_of_a_turn() -> None:
         assert (edited.text, edited.id == first.id) == ("1 other", False)
         again = await user.regenerate(edited.id)
         assert (again.text, [turn.id for turn in user.turns]) == ("1 other", [again.id])
-        assert again.screen.inputs[0].versions == (first.id, edited.id, again.id)
+        assert again.screen.inputs[0].versions == [first.id, edited.id, again.id]
 
 
 async def test_edit_is_refused_while_a_turn_runs_and_counts_after_a_restart() -> None:
