@@ -163,7 +163,8 @@ class LiveSettings:
         Raises:
             InvalidToolMeta: It cannot; the message says why.
         """
-        if self.current and self.problem is not None:
+        _ = self.current  # reads the file
+        if self.problem is not None:
             raise InvalidToolMeta(f"{self.problem}; mend it, or move it away")
 
     def _reload(self, path: Path) -> None:

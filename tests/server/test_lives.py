@@ -296,7 +296,7 @@ def mounted_in(kind: str, app: App) -> Any:
     return parent
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("kind", ["starlette", "fastapi"])
 @pytest.mark.parametrize("is_entered", [True, False], ids=["with", "without"])
 def test_mounted_app_answers_under_a_second_test_client(kind: str, is_entered: bool) -> None:
@@ -325,7 +325,7 @@ def test_mounted_app_answers_under_a_second_test_client(kind: str, is_entered: b
         assert len(entered) == len(left) == (life if is_entered else 3 * life)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 def test_end_of_a_loop_interrupts_a_turn_and_the_next_life_has_its_question(tmp_path: Path) -> None:
     """The end of the loop cancels all tasks; that is no cancel by the user."""
     app = answering(ledger=f"sqlite:{tmp_path / 'l.db'}")

@@ -143,8 +143,12 @@ async def test_signal_comes_to_a_thread_while_the_main_thread_holds_every_lock()
 
 def test_signals_that_nobody_reads_fill_no_more_than_the_pipe() -> None:
     reached = threading.Event()
+
+    def waits(number: int) -> None:
+        reached.wait()
+
     with handlers_restored():
-        signals = StopSignals(lambda _: reached.wait() and None)
+        signals = StopSignals(waits)
         for _ in range(70_000):
             signal.raise_signal(signal.SIGINT)
         reached.set()
