@@ -27,7 +27,7 @@ from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.ag_ui_source import AgUiSource, RunAgent
 from arp.runtime.errors import RuntimeInternal
-from arp.runtime.task_runtime import TaskRuntime, TaskTurn, error_of_model, is_json_object
+from arp.runtime.task_runtime import TaskRuntime, TaskTurn, error_of_model
 from arp.values.shown import arguments_of, component_of, text_of
 
 PROTOCOL_VERSION = "1.0"
@@ -107,10 +107,6 @@ class AgUiRuntime(TaskRuntime):
     async def is_interrupted(self, session_id: str) -> bool:
         """Return whether an interrupt waits for an answer."""
         return bool(self._kept(session_id)["interrupts"])
-
-    async def remembers(self, session_id: str) -> bool:
-        """As `TaskRuntime.remembers`."""
-        return is_json_object(self.saved(session_id))
 
     async def cut_off(self, turn: TaskTurn) -> None:
         """Forget the interrupts, and the calls without a result."""

@@ -39,9 +39,9 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
-from arp.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from arp.runtime.errors import InvalidArgument, NotFound
 from arp.runtime.langchain_approvals import decided_by_person
-from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.runtime.task_runtime import TaskRuntime, TaskTurn, check_loop_of
 from arp.values.cell import as_json
 from arp.values.shown import component_of, text_of
 
@@ -182,26 +182,13 @@ class LangGraphRuntime(TaskRuntime):
         checkpointer: Any = (await self.graph()).checkpointer
         await checkpointer.adelete_thread(session_id)
 
-    def keep_in(self, directory: Path | None) -> None:
-        """As `TaskRuntime.keep_in`; threads in memory belong to sessions in memory."""
-        before = self.directory
-        super().keep_in(directory)
-        if self.directory != before:
-            self._graph = self._given
-
     async def _begin(self) -> None:
-        bound_to = getattr(self._given.checkpointer, "loop", None)
-        if bound_to is not None and bound_to is not asyncio.get_running_loop():
-            raise FailedPrecondition(
-                f"the graph's {type(self._given.checkpointer).__name__} belongs to another event "
-                "loop: compile the graph without a checkpointer, then each start makes one"
-            )
-        self._opening = asyncio.Lock()
+        check_loop_of(self._given.checkpointer)
+        self._graph, self._opening = self._given, asyncio.Lock()
 
     async def _end(self) -> None:
         database, self._database = self._database, None
         if database is not None:
-            self._graph = self._given
             await database.close()
 
     async def _find(self, session_id: str) -> ari.RuntimeSession | None:

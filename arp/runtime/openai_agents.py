@@ -31,7 +31,7 @@ from agents import (
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
-from arp.runtime.task_runtime import TaskRuntime, TaskTurn, is_json_object
+from arp.runtime.task_runtime import TaskRuntime, TaskTurn
 from arp.values.shown import arguments_of, component_of, shown, text_of
 
 FAILED = "An error occurred while running the tool"
@@ -110,10 +110,6 @@ class OpenAIAgentsRuntime(TaskRuntime):
     async def is_interrupted(self, session_id: str) -> bool:
         """Return whether the agent waits for an approval."""
         return "state" in json.loads(self.saved(session_id) or b"{}")
-
-    async def remembers(self, session_id: str) -> bool:
-        """As `TaskRuntime.remembers`."""
-        return is_json_object(self.saved(session_id))
 
     async def cut_off(self, turn: TaskTurn) -> None:
         """Keep the message and what was said so far, without calls that have no result."""

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from pydantic_ai import (
     Agent,
     AgentRunResult,
@@ -155,13 +155,6 @@ class PydanticAIRuntime(TaskRuntime):
     async def is_interrupted(self, session_id: str) -> bool:
         """Return whether a call of a tool waits for an answer."""
         return self._kept(session_id).asks is not None
-
-    async def remembers(self, session_id: str) -> bool:
-        """As `TaskRuntime.remembers`."""
-        try:
-            return bool(self.saved(session_id)) and self._kept(session_id) is not None
-        except ValidationError:
-            return False
 
     async def cut_off(self, turn: TaskTurn) -> None:
         """Keep the message and what was said so far, without calls that have no result."""

@@ -30,6 +30,7 @@ from arp.runtime.errors import (
     AriError,
     Canceled,
     ErrorStatus,
+    FailedPrecondition,
     InvalidArgument,
     NotFound,
     OperationDenied,
@@ -381,12 +382,18 @@ def _ends_whole(path: Path) -> bool:
     return True
 
 
-def is_json_object(saved: bytes) -> bool:
-    """Return whether bytes are a JSON object."""
-    try:
-        return isinstance(msgspec.json.decode(saved), dict)
-    except msgspec.DecodeError:
-        return False
+def check_loop_of(part: object) -> None:
+    """Refuse a part of a framework that belongs to another event loop; its `loop` says to which.
+
+    Raises:
+        FailedPrecondition: It does; the message says what to do.
+    """
+    bound_to = getattr(part, "loop", None)
+    if bound_to is not None and bound_to is not asyncio.get_running_loop():
+        raise FailedPrecondition(
+            f"{type(part).__name__} belongs to another event loop: leave it out, then each start "
+            "of the app makes one"
+        )
 
 
 def conversation_of(history: Sequence[ari.RuntimeMessage]) -> PastMessages:
@@ -465,6 +472,8 @@ class TaskRuntime(DrivenRuntime):
     takes: ClassVar[frozenset[str]] = frozenset({"session_id", "history"})
     more_capabilities: ClassVar[tuple[str, ...]] = ()
     """What the adapter does besides, by name."""
+    saves_state: ClassVar[bool] = True
+    """Whether each session has a state, a JSON object."""
     turn_type: ClassVar[type[TaskTurn]] = TaskTurn
     """What `run_turn` gets."""
 
@@ -503,7 +512,12 @@ class TaskRuntime(DrivenRuntime):
 
     async def remembers(self, session_id: str) -> bool:
         """Return whether what the framework needs to go on is there and can be read."""
-        return True
+        if not self.saves_state:
+            return True
+        try:
+            return isinstance(msgspec.json.decode(self.saved(session_id)), dict)
+        except msgspec.DecodeError:
+            return False
 
     async def cut_off(self, turn: TaskTurn) -> None:
         """Bring what is saved in order after a turn that failed, or that a person cancelled.

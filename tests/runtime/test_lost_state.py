@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from arp.runtime import types as ari
+from arp.runtime.errors import FailedPrecondition
 from arp.runtime.fake import FakeRuntime
 from tests.runtime.caller import Caller
 from tests.runtime.runtimes_under_test import RUNTIMES
@@ -65,3 +67,24 @@ async def test_message_that_was_torn_is_left_out_and_the_next_is_whole(
     await second.close()
     assert [one.content for one in history] == ["one", "two", "You said: two"]
     assert "message 2 of a session cannot be read, and is left out" in caplog.text
+
+
+async def test_checkpointer_of_another_loop_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    from arp.runtime.langgraph import LangGraphRuntime
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", lambda state: {"messages": []})
+    builder.add_edge(START, "answer")
+
+    async def made() -> LangGraphRuntime:
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "own.db")) as saver:
+            runtime = LangGraphRuntime(builder.compile(checkpointer=saver), cwd=tmp_path)
+            await runtime.close()
+            return runtime
+
+    runtime = await asyncio.to_thread(asyncio.run, made())
+    with pytest.raises(FailedPrecondition, match="AsyncSqliteSaver belongs to another event loop"):
+        await runtime.open()

@@ -23,7 +23,7 @@ from starlette.testclient import TestClient
 from arp import App, Turn
 from arp.access.principal import Principal
 from arp.protocol.messages import Input
-from arp.runtime.fake import FakeRuntime, Says, Uses
+from arp.runtime.fake import FakeRuntime, Says, Step, Uses
 from arp.runtime.grpc_runtime import GrpcRuntime
 from arp.runtime.http_runtime import HttpRuntime
 from arp.runtime.services import RuntimeService
@@ -186,7 +186,8 @@ def with_question(place: Path) -> Tried:
 
 
 def with_permission(place: Path) -> Tried:
-    app, steps = App(), [Uses("shell", {"command": "ls"}, "README", asks=True), Says("Done.")]
+    app = App()
+    steps: list[Step] = [Uses("shell", {"command": "ls"}, "README", asks=True), Says("Done.")]
     app.runtime(FakeRuntime({"list": steps}, cwd=place))
 
     async def use(user: VirtualRenderer) -> None:

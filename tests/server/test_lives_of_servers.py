@@ -21,6 +21,7 @@ from arp.access.tokens import IssuedToken, TokenFile, new_token_id
 from arp.client.client import connect
 from arp.runtime.fake import FakeRuntime
 from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.state import ServerState
 from arp.server.unix_port import UnixPort, UnixSettings
 from arp.testing import session
 from arp.unix.socket_path import SocketRefused
@@ -48,14 +49,15 @@ async def test_app_is_served_again_over_every_transport(tmp_path: Path) -> None:
     app.runtime(FakeRuntime(cwd=tmp_path))
     for life in range(3):
         path = str(tmp_path / f"s{life}")
-        with serving(
-            app,
-            ledger=f"sqlite:{tmp_path / 'ledger.db'}",
-            ports=[
-                lambda state, path=path: UnixPort(state, path, UnixSettings()),
-                lambda state: GrpcPort(state, GrpcSettings()),
-            ],
-        ) as server:
+
+        def unix(state: ServerState, path: str = path) -> UnixPort:
+            return UnixPort(state, path, UnixSettings())
+
+        def grpc(state: ServerState) -> GrpcPort:
+            return GrpcPort(state, GrpcSettings())
+
+        ledger = f"sqlite:{tmp_path / 'ledger.db'}"
+        with serving(app, ledger=ledger, ports=[unix, grpc]) as server:
             for url in (server.http, *server.addresses):
                 async with connect(url) as client:
                     turn = await client.ask("go")
