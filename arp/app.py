@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -15,6 +15,7 @@ from arp.hub.settings import HubSettings
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, Workflow
 from arp.protocol.safe_text import well_formed
+from arp.server.lifespan import AppLifespan, AppParts
 from arp.server.settings import Served
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from arp.runtime.session_commands import RuntimeOffers
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
-    from arp.server.lifespan import AppLifespan
     from arp.server.mounting import Mounted
 
 AgentFunction = TypeVar(
@@ -108,10 +108,7 @@ class App:
         _check_ledger(self.ledger)
         self.access = access or Access()
         self.settings = settings or HubSettings()
-        self._closers: list[Callable[[], Awaitable[object]]] = []
-        """They end what the agents have started, when the server stops."""
-        self._openers: list[Callable[[], Awaitable[object]]] = []
-        """They begin what the agents need, when the server starts."""
+        self._parts = AppParts()
         self._lifespan = self._with_lifespan(lifespan) if lifespan is not None else None
         self.tools = self._with_mcp(tools, mcp) if mcp else tools
         self.handlers: dict[str, Handler] = {}
@@ -251,7 +248,7 @@ class App:
         from arp.runtime.agent_sessions import RuntimeLimits
         from arp.runtime.named import runtime_for
         from arp.runtime.session_commands import RuntimeOffers
-        from arp.runtime.types import CloseRequest, CreateSessionRequest
+        from arp.runtime.types import CreateSessionRequest
 
         if name is not None:
             _check_agent_name(name := _text("name", name))
@@ -263,7 +260,7 @@ class App:
         known = name or str(getattr(runtime, "name", "")) or "runtime"
         if listed:
             self._add(well_formed(known), Workflow("", title=known), agent)
-        self._closers.append(partial(runtime.close, CloseRequest()))
+        self._parts.add(agent.open, agent.aclose)
         self._runtimes.append(runtime)
         self._keepers.append(agent)
         self._runs_commands |= bool(getattr(runtime, "runs_commands", True))
@@ -482,14 +479,11 @@ class App:
         for name, (described, handler) in self._last_agents.items():
             if name not in self.handlers:
                 self.handlers[name], self._described[name] = handler, described
-        if self._runtimes:
-            from arp.runtime.named import keep_beside
-
-            keep_beside(ledger or self.ledger, self._runtimes)
+        place = ledger or self.ledger
         return Served(
             self.handlers,
             self.workflows,
-            ledger or self.ledger,
+            place,
             access or self.access,
             settings or self.settings,
             self.commands,
@@ -498,8 +492,8 @@ class App:
             self.tools,
             self._set_hub,
             self._command_handlers,
-            tuple(self._closers),
-            tuple(self._openers),
+            partial(self._open_parts, place),
+            self._parts.aclose,
             self._answer_handlers,
             tuple(self._routes),
             lambda: self.state,
@@ -512,16 +506,24 @@ class App:
             start_token,
         )
 
+    async def _open_parts(self, ledger: str) -> None:
+        """Open what starts with a server; runtimes keep their sessions beside its ledger."""
+
+        def prepare() -> None:
+            if self._runtimes:
+                from arp.runtime.named import keep_beside
+
+                keep_beside(ledger, self._runtimes)
+
+        await self._parts.open(prepare)
+
     def _with_lifespan(
         self, lifespan: Callable[[App], AbstractAsyncContextManager[Any]]
     ) -> AppLifespan:
         """Return what enters a context manager with the server, and leaves it after all else."""
-        from arp.server.lifespan import AppLifespan
-
         _check_lifespan(lifespan)
         made = AppLifespan(lambda: lifespan(self))
-        self._openers.append(made.open)
-        self._closers.append(made.aclose)
+        self._parts.add(made.open, made.aclose)
         return made
 
     @property
@@ -537,8 +539,7 @@ class App:
 
         _check_servers(servers)
         provider = mcp_tools(servers)
-        self._openers.append(provider.open)
-        self._closers.append(provider.aclose)
+        self._parts.add(provider.open, provider.aclose)
         from arp.hub.tool import ToolProviders
 
         return provider if tools is None else ToolProviders((tools, provider))
@@ -557,8 +558,7 @@ class App:
         self._last_agents |= extension.agents
         self._origin_handlers |= extension.origins
         self._routes += extension.routes
-        self._openers.append(extension.open)
-        self._closers.append(extension.aclose)
+        self._parts.add(extension.open, extension.aclose)
         self._hub_watchers.append(extension.hub_changed)
 
     async def push(
@@ -854,6 +854,7 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         raise ValueError(f"port: expected 0 to 65535, got {port}")
     if not isinstance(host, str) or not host or "/" in host:
         raise ValueError(f"host: expected an address such as 127.0.0.1, got {host!r:.60}")
+    from arp.process.stop_signals import handlers_restored
     from arp.server.application import Application
     from arp.server.serve import bind, is_private
     from arp.server.serve import serve as run
@@ -872,7 +873,8 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
             sys.stdout.write(f"ARP on http://{place}:{listener.getsockname()[1]}/#token={token}\n")
             sys.stdout.flush()
 
-    run(application, listener, ready)
+    with handlers_restored():
+        run(application, listener, ready)
 
 
 def _checked_handler(

@@ -82,6 +82,12 @@ class Leases:
                 for lease in list(some):
                     lease.end()
 
+    def close(self) -> None:
+        """Stop the timer, which belongs to an event loop; the next lease starts one again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _wait(self) -> None:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._pause_s(), self._look)

@@ -30,6 +30,7 @@ from arp.protocol.errors import ArpError, InternalError, error_payload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
     CANCEL,
+    REGENERATE,
     AgentHello,
     Command,
     Input,
@@ -279,6 +280,14 @@ class ArpClient:
             action, payload, source=permission.component, surface=permission.surface
         )
 
+    async def edit(self, turn_id: str, text: str) -> str:
+        """Replace the input that began a turn; a queued turn keeps its place."""
+        return await self.send_input("text", {"text": text}, edits=turn_id)
+
+    async def regenerate(self, turn_id: str) -> str:
+        """Have the input of a turn answered again, as another version of the turn."""
+        return await self.send_action(REGENERATE, {"turn_id": turn_id})
+
     async def cancel(self) -> str:
         """Stop the running turn."""
         return await self.send_action(CANCEL)
@@ -290,6 +299,7 @@ class ArpClient:
         *,
         source: str | None = None,
         surface: str = "main",
+        edits: str | None = None,
     ) -> str:
         """Send an input of any type.
 
@@ -298,6 +308,7 @@ class ArpClient:
             data: What belongs to the type; plain JSON.
             source: The component that it answers.
             surface: Where that component is.
+            edits: The turn whose input it replaces.
 
         Returns:
             The input's id, for `acknowledged` and `turn_of`.
@@ -306,10 +317,16 @@ class ArpClient:
             InvalidMessage, ResourceLimit: The server would not take it; nothing is sent.
             ArpError: The client has ended.
         """
-        message = Input(input_type=input_type, data=data, source_component=source, surface=surface)
+        message = Input(
+            input_type=input_type,
+            data=data,
+            source_component=source,
+            surface=surface,
+            edits=edits,
+        )
         input_id = self._open(message)
         frame = self._connection.input(
-            input_type, data, input_id=input_id, source=source, surface=surface
+            input_type, data, input_id=input_id, source=source, surface=surface, edits=edits
         )
         self._driver.send(frame)
         return input_id

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -23,6 +23,7 @@ from arp.access.settings import Access, check_names
 from arp.commands.output import fail
 from arp.commands.runtime_option import runtime_of
 from arp.net.bounded_server import InnerServer
+from arp.process.stop_signals import StopSignals
 from arp.redact.settings import Redaction
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError
@@ -130,6 +131,8 @@ def serve_runtime(settings: AriSettings) -> None:
         fail(f"--grpc: {not_installed(missing, 'grpc').message}")
     finally:
         serving.deadline.cancel()
+        if serving.signals is not None:
+            serving.signals.close()
     leave(0)
 
 
@@ -202,6 +205,7 @@ class _Serving:
         own_code: OwnCode | None,
     ) -> None:
         self.deadline = Deadline(STOP_S)
+        self.signals: StopSignals | None = None
         self._runtime = runtime
         self._access = access
         self._tls = tls
@@ -217,9 +221,7 @@ class _Serving:
             AriError: An address cannot be had.
             ModuleNotFoundError: gRPC is not installed.
         """
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop)
+        self.signals = StopSignals(partial(self._told, asyncio.get_running_loop()))
         stopping: list[Stop] = []
         try:
             if self._grpc is not None:
@@ -241,9 +243,10 @@ class _Serving:
             for end in stopping:
                 await end()
 
-    def _stop(self) -> None:
-        self.deadline.begin()
-        self._asked.set()
+    def _told(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
+        self.deadline.begin()  # here, since an agent may block the loop
+        with suppress(RuntimeError):  # the loop is closed: everything has ended
+            loop.call_soon_threadsafe(self._asked.set)
 
     async def _serve_grpc(self, address: ListenAddress) -> tuple[Stop, int]:
         """Serve until the function is called that this returns, and return the port."""

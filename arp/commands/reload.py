@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import click
+
+from arp.process.stop_signals import StopSignals, ignore_signals
 
 POLL_S = 0.3
 STOP_S = 12.0
@@ -27,20 +27,21 @@ def run_reloading(arguments: Sequence[str], target: str) -> int:
     Returns:
         The exit code of the last child.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    asked = threading.Event()
+    StopSignals(lambda _: asked.set())
     place = Path(target.partition(":")[0])
     watched = place.resolve().parent if place.suffix == ".py" else Path.cwd()
-    child: subprocess.Popen[bytes] | None = None
-    try:
-        while True:
-            before = stamps(watched)
-            child = subprocess.Popen([sys.executable, "-m", "arp.cli", *arguments])
-            while stamps(watched) == before:
-                time.sleep(POLL_S)
-            click.echo("arp: a file changed, starting again", err=True)
-            _stop(child)
-    except KeyboardInterrupt:
-        return _stop(child) if child is not None else 0
+    while True:
+        before = stamps(watched)
+        child = subprocess.Popen([sys.executable, "-m", "arp.cli", *arguments])
+        while stamps(watched) == before and not asked.wait(POLL_S):
+            pass
+        if asked.is_set():
+            code = _stop(child)
+            ignore_signals()
+            return code
+        click.echo("arp: a file changed, starting again", err=True)
+        _stop(child)
 
 
 def stamps(directory: Path) -> dict[Path, int]:
@@ -57,11 +58,6 @@ def stamps(directory: Path) -> dict[Path, int]:
         except FileNotFoundError:
             continue
     return found
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Let SIGTERM end the child too, as Ctrl-C does."""
-    raise KeyboardInterrupt
 
 
 def _stop(child: subprocess.Popen[bytes]) -> int:

@@ -165,7 +165,12 @@ def import_command(name: str, server: tuple[str, ...], **options: Any) -> None:
 @click.option("--settle", metavar="ID", help="Say that a reserved amount was paid.")
 @click.option("--amount", metavar="USD", help="With --settle: how much was paid.")
 @click.option("--cancel", metavar="ID", help="Say that a reserved amount was not paid.")
-def budget(settle: str | None, amount: str | None, cancel: str | None) -> None:
+@click.option(
+    "--rebuild",
+    metavar="USD",
+    help="Say what was spent this month, if that is lost; all: the log.",
+)
+def budget(settle: str | None, amount: str | None, cancel: str | None, rebuild: str | None) -> None:
     """Show what was spent this month, what is left, and what is reserved.
 
     A reservation that a crash has left counts until somebody says whether it was paid. The data
@@ -173,9 +178,10 @@ def budget(settle: str | None, amount: str | None, cancel: str | None) -> None:
     """
     from arp.commands.tools_serving import show_budget
 
-    if (settle and cancel) or (amount and not settle):
-        fail("use --settle ID, or --settle ID --amount USD, or --cancel ID")
-    show_budget(settle, amount, cancel)
+    given = [one for one in (settle, cancel, rebuild) if one is not None]
+    if len(given) > 1 or (amount and not settle):
+        fail("use --settle ID, --settle ID --amount USD, --cancel ID, or --rebuild USD")
+    show_budget(settle, amount, cancel, rebuild)
 
 
 @tools.command(context_settings=CONTEXT)

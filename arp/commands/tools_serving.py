@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,8 +16,10 @@ from arp.commands.serve_settings import read_settings
 from arp.commands.serving import check_reachable, in_address, serve_application
 from arp.commands.serving_app import application_of
 from arp.hub.extension import AppExtension
+from arp.process.stop_signals import StopSignals
 from arp.runtime.errors import AriError
 from arp.runtime.named import not_installed
+from arp.server.ending import Deadline, leave, run_to_end
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+STOP_S = 10.0
+"""What a stop over standard input and output may take."""
 LEDGER = "tools"
 """What the ledger of `arp tools serve` is named after."""
 
@@ -57,15 +62,20 @@ def read_registry(read: Callable[[ToolRegistry], T]) -> T:
         fail(error.message)
 
 
-def show_budget(settle: str | None, amount: str | None, cancel: str | None) -> None:
-    """Settle or cancel a reservation if one is named, and print the budget."""
+def show_budget(
+    settle: str | None, amount: str | None, cancel: str | None, rebuild: str | None
+) -> None:
+    """Settle or cancel a reservation if one is named, or rebuild the state; print the budget."""
     from arp.tools.budget import Budget
     from arp.tools.errors import ToolAgentError
     from arp.tools.settings import LiveSettings
 
     try:
         settings = LiveSettings()
+        settings.check()
         budget = Budget(settings)
+        if rebuild is not None:
+            budget.rebuild(None if rebuild == "all" else rebuild)
         if settle is not None:
             budget.settle(settle, amount)
         if cancel is not None:
@@ -120,11 +130,30 @@ def serve_tools_stdio() -> None:
     """Serve the tools by MCP over standard input and output."""
     from arp.tools.mcp_face import serve_stdio
 
-    async def work() -> None:
-        async with _service() as service:
-            await serve_stdio(service)
+    deadline, signals = Deadline(STOP_S), list[StopSignals]()
 
-    asyncio.run(work())
+    async def work() -> None:
+        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+
+        def told(number: int) -> None:
+            deadline.begin()
+            with suppress(RuntimeError):  # the loop is closed: everything has ended
+                loop.call_soon_threadsafe(asked.set)
+
+        signals.append(StopSignals(told))
+        async with _service() as service:
+            serving = asyncio.ensure_future(serve_stdio(service))
+            waiting = asyncio.ensure_future(asked.wait())
+            await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+            # Else its thread waits for a line: the end of the process ends it.
+
+    try:
+        run_to_end(work(), has_signals=lambda: bool(signals))
+    finally:
+        deadline.cancel()
+    leave(0)
 
 
 def serve_tools(coder: str | None, flags: dict[str, Any]) -> None:

@@ -347,10 +347,8 @@ class Runner:
                 while not self._hurries and any(not one.is_waiting for one in self.tasks.values()):
                     self._calmed.clear()
                     await self._calmed.wait()
-        self._parking = True
         rest = dict(self.tasks)
-        for host in rest.values():
-            host.stop(EndCause.SERVER_STOPS)
+        self.interrupt()
         if rest:
             _, deaf = await asyncio.wait(rest, timeout=DEAF_S)
             for task in deaf:
@@ -367,6 +365,12 @@ class Runner:
         rest = [task for task, host in self.tasks.items() if host.live is live]
         if rest:
             await asyncio.wait(rest, timeout=timeout_s)
+
+    def interrupt(self) -> None:
+        """Interrupt all turns, and begin no other: the server stops."""
+        self._parking = self._hurries = True
+        for host in list(self.tasks.values()):
+            host.stop(EndCause.SERVER_STOPS)
 
     def hurry(self) -> None:
         """Wait for no turn any more: the server is to stop at once."""

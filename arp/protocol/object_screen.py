@@ -124,9 +124,12 @@ class ObjectScreenConnection(RendererConnection):
         input_id: str,
         source: str | None = None,
         surface: str = MAIN,
+        edits: str | None = None,
     ) -> bytes:
         """As `RendererConnection.input`; an empty frame while there is no session."""
-        super().input(input_type, data, input_id=input_id, source=source, surface=surface)
+        super().input(
+            input_type, data, input_id=input_id, source=source, surface=surface, edits=edits
+        )
         return self._written(self.unacknowledged[input_id])
 
     def input_with_files(self, message: Input) -> bytes:

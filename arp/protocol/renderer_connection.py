@@ -95,6 +95,7 @@ class RendererConnection:
         input_id: str,
         source: str | None = None,
         surface: str = "main",
+        edits: str | None = None,
     ) -> bytes:
         """Return the frame of an input, and keep it until it is acknowledged or refused.
 
@@ -108,6 +109,7 @@ class RendererConnection:
             source_component=source,
             surface=surface,
             id=input_id,
+            edits=edits,
         )
         try:
             frame = self._encode(message)

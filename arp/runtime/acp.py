@@ -156,6 +156,9 @@ class AcpRuntime(DrivenRuntime):
     def _can_resume(self, can: acp.AgentAbilities) -> bool:
         return can.has("resume") or bool(can.load_session)
 
+    async def _begin(self) -> None:
+        self._starting, self._connection = asyncio.Lock(), None
+
     async def _end(self) -> None:
         async with self._starting:
             if self._connection is not None:

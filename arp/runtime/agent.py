@@ -72,6 +72,19 @@ class RuntimeAgent:
         """The runtime's name, as far as it is known before the first turn: what `runtimeId` begins
         with in facts."""
 
+    async def open(self) -> None:
+        """Let the runtime take calls; the app opens it with its server, each time.
+
+        Raises:
+            AriError: It cannot be opened again; the message says what to do.
+        """
+        await self._runtime.open()
+
+    async def aclose(self) -> None:
+        """Close the runtime, and forget which of its sessions are open."""
+        self._sessions.forget()
+        await self._runtime.aclose()
+
     async def __call__(self, turn: Turn) -> None:
         """Run a turn."""
         try:

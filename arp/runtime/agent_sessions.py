@@ -112,6 +112,15 @@ class AgentSessions:
         """The sessions that are open, by the runtime's id."""
         self._closing: set[asyncio.Task[None]] = set()
 
+    def forget(self) -> None:
+        """Forget the open sessions: the runtime is closed now, with all of them."""
+        for link in self._open.values():
+            if link.watcher is not None:
+                link.watcher.cancel()
+        for task in self._closing:
+            task.cancel()
+        self._open.clear()
+
     def opened(self, session_id: str) -> LinkedSession | None:
         """Return the session with the runtime's id, if it is open."""
         return self._open.get(session_id)

@@ -403,6 +403,9 @@ class CodexRuntime(DrivenRuntime):
             return {}
         return {"process_id": str(server.process_id), "program": self._path()}
 
+    async def _begin(self) -> None:
+        self._starting = asyncio.Lock()
+
     async def _end(self) -> None:
         async with self._starting:
             if self._server is not None:

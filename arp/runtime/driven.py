@@ -292,6 +292,14 @@ class DrivenRuntime(ABC):
         """End what the runtime started for all sessions."""
         return
 
+    async def _begin(self) -> None:
+        """Begin again after `_end`, perhaps in another event loop; make its locks again.
+
+        Raises:
+            AriError: That is not possible; the message says what to do.
+        """
+        return
+
     # -- the services ----------------------------------------------------------------------------
 
     def new_id(self, prefix: str) -> str:
@@ -451,8 +459,21 @@ class DrivenRuntime(ABC):
         """Subscribe to a session."""
         return self.session(request.session_id).log.subscribe(request.after)
 
+    async def open(self) -> None:
+        """Take calls again after `close`, also in another event loop; a new runtime is open.
+
+        Sessions of before can be resumed as those of another process.
+
+        Raises:
+            AriError: It cannot be opened here; it stays closed.
+        """
+        if self._is_closed:
+            self._sessions, self._locks = {}, WeakValueDictionary()
+            await self._begin()
+            self._is_closed = False
+
     async def close(self, request: ari.CloseRequest | None = None) -> ari.CloseResponse:
-        """Close all sessions and end what the runtime started."""
+        """Close all sessions and end what the runtime started; `open` takes calls again."""
         if not self._is_closed:
             self._is_closed = True
             # First the turns that run: a process that they share with others may be killed then.

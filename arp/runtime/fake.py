@@ -140,6 +140,9 @@ class FakeRuntime(FunctionRuntime):
         if error is not None:
             self.errors[method] = error
 
+    async def _begin(self) -> None:
+        self._proceed = asyncio.Event()
+
     def proceed(self) -> None:
         """Let what waits go on."""
         self._proceed.set()

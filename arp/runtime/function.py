@@ -123,6 +123,7 @@ class FunctionRuntime(TaskRuntime):
 
     name = "function"
     turn_type = FunctionTurn
+    saves_state = False
     part_types: ClassVar[frozenset[str]] = frozenset({"text", "image", "audio", "file"})
     more_capabilities: ClassVar[tuple[str, ...]] = ("updated_input",)
     takes: ClassVar[frozenset[str]] = frozenset({"session_id", "history", "model"})

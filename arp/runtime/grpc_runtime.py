@@ -40,7 +40,7 @@ Metadata = tuple[tuple[str, str], ...]
 
 
 class GrpcRuntime(RemoteRuntime):
-    """A runtime at an address; made and used in one loop.
+    """A runtime at an address; used in one event loop until it is closed.
 
     Args:
         address: Of the server, such as `127.0.0.1:7001` or, with TLS, `grpcs://example.org:7001`.
@@ -117,11 +117,16 @@ class GrpcRuntime(RemoteRuntime):
         cursor = dict(await call.initial_metadata()).get(CURSOR_KEY, "0")
         return GrpcEvents(self, request.session_id, call, int(cursor))
 
+    async def open(self) -> None:
+        """Connect again after `close`, also in another event loop; a new runtime is open."""
+        self._is_closed = False
+
     async def close(self, request: ari.CloseRequest | None = None) -> ari.CloseResponse:
         """Close the connection; the runtime at the other end goes on."""
         self._is_closed = True
-        if self._made is not None:
-            await self._made.close()
+        made, self._made = self._made, None
+        if made is not None:
+            await made.close()
         return ari.CloseResponse()
 
     async def _open(self, request: ari.SessionEventsRequest) -> Any:

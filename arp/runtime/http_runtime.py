@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -61,7 +62,8 @@ class HttpRuntime(RemoteRuntime):
         parts = urlsplit(url)
         reached = RemoteAddress(parts.hostname or "", parts.scheme == "https", ca, plaintext)
         reached.check(token)
-        self._client = httpx.AsyncClient(
+        self._make_client = partial(
+            httpx.AsyncClient,
             base_url=f"{url.rstrip('/')}/ari/v1/",
             headers={"authorization": f"Bearer {token}"} if token else {},
             timeout=timeout_s,
@@ -69,6 +71,7 @@ class HttpRuntime(RemoteRuntime):
             # A proxy cannot reach this machine for us, and is not to see the token.
             trust_env=not is_loopback(reached.host),
         )
+        self._client = self._make_client()
 
     async def _call(self, method: str, request: msgspec.Struct, response: type[R]) -> R:
         if self._client.is_closed:
@@ -93,6 +96,11 @@ class HttpRuntime(RemoteRuntime):
         _, subscribed = await next_message(lines)
         after = msgspec.json.decode(subscribed, type=dict[str, int])["after"]
         return HttpEvents(self._client, request.session_id, response, lines, after)
+
+    async def open(self) -> None:
+        """Connect again after `close`, also in another event loop; a new runtime is open."""
+        if self._client.is_closed:
+            self._client = self._make_client()
 
     async def close(self, request: ari.CloseRequest | None = None) -> ari.CloseResponse:
         """Close the connection; the runtime at the other end goes on."""

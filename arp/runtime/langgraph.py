@@ -43,7 +43,7 @@ from arp.runtime import types as ari
 from arp.runtime.errors import InvalidArgument, NotFound
 from arp.runtime.langchain_approvals import decided_by_person
 from arp.runtime.spoken_messages import SpokenMessages
-from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.runtime.task_runtime import TaskRuntime, TaskTurn, check_loop_of
 from arp.values.cell import as_json
 from arp.values.shown import component_of, text_of
 
@@ -83,6 +83,7 @@ class LangGraphRuntime(TaskRuntime):
         super().__init__(cwd=cwd, directory=directory)
         if not isinstance(graph, Pregel):
             raise InvalidArgument(f"graph: expected a compiled graph, got {type(graph).__name__}")
+        self._given = graph
         self._graph = graph
         self._database: aiosqlite.Connection | None = None
         """Of the checkpointer that is made here."""
@@ -153,6 +154,10 @@ class LangGraphRuntime(TaskRuntime):
         """Return whether the graph waits for an answer."""
         return bool((await self._state(self._config_of(session_id))).interrupts)
 
+    async def remembers(self, session_id: str) -> bool:
+        """As `TaskRuntime.remembers`: the thread is in the checkpointer."""
+        return (await self._state(self._config_of(session_id))).created_at is not None
+
     async def cut_off(self, turn: TaskTurn) -> None:
         """Let the thread wait for nothing."""
         config = self._config_of(turn.session_id)
@@ -186,9 +191,14 @@ class LangGraphRuntime(TaskRuntime):
             async with checkpointer.lock, self._database.execute(_EMPTY_LOG) as emptied:
                 await emptied.fetchall()
 
+    async def _begin(self) -> None:
+        check_loop_of(self._given.checkpointer)
+        self._graph, self._opening = self._given, asyncio.Lock()
+
     async def _end(self) -> None:
-        if self._database is not None:
-            await self._database.close()
+        database, self._database = self._database, None
+        if database is not None:
+            await database.close()
 
     async def _find(self, session_id: str) -> ari.RuntimeSession | None:
         found = await super()._find(session_id)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import types as ari
-from arp.runtime.errors import AriError
+from arp.runtime.errors import AriError, FailedPrecondition
 from arp.runtime.services import EventSubscription, RuntimeService
 
 if TYPE_CHECKING:
@@ -48,6 +48,31 @@ class RuntimeHandle:
         self.name = ""
         """The runtime's name; empty until `learn_name`."""
         self._capabilities: frozenset[str] | None = None
+        self._was_closed = False
+
+    async def open(self) -> None:
+        """Let the runtime take calls, which an earlier life of the app may have closed.
+
+        Raises:
+            FailedPrecondition: It cannot be opened again; the message says what to do.
+        """
+        open_again = getattr(self.service, "open", None)
+        if open_again is not None:
+            await open_again()
+        elif self._was_closed:
+            try:
+                await self.service.version(ari.VersionRequest())
+            except FailedPrecondition as closed:
+                name = self.name or type(self.service).__name__
+                raise FailedPrecondition(
+                    f"{name} was closed with the app and has no method `open`; make a new App "
+                    "with a new runtime, or give the runtime that method"
+                ) from closed
+
+    async def aclose(self) -> None:
+        """Close the runtime."""
+        self._was_closed = True
+        await self.service.close(ari.CloseRequest())
 
     async def learn_name(self) -> None:
         """Ask the runtime for its name, if it is not known yet."""

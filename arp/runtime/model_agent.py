@@ -102,6 +102,7 @@ class ModelRuntime(PydanticAIRuntime):
         return [FunctionToolset(list(offered.values()))] if offered else ()
 
     async def _end(self) -> None:
+        await super()._end()
         for source in self._sources:
             await source.aclose()
 

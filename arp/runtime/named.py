@@ -147,10 +147,11 @@ def _takes_run_input(function: Callable[..., Any]) -> bool:
 def keep_beside(ledger: str, runtimes: Iterable[RuntimeService]) -> None:
     """Let runtimes keep their sessions beside the ledger's file, where they have no other place."""
     path = path_of(ledger)
-    for runtime in runtimes if path is not None else ():
+    for runtime in runtimes:
         keep_in = getattr(runtime, "keep_in", None)
+        name = str(getattr(runtime, "name", "runtime"))
         if keep_in is not None:
-            keep_in(Path(f"{path}.runtimes") / str(getattr(runtime, "name", "runtime")))
+            keep_in(None if path is None else Path(f"{path}.runtimes") / name)
 
 
 def mcp_tools(servers: Sequence[str | McpServer]) -> McpTools:

@@ -47,6 +47,7 @@ from pydantic_ai import (
     UserContent,
     UserPromptPart,
 )
+from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 
 from arp.hub.past_messages import PastMessages
@@ -83,6 +84,8 @@ class PydanticAIRuntime(TaskRuntime):
         super().__init__(cwd=cwd, directory=directory)
         self.agent = agent
         self._deps = deps
+        self._entered: Model | None = None
+        """The model whose HTTP client is open; it is closed with the runtime."""
 
     async def run_turn(self, turn: TaskTurn) -> None:
         """Run the agent, and again with the answers for as long as it defers calls."""
@@ -114,6 +117,10 @@ class PydanticAIRuntime(TaskRuntime):
         results: DeferredToolResults | None,
     ) -> AgentRunResult[Any]:
         result: AgentRunResult[Any] | None = None
+        model = self.agent.model
+        if self._entered is None and isinstance(model, Model):
+            self._entered = model
+            await model.__aenter__()
         run: AbstractAsyncContextManager[Any] = self.agent.run_stream_events(
             prompt,
             message_history=messages,
@@ -130,6 +137,11 @@ class PydanticAIRuntime(TaskRuntime):
                     _tell(turn, event)
         assert result is not None
         return result
+
+    async def _end(self) -> None:
+        entered, self._entered = self._entered, None
+        if entered is not None:
+            await entered.__aexit__(None, None, None)
 
     async def toolsets(self, turn: TaskTurn) -> Sequence[AbstractToolset[Any]]:
         """Return tools of a turn besides those of the agent."""

@@ -40,6 +40,10 @@ class RemoteRuntime(ABC):
         """As `EventManager.session_events`; a connection that breaks is made again."""
 
     @abstractmethod
+    async def open(self) -> None:
+        """Connect again after `close`, also in another event loop; a new runtime is open."""
+
+    @abstractmethod
     async def close(self, request: ari.CloseRequest | None = None) -> ari.CloseResponse:
         """Close the connection; the runtime at the other end goes on. May be called again."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from arp.runtime.errors import (
     AriError,
     Canceled,
     ErrorStatus,
+    FailedPrecondition,
     InvalidArgument,
     NotFound,
     OperationDenied,
@@ -367,6 +369,38 @@ class TaskSession:
         self._runtime.keep(self.session_id, self.cwd, dated)
 
 
+def _message_in(line: bytes, number: int) -> ari.RuntimeMessage | None:
+    """Return the message in a line; `None` if it cannot be read, as after a loss of power."""
+    try:
+        return msgspec.json.decode(line, type=ari.RuntimeMessage)
+    except msgspec.DecodeError as error:
+        logger.warning("message %d of a session cannot be read, and is left out: %s", number, error)
+        return None
+
+
+def _ends_whole(path: Path) -> bool:
+    """Return whether a file of lines is empty or missing, or its last line is whole."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+    return True
+
+
+def check_loop_of(part: object) -> None:
+    """Refuse a part of a framework that belongs to another event loop; its `loop` says to which.
+
+    Raises:
+        FailedPrecondition: It does; the message says what to do.
+    """
+    bound_to = getattr(part, "loop", None)
+    if bound_to is not None and bound_to is not asyncio.get_running_loop():
+        raise FailedPrecondition(
+            f"{type(part).__name__} belongs to another event loop: leave it out, then each start "
+            "of the app makes one"
+        )
+
+
 def conversation_of(history: Sequence[ari.RuntimeMessage]) -> PastMessages:
     """Return the messages of a session with their forms for models and frameworks."""
     return PastMessages(
@@ -444,12 +478,16 @@ class TaskRuntime(DrivenRuntime):
     runs_commands: bool = False
     more_capabilities: ClassVar[tuple[str, ...]] = ()
     """What the adapter does besides, by name."""
+    saves_state: ClassVar[bool] = True
+    """Whether each session has a state, a JSON object."""
     turn_type: ClassVar[type[TaskTurn]] = TaskTurn
     """What `run_turn` gets."""
 
     def __init__(self, *, cwd: str | Path = ".", directory: str | Path | None = None) -> None:
         super().__init__(cwd=cwd)
         self.directory = Path(directory) if directory is not None else None
+        self._is_placed = directory is not None
+        """Whether its author has said where sessions are kept."""
         self._messages: dict[str, list[ari.RuntimeMessage]] = {}
         self._saved: dict[str, bytes] = {}
 
@@ -478,6 +516,15 @@ class TaskRuntime(DrivenRuntime):
         """Let a new session begin with what was said before; it is in `turn.history` anyway."""
         return
 
+    async def remembers(self, session_id: str) -> bool:
+        """Return whether what the framework needs to go on is there and can be read."""
+        if not self.saves_state:
+            return True
+        try:
+            return isinstance(msgspec.json.decode(self.saved(session_id)), dict)
+        except msgspec.DecodeError:
+            return False
+
     async def cut_off(self, turn: TaskTurn) -> None:
         """Bring what is saved in order after a turn that failed, or that a person cancelled.
 
@@ -487,10 +534,16 @@ class TaskRuntime(DrivenRuntime):
 
     # -- what is kept ----------------------------------------------------------------------------
 
-    def keep_in(self, directory: Path) -> None:
-        """Keep sessions in a directory, unless they have a place already, or there are some."""
-        if self.directory is None and not self._sessions and not self._messages:
-            self.directory = directory
+    def keep_in(self, directory: Path | None) -> None:
+        """Keep sessions in a directory, or in memory, unless the author has given a directory.
+
+        A runtime with sessions in memory keeps them there until it is closed.
+        """
+        has_sessions = bool(self._sessions or self._messages) and not self._is_closed
+        if self._is_placed or has_sessions or directory == self.directory:
+            return
+        self.directory = directory
+        self._messages, self._saved = {}, {}
 
     def kept(self, session_id: str) -> list[ari.RuntimeMessage]:
         """Return the messages of a session."""
@@ -500,14 +553,16 @@ class TaskRuntime(DrivenRuntime):
             lines = self._file(session_id, "jsonl").read_bytes().splitlines()
         except FileNotFoundError:
             return []
-        return [msgspec.json.decode(line, type=ari.RuntimeMessage) for line in lines]
+        return [one for number, line in enumerate(lines, 1) if (one := _message_in(line, number))]
 
     def kept_directory(self, session_id: str) -> str:
         """Return where a session worked; empty for one in memory, which is open still."""
         if self.directory is None:
             return ""
-        lines = self._file(session_id, "jsonl").read_bytes().splitlines()
-        return msgspec.json.decode(lines[-1], type=_KeptMessage).cwd
+        for line in reversed(self._file(session_id, "jsonl").read_bytes().splitlines()):
+            with suppress(msgspec.DecodeError):
+                return msgspec.json.decode(line, type=_KeptMessage).cwd
+        return ""
 
     def keep(self, session_id: str, cwd: str, message: ari.RuntimeMessage) -> None:
         """Keep a message of a session, and where it works."""
@@ -515,9 +570,11 @@ class TaskRuntime(DrivenRuntime):
             self._messages.setdefault(session_id, []).append(message)
             return
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._file(session_id, "jsonl").open("ab") as file:
+        path = self._file(session_id, "jsonl")
+        torn = b"" if _ends_whole(path) else b"\n"
+        with path.open("ab") as file:
             line: JsonObject = msgspec.to_builtins(message) | {"cwd": cwd}
-            file.write(msgspec.json.encode(line) + b"\n")
+            file.write(torn + msgspec.json.encode(line) + b"\n")
 
     def saved(self, session_id: str) -> bytes:
         """Return what the framework needs to go on; empty if there is nothing."""
@@ -535,7 +592,10 @@ class TaskRuntime(DrivenRuntime):
             return
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = self._file(session_id, "state-written")
-        written.write_bytes(state)
+        with written.open("wb") as file:
+            file.write(state)
+            file.flush()
+            os.fsync(file.fileno())  # or a loss of power leaves an empty file under the name
         written.replace(self._file(session_id, "state"))
 
     async def get_session_history(
@@ -570,6 +630,10 @@ class TaskRuntime(DrivenRuntime):
         if await self._find(request.session_id) is None:
             raise no_session(request.session_id)
         session = TaskSession(request.session_id, feed, self, request)
+        if session.messages and not await self.remembers(request.session_id):
+            name = f"session {request.session_id} of {self.name}"
+            logger.warning("%s: its state is lost; it goes on with its messages", name)
+            await self.begin_with(request.session_id, conversation_of(session.messages))
         session.was_interrupted = await self.is_interrupted(request.session_id)
         return session
 

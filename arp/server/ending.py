@@ -19,6 +19,7 @@ from typing import Any, NoReturn, TypeVar
 
 from arp.hub.loop_watch import place_of
 from arp.hub.tasks import make_task
+from arp.process.stop_signals import ignore_signals
 
 T = TypeVar("T")
 
@@ -82,7 +83,7 @@ def _run(
 class Deadline:
     """Ends the process if it has not ended in time after it was asked to.
 
-    The thread that does it waits from the beginning: a signal handler must not start one.
+    The thread that does it waits from the beginning.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -92,7 +93,7 @@ class Deadline:
         threading.Thread(target=self._run, name="arp-deadline", daemon=True).start()
 
     def begin(self) -> None:
-        """Count from now; may be called from a signal handler."""
+        """Count from now. It takes a lock: never call it from a signal handler."""
         self._begun.set()
 
     def cancel(self) -> None:
@@ -129,7 +130,8 @@ async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process, without threads that do not end in time."""
+    """End the process, without threads that do not end in time; signals change nothing any more."""
+    ignore_signals()
     sys.stdout.flush()
     deadline = time.monotonic() + PATIENCE_S
     current = threading.current_thread()

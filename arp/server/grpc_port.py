@@ -130,6 +130,7 @@ class GrpcPort:
                 f"--grpc: {settings.host} can be reached by others: set --token (or ARP_TOKEN), or "
                 "give App an Access with an authenticate hook, or stay on 127.0.0.1"
             )
+        self._health = health.aio.HealthServicer()  # one that was shut down serves no more
         server = grpc.aio.server(
             interceptors=[_TokenInterceptor(self)],
             options=bounded_options(state.served.access.bounds, self._bounds()),

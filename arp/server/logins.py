@@ -123,6 +123,7 @@ class LoginBook:
         for login in self._by_id.values():
             if login.renewing is not None:
                 login.renewing.cancel()
+                login.renewing = None
         self._file.close()
         await self.provider.aclose()
 

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from contextlib import suppress
-from types import FrameType
 from typing import BinaryIO
 
 from arp.access.principal import Principal
 from arp.control.connection import Connection
 from arp.hub.object_peer import peer_speaking
 from arp.hub.peer import Peer
+from arp.process.stop_signals import StopSignals
 from arp.protocol.envelope import Dialect
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.state import ServerState, log_arrival
@@ -53,10 +52,10 @@ def serve_pipes(
         StoreError: The ledger cannot be opened.
     """
     deadline = Deadline(state.served.settings.stop_grace_s + STOP_MARGIN_S)
-    handled: list[signal.Signals] = []
+    signals: list[StopSignals] = []
+    is_asked = False
 
     async def talk() -> None:
-        hub, plane = await state.hub(), await state.plane()
         programs: list[Connection] = []
         talking, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert talking is not None
@@ -75,20 +74,31 @@ def serve_pipes(
                 await program.answered()
             await state.aclose()
 
-        def stop(number: int, frame: FrameType | None) -> None:
-            deadline.begin()
-            loop.call_soon_threadsafe(talking.cancel)
+        def told(number: int) -> None:
+            deadline.begin()  # here, since an agent may block the loop
+            with suppress(RuntimeError):  # the loop is closed: everything has ended
+                loop.call_soon_threadsafe(stop)
 
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, stop)  # not `loop.add_signal_handler`: an agent may block the loop
-            handled.append(name)
+        def stop() -> None:
+            nonlocal is_asked
+            if not is_asked:  # a second cancel would break off what the first one has begun
+                is_asked = True
+                talking.cancel()
+
+        signals.append(StopSignals(told))
         with suppress(asyncio.CancelledError):
-            await serve_stdio(stdin, stdout, make, finish)
+            try:
+                hub, plane = await state.hub(), await state.plane()
+                await serve_stdio(stdin, stdout, make, finish)
+            finally:
+                await state.aclose()
 
     try:
-        run_to_end(talk(), has_signals=lambda: bool(handled))
+        run_to_end(talk(), has_signals=lambda: any(one.are_handled for one in signals))
     finally:
         deadline.cancel()
+        for one in signals:
+            one.close()
 
 
 async def _known_already(token: str) -> Principal | None:

@@ -12,14 +12,16 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Protocol
 
 import uvicorn
 
+from arp.hub.hub import Hub
 from arp.net.bounded_server import BoundedServer, bounded_config
 from arp.net.connections import ConnectionWatch, descriptor_limit
+from arp.process.stop_signals import StopSignals
 from arp.server.application import Application
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.socket_protocol import SocketProtocol
@@ -102,8 +104,9 @@ class Server(BoundedServer):
         bounds = application.state.served.access.bounds
         super().__init__(config, bounds, settings.stall_s)
         self._ports = ports
-        self.has_signals = False
-        """Whether signals go to `handle_exit` now."""
+        self.was_asked = False
+        """Whether a signal has asked it to stop."""
+        self._opening: asyncio.Future[Hub] | None = None
         self.is_broken = False
         """Whether the server ends because the hub could not continue."""
         self._application = application
@@ -117,24 +120,32 @@ class Server(BoundedServer):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Send signals to `handle_exit` within a block."""
-        with super().capture_signals():
-            self.has_signals = True
-            try:
-                yield
-            finally:
-                self.has_signals = False
+        """Leave signals to `serve`, which handles them before and after the block too."""
+        yield
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    async def opened(self) -> Hub | None:
+        """Open the hub; return `None` if a signal comes meanwhile."""
+        opening = self._opening = asyncio.ensure_future(self._application.hub())
+        await asyncio.wait((opening,))
+        return None if opening.cancelled() else opening.result()
+
+    def told(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
+        """Stop because of a signal; called in the thread of `StopSignals`."""
+        self._deadline.begin()  # here, since an agent may block the loop
+        with suppress(RuntimeError):  # the loop is closed: everything has ended
+            loop.call_soon_threadsafe(self._stop, number)
+
+    def _stop(self, number: int) -> None:
         """Stop gracefully; a second Ctrl-C stops at once.
 
         Unlike uvicorn, do not raise the signal again: to stop when asked to is success.
         """
-        self._deadline.begin()
-        if self.should_exit and sig == signal.SIGINT:
+        if self.should_exit and number == signal.SIGINT:
             self.force_exit = True
             self._application.state.hurry()
-        self.should_exit = True
+        self.should_exit = self.was_asked = True
+        if self._opening is not None:
+            self._opening.cancel()
 
     def release(self) -> None:
         """Cancel the deadline: serving has ended."""
@@ -202,7 +213,7 @@ def serve(
     ready: Callable[[], None],
     ports: Sequence[Port] = (),
 ) -> bool:
-    """Serve until a signal comes.
+    """Serve until a signal comes. Further signals do nothing, also when this has returned.
 
     Args:
         application: What is served.
@@ -218,19 +229,28 @@ def serve(
         LocalError: A port cannot be had; nothing was served.
     """
     server = Server(configuration(application), application, ready, ports)
+    signals: StopSignals | None = None
 
     async def serve_all() -> None:
+        nonlocal signals
+        signals = StopSignals(partial(server.told, asyncio.get_running_loop()))
         with listener:
-            hub = await application.hub()
-            hub.on_broken = server.give_up
             try:
-                await server.serve([listener])
+                hub = await server.opened()
+                if hub is not None:
+                    hub.on_broken = server.give_up
+                    await server.serve([listener])
             finally:
                 await asyncio.gather(*(port.stop() for port in ports))
                 await application.aclose()
 
+    def has_signals() -> bool:
+        return signals is not None and signals.are_handled
+
     try:
-        run_to_end(serve_all(), server.config.get_loop_factory(), lambda: server.has_signals)
+        run_to_end(serve_all(), server.config.get_loop_factory(), has_signals)
     finally:
         server.release()
-    return server.started and not server.is_broken
+        if signals is not None:
+            signals.close()
+    return (server.started or server.was_asked) and not server.is_broken

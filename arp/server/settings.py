@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from arp.hub.user_settings import UserSettings
 
 
+async def _nothing() -> None:
+    """Do nothing: the app has no parts."""
+
+
 class Served(Struct, frozen=True):
     """An app, as the server sees it."""
 
@@ -44,11 +48,10 @@ class Served(Struct, frozen=True):
     """Called with the hub when it has started, and with `None` when it ends."""
     command_handlers: Mapping[str, Handler] = MappingProxyType({})
     """What runs in the place of an agent, by slash command."""
-    closers: Sequence[Callable[[], Awaitable[object]]] = ()
-    """Called, the last one first, when no turn runs any more: they end what the app's agents have
-    started."""
-    openers: Sequence[Callable[[], Awaitable[object]]] = ()
-    """Called before anything else: they begin what the app's agents need."""
+    open_parts: Callable[[], Awaitable[object]] = _nothing
+    """Called before anything else: it begins what the app's agents need."""
+    close_parts: Callable[[], Awaitable[object]] = _nothing
+    """Called when no turn runs any more, once for each `open_parts` that did not raise."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
     """What takes the answers to questions of turns that are gone, by name of the question."""
     routes: Sequence[BaseRoute] = ()

@@ -3,6 +3,10 @@
 Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent
 application does not run a mounted application's lifespan. Routes are functions that find this
 object in the `Requester` that `Application` puts into `scope["arp"]` before a route runs.
+
+When the hub has ended, it can start again, also in another event loop. Where nobody says that the
+server stops, the end of the event loop says it: asyncio cancels all tasks then, and one of them,
+`_LoopEnd`, closes the app. So no turn takes such a cancel for one by its user.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qs
 
 import msgspec
@@ -39,9 +43,11 @@ from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.hub.peer import Peer
 from arp.hub.runner import HubApp
+from arp.hub.tasks import ServerTask
 from arp.protocol.blob_path import PREFIX
 from arp.redact.settings import Redaction
 from arp.server.file_cookie import FileCookie
+from arp.server.lifespan import check_loop
 from arp.server.logins import CALLBACK, LOGIN, LoginBook
 from arp.server.own_secrets import with_own_secrets
 from arp.server.page import INSPECT
@@ -64,6 +70,29 @@ LINKED = ("/", INSPECT, PREFIX, LOGIN, CALLBACK)
 """Pages and files of ours that links on other sites may open."""
 
 logger = logging.getLogger(__name__)
+
+
+class _LoopEnd(ServerTask[None]):
+    """A task that closes a server when its event loop ends."""
+
+    def __init__(self, state: ServerState) -> None:
+        self._server = state
+        super().__init__(self._wait(), loop=asyncio.get_running_loop(), name="arp-loop-end")
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Cancel the task; turns that are cancelled with it are interrupted by the stop."""
+        is_cancelled = super().cancel(msg)
+        if is_cancelled and self._server.running is not None:
+            self._server.running.runner.interrupt()
+        return is_cancelled
+
+    async def _wait(self) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            if self._server.ends_with(self):
+                await self._server.aclose()
+            raise
 
 
 class ServerState:
@@ -110,6 +139,11 @@ class ServerState:
         self._plane: Plane | None = None
         self._starting: asyncio.Task[Hub] | None = None
         self._follower: Follower | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of the hub; `None` while there is no hub."""
+        self._loop_end: _LoopEnd | None = None
+        self._has_parts = False
+        """Whether the parts of the app are open for this server."""
 
     def _own_code(self, tokens: Tokens) -> OwnCode | None:
         served = self.served
@@ -152,16 +186,22 @@ class ServerState:
 
         Raises:
             StoreError: The ledger cannot be opened; the next call tries again.
+            RuntimeError: The app is served in another event loop.
         """
+        check_loop(self._loop)
         if self.running is not None:
             return self.running
         if self._starting is None:
-            self._starting = asyncio.get_running_loop().create_task(self._start())
+            self._loop = asyncio.get_running_loop()
+            self._starting = self._loop.create_task(self._start())
+        starting = self._starting
         try:
-            self.running = await asyncio.shield(self._starting)
+            self.running = await asyncio.shield(starting)
         finally:
-            if self._starting is not None and self._starting.done():
+            if self._starting is starting and starting.done():
                 self._starting = None
+                if self.running is None:
+                    self._loop = None
         return self.running
 
     async def plane(self) -> Plane:
@@ -187,13 +227,15 @@ class ServerState:
         if not self.served.handlers:
             raise RuntimeError("the app has no agent; write @app.agent above an async function")
         check_alone()
+        await self.served.open_parts()
+        self._has_parts = True
         try:
-            for opener in self.served.openers:
-                await opener()
-            return await self._start_hub()
+            hub = await self._start_hub()
         except BaseException:
-            await self._close_app()
+            await self._close_parts()
             raise
+        self._loop_end = _LoopEnd(self)
+        return hub
 
     async def _start_hub(self) -> Hub:
         served, began_ns = self.served, time.time_ns()
@@ -249,25 +291,42 @@ class ServerState:
         return None
 
     async def aclose(self) -> None:
-        """Let turns finish or park them, and close the ledger."""
+        """Let turns finish or park them, and close the ledger. May be repeated.
+
+        Raises:
+            RuntimeError: The app is served in another event loop.
+        """
+        check_loop(self._loop)
         self.close_streams()
         self.guard.tokens.close()
+        self.leases.close()
         if self.logins is not None:
             await self.logins.aclose()
-        if self.running is not None:
-            hub, self.running = self.running, None
-            self.served.hub_changed(None)
-            follower, self._follower = self._follower, None
-            await hub.aclose(follower.aclose if follower is not None else None)
-        await self._close_app()
+        starting, self._starting = self._starting, None
+        if starting is not None and not starting.done():
+            starting.cancel()
+            await asyncio.wait((starting,))
+        loop_end, self._loop_end = self._loop_end, None
+        if loop_end is not None and loop_end is not asyncio.current_task():
+            loop_end.stop()
+        hub, self.running = self.running, None
+        follower, self._follower = self._follower, None
+        try:
+            if hub is not None:
+                self.served.hub_changed(None)
+                await hub.aclose(follower.aclose if follower is not None else None)
+        finally:
+            await self._close_parts()
+            self._loop = None
 
-    async def _close_app(self) -> None:
-        """End what the app's agents have started, the last first."""
-        for closer in reversed(self.served.closers):
-            try:
-                await closer()
-            except Exception:
-                logger.exception("something that the app's agents have started did not end")
+    def ends_with(self, task: _LoopEnd) -> bool:
+        """Return whether a task is the one whose cancel ends this server."""
+        return self._loop_end is task
+
+    async def _close_parts(self) -> None:
+        if self._has_parts:
+            self._has_parts = False
+            await self.served.close_parts()
 
     def hurry(self) -> None:
         """Let `aclose` interrupt turns at once; may be called from a signal handler."""

@@ -244,7 +244,13 @@ class UnixPort:
         return f"unix:{self._listener.path}"
 
     async def start(self) -> None:
-        """Accept connections from now on."""
+        """Accept connections from now on.
+
+        Raises:
+            SocketRefused: It was stopped.
+        """
+        if self._listener.socket.fileno() < 0:
+            raise SocketRefused(f"{self.address} was closed; make a new UnixPort to listen again")
         loop = asyncio.get_running_loop()
         loop.add_reader(self._listener.socket.fileno(), self._accept)
 

@@ -212,9 +212,23 @@ def _copy_durable(source: Path, folder: Path) -> None:
             continue  # the write-ahead log is in the copy already
         target = folder / beside.name
         if beside.is_dir():
-            shutil.copytree(beside, target)
+            shutil.copytree(beside, target, ignore=_is_in_copy, copy_function=_copy_file)
         else:
             shutil.copy2(beside, target)
+
+
+def _is_in_copy(folder: str, names: list[str]) -> list[str]:
+    """Return the files that belong to a database, whose copy has all that is in them."""
+    return [name for name in names if name.endswith(("-wal", "-shm"))]
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy a file; a database of a runtime as it is between two of its writes."""
+    if not source.endswith(".db"):
+        shutil.copy2(source, target)
+        return
+    with closing(sqlite3.connect(source)) as before, closing(sqlite3.connect(target)) as after:
+        before.backup(after)
 
 
 @asynccontextmanager

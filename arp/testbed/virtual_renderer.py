@@ -97,6 +97,10 @@ class RendererServer(Protocol):
         """Connect another renderer."""
 
 
+def _id_of(turn: RenderedTurn | str) -> str:
+    return turn if isinstance(turn, str) else turn.id
+
+
 class EntryPoint(Struct, frozen=True):
     """The server of a renderer, with the headers and cookies of its connections."""
 
@@ -191,6 +195,26 @@ class VirtualRenderer:
             AssertionError: The wait took longer than `timeout_s`.
         """
         return await self._turn_of(await self._client.send_text(text), wait=wait)
+
+    async def edit(self, turn: RenderedTurn | str, text: str, *, wait: bool = True) -> RenderedTurn:
+        """Replace what the user said in a turn, and return the turn that answers it; see `say`.
+
+        It is another version of the turn, and what followed the turn is not shown any more. A turn
+        that is queued gets the new text instead.
+
+        Args:
+            turn: The turn, or its id.
+            text: What the user says instead.
+            wait: As for `say`.
+
+        Raises:
+            ArpError: The server refuses it, such as while a turn runs.
+        """
+        return await self._turn_of(await self._client.edit(_id_of(turn), text), wait=wait)
+
+    async def regenerate(self, turn: RenderedTurn | str, *, wait: bool = True) -> RenderedTurn:
+        """Have a turn answered again, and return the new version of it; see `edit`."""
+        return await self._turn_of(await self._client.regenerate(_id_of(turn)), wait=wait)
 
     async def action(
         self, name: str, payload: Json = None, *, source: str | None = None, wait: bool = True

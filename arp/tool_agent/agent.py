@@ -132,12 +132,16 @@ class ToolAgent(ToolCatalog):
 
         Raises:
             ToolAgentError: A file of the data directory cannot be read.
+            AriError: The coder cannot be opened again; the message says what to do.
         """
+        if isinstance(self._coder, AriCoder):
+            await self._coder.open()
         await self.backend.start()
         await self.mcp.open()
 
     async def aclose(self) -> None:
         """Stop: tasks are cancelled, and tools end that would not outlive us."""
+        self._hub = None
         await self.mcp.aclose()
         await self.backend.aclose()
         if isinstance(self._coder, AriCoder):

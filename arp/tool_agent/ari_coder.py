@@ -23,6 +23,7 @@ import msgspec
 
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError
+from arp.runtime.linked_session import RuntimeHandle
 from arp.runtime.services import RuntimeService
 from arp.tools.coding_job import CodingJob, CodingOutcome
 from arp.tools.task_words import INSTRUCTIONS
@@ -64,6 +65,7 @@ class AriCoder:
     ) -> None:
         self.runtime = runtime
         self.name = str(getattr(runtime, "name", "")) or "runtime"
+        self._runtime_handle = RuntimeHandle(runtime)
         self._request = session or ari.CreateSessionRequest()
         self._toolbox = ToolboxServer()
 
@@ -116,9 +118,17 @@ class AriCoder:
         plain = msgspec.structs.replace(request, instructions="")
         return (await self.runtime.create_session(plain)).session
 
+    async def open(self) -> None:
+        """Let the runtime take calls, which an earlier start may have closed.
+
+        Raises:
+            AriError: It cannot be opened again; the message says what to do.
+        """
+        await self._runtime_handle.open()
+
     async def aclose(self) -> None:
         """Close the runtime, and stop offering tools."""
-        await self.runtime.close(ari.CloseRequest())
+        await self._runtime_handle.aclose()
         await self._toolbox.aclose()
 
     async def _run_turn(self, job: CodingJob, session_id: str) -> CodingOutcome:

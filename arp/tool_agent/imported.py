@@ -180,6 +180,7 @@ class McpImports:
         """Disconnect from all servers."""
         links, self._links = list(self._links.values()), {}
         await asyncio.gather(*(link.aclose() for link in links))
+        self._opening = asyncio.Lock()
 
 
 class _ChunkCaller:

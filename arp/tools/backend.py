@@ -32,6 +32,7 @@ class ToolBackend:
         self.router = Router(self.service, self.bus, self.book)
         self.coding = CodingAgent(self.service, self.bus, self.book, coder, open_place)
         self._is_started = False
+        self.service.on_alert(self.router.on_alert)
 
     async def start(self) -> None:
         """Start everything. May be repeated.
@@ -42,7 +43,8 @@ class ToolBackend:
         if self._is_started:
             return
         self._is_started = True
-        self.service.on_alert(self.router.on_alert)
+        self.bus.clear()
+        self.book.forget_waiting()
         await self.service.start()
         await self.coding.start()
         await self.router.start()

@@ -202,6 +202,7 @@ class BrowserRuntime:
         async with self._guard:
             self._tools.clear()
             await self._close()
+        self._guard = asyncio.Lock()
 
     def _rules(self) -> AddressRules:
         return AddressRules(self._settings.current.api_private_hosts)

@@ -16,6 +16,9 @@ What is reported of it meanwhile is noted in the reservation (`note_used`), and 
 what was really spent, be that less or more. After a crash what had been reported is in the log, and
 the rest stays reserved, because nobody knows how much of it was spent.
 
+The log has no dates, so it does not say what was spent in a month. If the state is damaged, or is
+missing while the log has payments, nothing is spent until a person calls `rebuild`.
+
 The month is that of the latest time that was seen: a clock that is set back opens no month again.
 
 Source: internal_api.md 11.
@@ -35,7 +38,13 @@ import msgspec
 from msgspec import Meta, field, structs
 
 from arp.tools.clock import SYSTEM_CLOCK, Clock
-from arp.tools.errors import ApprovalNeeded, BudgetRefused, InvalidToolMeta, UnknownTool
+from arp.tools.errors import (
+    ApprovalNeeded,
+    BudgetRefused,
+    DataFileDamaged,
+    InvalidToolMeta,
+    UnknownTool,
+)
 from arp.tools.json_file import JsonFile
 from arp.tools.settings import LiveSettings
 
@@ -45,6 +54,12 @@ PLACES: Final = 6
 """Decimal places of an amount: prices of single tokens have that many."""
 MAX_TEXT: Final = 500
 """Characters of a provider or a description."""
+
+REBUILD: Final = (
+    "put a good copy in its place, or say what was spent: arp tools budget --rebuild USD "
+    "(all: everything in the log)"
+)
+"""What a person does about a state that is lost."""
 
 Result = TypeVar("Result")
 
@@ -179,7 +194,7 @@ class Budget:
         reservation = await self.reserved(purchase, approve)
         if pay is not None:
             await pay()
-        return await asyncio.shield(asyncio.to_thread(self.settle, reservation.id))
+        return await asyncio.shield(asyncio.to_thread(self._settle_paid, reservation))
 
     async def reserved(self, purchase: Purchase, approve: Approve | None = None) -> Reservation:
         """Reserve an amount, and ask a person if it needs that; return the reservation.
@@ -314,6 +329,19 @@ class Budget:
         self._change(lambda state: (state, None))  # every change finishes what is half settled
         return transaction
 
+    def _settle_paid(self, reservation: Reservation) -> Transaction:
+        try:
+            return self.settle(reservation.id)
+        except DataFileDamaged:
+            self._append(_transaction(reservation))
+            raise
+
+    def _append(self, paid: Transaction) -> None:
+        """Write to the log what was paid while the state cannot be read: `rebuild` counts it."""
+        self._log.change(
+            lambda log: (structs.replace(log, transactions=[*log.transactions, paid]), None)
+        )
+
     def log_paid(self, purchase: Purchase) -> Transaction:
         """Write to the log what was paid without a reservation; no limit refuses what is spent.
 
@@ -327,7 +355,11 @@ class Budget:
             reservations = [*state.reservations, begun]
             return structs.replace(state, reservations=reservations), _transaction(begun)
 
-        transaction = self._change(change)
+        try:
+            transaction = self._change(change)
+        except DataFileDamaged:
+            self._append(_transaction(reservation))
+            raise
         self._change(lambda state: (state, None))  # every change finishes what is half settled
         return transaction
 
@@ -395,15 +427,51 @@ class Budget:
             raise BudgetRefused(f"{amount} to {reservation.provider:.80} was not approved")
         await asyncio.to_thread(self.approve, reservation.id)
 
+    def rebuild(self, spent: Decimal | float | str | None = None) -> Decimal:
+        """Make a new state in place of one that is damaged or missing; return what was spent.
+
+        Reservations are lost: what was being paid has to be in `spent`.
+
+        Args:
+            spent: What was spent in this month, in US dollars; `None`: all that is in the log.
+
+        Raises:
+            InvalidToolMeta, BudgetRefused: It is no amount of money.
+            DataFileDamaged: The log cannot be read.
+        """
+        paid = sum((one.amount_usd for one in self._log.read().transactions), Decimal(0))
+        is_nothing = str(spent).strip() in ("0", "0.0", "0.00")
+        amount = paid if spent is None else Decimal(0) if is_nothing else amount_of(spent)
+        month = self._clock.now().strftime("%Y-%m")
+        self._state.replace_damaged(BudgetState(month, amount))
+        return amount
+
     def _change(self, make: Callable[[BudgetState], tuple[BudgetState, Result]]) -> Result:
-        """Change the state, after repairs of an earlier crash and a change of the month."""
+        """Change the state, after repairs of an earlier crash and a change of the month.
+
+        Raises:
+            DataFileDamaged: What was spent in this month is not known; nothing has changed.
+        """
 
         def change(state: BudgetState) -> tuple[BudgetState, Result]:
+            if not state.month and self._log.read().transactions:
+                raise DataFileDamaged(
+                    f"{self._state.path} is missing, and {self._log.path} has payments without "
+                    f"dates, so nobody knows what was spent in this month; {REBUILD}"
+                )
             now = self._with_month(self._finished(state))
             after, result = make(now)
             return (state if after == state else after), result
 
-        return self._state.change(change)
+        try:
+            return self._state.change(change)
+        except DataFileDamaged as damaged:
+            if REBUILD in damaged.message or str(self._state.path) not in damaged.message:
+                raise
+            raise DataFileDamaged(
+                f"{self._state.path} cannot be read, so nobody knows what was spent in this month; "
+                f"{REBUILD}"
+            ) from damaged
 
     def _finished(self, state: BudgetState) -> BudgetState:
         """Complete a settlement that a crash interrupted, and return the state after it."""

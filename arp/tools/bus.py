@@ -111,7 +111,12 @@ class MessageBus:
     """Two bounded queues, one for each side."""
 
     def __init__(self) -> None:
-        self._queues: dict[Side, asyncio.Queue[AgentBusMessage]] = {
+        self._queues: dict[Side, asyncio.Queue[AgentBusMessage]] = {}
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop what waits, when both sides begin: the tasks are in the book, and are sent again."""
+        self._queues = {
             "router": asyncio.Queue(MAX_WAITING),
             "coding": asyncio.Queue(MAX_WAITING),
         }

@@ -107,8 +107,11 @@ class CodingAgent:
         """The last alert of each tool."""
 
     async def start(self) -> None:
-        """Begin to take messages."""
+        """Begin to take messages; nothing is left of an earlier start."""
         self._is_leaving = False
+        self._room = asyncio.Semaphore(self._service.settings.current.coding_tasks_at_once)
+        for left in (self._expected, self._working, self._requests):
+            left.clear()
         self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     def leave(self) -> None:

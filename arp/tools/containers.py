@@ -58,7 +58,7 @@ class ContainerTable:
             status: Only those with this status.
 
         Raises:
-            DataFileDamaged: The file cannot be read; it has been renamed.
+            DataFileDamaged: The file cannot be read; it stays as it is.
         """
         return [one for one in self._file.read().containers if status in (None, one.status)]
 

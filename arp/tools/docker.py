@@ -315,7 +315,7 @@ class DockerEngine:
         """Destroy unused containers; return their ids.
 
         These are: those that no tool has and nobody has used for `docker_ttl_seconds`; and those
-        with our label that are not in the table.
+        with our label that are not in the table, and of no tool.
         """
         in_use = set(self._in_use())
         idle = self._containers.unused_since(self._settings.current.docker_ttl_seconds)
@@ -327,7 +327,7 @@ class DockerEngine:
         known = {one.container_id for one in self._containers.containers()}
         for container_id in await self._do(lambda client: _labelled(client, self._owner)):
             # One that is being made right now is not in the table yet either: it is young.
-            if container_id not in known:
+            if container_id not in known and container_id not in in_use:
                 await self._do(partial(_remove, container_id=container_id))
                 destroyed.append(container_id)
         return destroyed

@@ -105,7 +105,7 @@ class ApprovalNeeded(ToolAgentError):
 
 
 class DataFileDamaged(ToolAgentError):
-    """A file of ours cannot be read. It was renamed; the message names the new path."""
+    """A file of ours cannot be read, or is missing; the message says what to do."""
 
     code = "damaged"
 

@@ -6,16 +6,17 @@ no lock, sees the old one or the new one. The new one is on the disk before it g
 `flock` locks belong to an open file, and each change opens its own, so that they also keep threads
 of one process apart.
 
-A document that cannot be read is renamed to `<name>.damaged-<time>` and the error names that file;
-the next change begins with an empty document. A reader takes the lock for that, and looks again
-first: another one may have renamed it, and a change have made a new one. Fields that we do not know
-are written back as they were.
+A document that cannot be read stays where it is, and each read and change raises an error that says
+so, until a person puts a good copy in its place or moves it away: an empty document would forget
+what was spent, or which containers belong to tools. A document goes missing by a person's hand
+alone: then an empty one is right, except for the budget, which looks at its log. Fields that we do
+not know are written back as they were.
 """
 
 from __future__ import annotations
 
-import logging
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -33,8 +34,6 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment] # looked at before it is used
-
-logger = logging.getLogger(__name__)
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 Result = TypeVar("Result")
@@ -66,15 +65,15 @@ class JsonFile(Generic[Document]):
         """Return the document as it is on disk; an empty one if there is none.
 
         Raises:
-            DataFileDamaged: It cannot be read; it has been renamed.
+            DataFileDamaged: It cannot be read; it stays as it is.
         """
         seen, key = self._seen, self._key()
         if seen is not None and seen[0] == key:
             return seen[1]
         try:
             document = self._decoded(self._bytes())
-        except _Unreadable:
-            return self._read_again()
+        except _Unreadable as error:
+            raise self._damaged(str(error)) from error
         # The file may have been replaced between our two looks: then the next read reads again.
         self._seen = None if key is None else (key, document)
         return document
@@ -93,7 +92,7 @@ class JsonFile(Generic[Document]):
             The result of `make`.
 
         Raises:
-            DataFileDamaged: The document cannot be read; it has been renamed.
+            DataFileDamaged: The document cannot be read; it stays as it is.
             OSError: It cannot be written.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,22 +101,29 @@ class JsonFile(Generic[Document]):
                 before = self._bytes()
                 document = self._decoded(before)
             except _Unreadable as error:
-                raise self._put_aside(str(error)) from error
+                raise self._damaged(str(error)) from error
             after, result = make(document)
             if after is not document:
                 self._replace(self._encoded(after, before), durable)
             return result
 
-    def _read_again(self) -> Document:
-        """Return the document if it has been mended since, else put it aside."""
-        try:
-            with self._locked():
-                try:
-                    return self._decoded(self._bytes())
-                except _Unreadable as error:
-                    raise self._put_aside(str(error)) from error
-        except OSError as error:  # we may not write in this directory
-            raise DataFileDamaged(f"{self.path} cannot be read, nor renamed: {error}") from error
+    def replace_damaged(self, document: Document) -> Path | None:
+        """Replace the document, and keep what cannot be read under another name; return that.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            try:
+                before, aside = self._bytes(), None
+                self._decoded(before)
+            except _Unreadable:
+                at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+                before, aside = None, self.path.with_name(f"{self.path.name}.damaged-{at}")
+                shutil.copy2(self.path, aside)
+            self._replace(self._encoded(document, before), durable=True)
+            return aside
 
     def _key(self) -> tuple[int, int, int] | None:
         try:
@@ -156,18 +162,10 @@ class JsonFile(Generic[Document]):
                 text = msgspec.json.encode(_with(msgspec.json.decode(text), unknown))
         return msgspec.json.format(text, indent=2) + b"\n"
 
-    def _put_aside(self, why: str) -> DataFileDamaged:
-        """Rename the file, and return the error that says so. The caller holds the lock."""
-        at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        aside = self.path.with_name(f"{self.path.name}.damaged-{at}")
-        try:
-            self.path.rename(aside)
-        except OSError as error:
-            return DataFileDamaged(f"{self.path} cannot be read ({why}), nor renamed: {error}")
-        logger.error("%s cannot be read (%.200s); it is now %s", self.path, why, aside)
+    def _damaged(self, why: str) -> DataFileDamaged:
         return DataFileDamaged(
-            f"{self.path} cannot be read ({why[:200]}); it was renamed to {aside}; "
-            "put a good copy in its place, or go on with an empty one"
+            f"{self.path} cannot be read ({why[:200]}): put a good copy in its place, or move it "
+            "away to begin with an empty one"
         )
 
     def _replace(self, data: bytes, durable: bool) -> None:

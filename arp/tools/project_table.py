@@ -64,7 +64,7 @@ class ProjectTable:
         """Return all projects, in the order in which they were begun.
 
         Raises:
-            DataFileDamaged: The file cannot be read; it has been renamed.
+            DataFileDamaged: The file cannot be read; it stays as it is.
         """
         return self._file.read().projects
 

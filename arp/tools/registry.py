@@ -60,7 +60,7 @@ class ToolRegistry:
             status: Only those with this status.
 
         Raises:
-            DataFileDamaged: The registry cannot be read; it has been renamed.
+            DataFileDamaged: The registry cannot be read; it stays as it is.
         """
         found = [tool for tool in self._read().tools if status in (None, tool.status)]
         return sorted(found, key=lambda tool: tool.category)

@@ -100,6 +100,7 @@ class Router:
     async def start(self) -> None:
         """Begin to take messages; send tasks and callbacks that were not over at the last end."""
         self._task = asyncio.get_running_loop().create_task(self._listen())
+        self._failed_repairs.clear()
         for task in self.book.tasks():
             self._count_repair(task)
         for task in self.book.tasks():

@@ -168,6 +168,10 @@ class Scheduler:
             with suppress(UnknownTool):
                 if self._registry.get(tool_id).runtime.type is not RuntimeType.DOCKER:
                     await self.sleep_tool(tool_id)
+        # The next start may be in another event loop, and looks which tools run.
+        self._live.clear()
+        self._hot.clear()
+        self._places = asyncio.Condition()
 
     async def call(
         self, tool_id: str, params: JsonObject, on_chunk: OnChunk | None = None

@@ -13,12 +13,12 @@ import msgspec
 from arp.protocol.json_value import JsonObject
 from arp.tools.api import ApiRuntime
 from arp.tools.browser import BrowserRuntime
-from arp.tools.budget import Budget
+from arp.tools.budget import Budget, Reservation
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.containers import ContainerTable
 from arp.tools.docker import DockerEngine
 from arp.tools.docker_runtime import DockerRuntime
-from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolConflict
+from arp.tools.errors import DataFileDamaged, ToolAgentError, ToolCallFailed, ToolConflict
 from arp.tools.local import LocalRuntime
 from arp.tools.models import RuntimeType, ToolMeta, ToolStatus
 from arp.tools.ports import Ports
@@ -78,9 +78,12 @@ class ToolService:
         """Update the registry to what runs, and begin health checks and clean-up.
 
         Raises:
-            DataFileDamaged: A file cannot be read; it has been renamed, and the message names it.
+            DataFileDamaged: A file cannot be read; the message says what to do. Without that of the
+                budget all works but spending.
+            InvalidToolMeta: `config.json` cannot be used, so the limits are not known.
         """
-        for left in self.budget.recover():
+        self.settings.check()
+        for left in self._recovered():
             logger.warning(
                 "$%s to %s is reserved since %s, and nobody knows whether it was paid: "
                 "arp tools budget --settle or --cancel %s",
@@ -94,6 +97,14 @@ class ToolService:
         for tool in self.registry.tools(ToolStatus.BUILDING):
             self.set_life(tool.tool_id, "fail")  # whoever built it ended with the service before
         await self.scheduler.start()
+
+    def _recovered(self) -> list[Reservation]:
+        """Return what is still reserved; nothing if that cannot be known: then nothing is spent."""
+        try:
+            return self.budget.recover()
+        except DataFileDamaged as damaged:
+            logger.error("nothing can be spent: %s", damaged.message)
+            return []
 
     async def aclose(self) -> None:
         """End all tools that cannot outlive this process. May be repeated."""

@@ -160,6 +160,18 @@ class LiveSettings:
             self._reload(path)
         return self._current
 
+    def check(self) -> None:
+        """Check that `config.json` can be used, when something starts that relies on its limits.
+
+        While it runs, a file that cannot be used leaves the settings as they were.
+
+        Raises:
+            InvalidToolMeta: It cannot; the message says why.
+        """
+        _ = self.current  # reads the file
+        if self.problem is not None:
+            raise InvalidToolMeta(f"{self.problem}; mend it, or move it away")
+
     def _reload(self, path: Path) -> None:
         try:
             self._current = self._with(_overrides(path)) if self._seen else self._defaults

@@ -227,6 +227,10 @@ class TaskBook:
             await self._changed.setdefault(task_id, asyncio.Event()).wait()
         return task
 
+    def forget_waiting(self) -> None:
+        """Forget who waited for tasks: the event loop in which they did may be gone."""
+        self._changed.clear()
+
     def _store(self, task: TaskRecord) -> TaskRecord:
         self._tasks[task.task_id] = task
         finished = [one.task_id for one in self._tasks.values() if one.is_over]

@@ -16,7 +16,7 @@ import logging
 from decimal import Decimal
 
 from arp.tools.budget import Approve, Budget, Purchase, Reservation, amount_of
-from arp.tools.errors import ToolAgentError, UnknownTool
+from arp.tools.errors import DataFileDamaged, ToolAgentError, UnknownTool
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class TaskMoney:
             if reservation is not None:
                 self._budget.settle(reservation.id, used)
                 return
-        except UnknownTool:  # a person has settled or cancelled it meanwhile
+        except (DataFileDamaged, UnknownTool):  # or a person has settled or cancelled it meanwhile
             logger.warning("the reservation of %s is gone", self.description)
         if used:
             self._budget.log_paid(Purchase(self._provider, used, self.description))

@@ -133,7 +133,8 @@ class ToolboxServer:
                 del listener.jobs[key]
 
     async def aclose(self) -> None:
-        """Stop listening."""
+        """Stop listening; the next job begins again, perhaps in another event loop."""
+        self._starting = asyncio.Lock()
         listener, self._listener = self._listener, None
         if listener is not None:
             await listener.aclose()

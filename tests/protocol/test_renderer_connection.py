@@ -122,7 +122,7 @@ def test_frames_are_in_the_encoding_of_the_connection(encoding: Encoding) -> Non
 def test_input_names_what_it_answers() -> None:
     renderer = on_session()
     frame = renderer.input(
-        "action", {"action": "confirm"}, input_id="i", source="q", surface="side"
+        "action", {"action": "confirm"}, input_id="i", source="q", surface="side", edits="t1"
     )
     assert sent(frame) == Input(
         input_type="action",
@@ -131,6 +131,7 @@ def test_input_names_what_it_answers() -> None:
         source_component="q",
         surface="side",
         id="i",
+        edits="t1",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from arp import App, Turn, ui
-from arp.protocol.errors import InvalidMessage
+from arp.protocol.errors import InvalidMessage, SessionBusy
 from arp.testing import session
 from tests.testbed.shop import shop
 
@@ -172,3 +172,39 @@ async def test_what_is_no_app_is_refused() -> None:
     with pytest.raises(TypeError, match=r"expected an App, got function; .*inside="):
         async with session(shop):  # type: ignore[arg-type]
             pass
+
+
+def counting() -> App:
+    """An app whose agent counts the turns of a branch."""
+    app = App()
+
+    @app.agent
+    async def agent(turn: Turn) -> None:
+        turn.state["count"] = count = turn.state.get("count", 0) + 1
+        if turn.text == "wait":
+            await turn.confirm("Go on?")
+        await turn.say(f"{count} {turn.text}")
+
+    return app
+
+
+async def test_edit_and_regenerate_give_other_versions_of_a_turn() -> None:
+    async with session(counting()) as user:
+        first = await user.say("one")
+        await user.say("two")
+        edited = await user.edit(first, "other")
+        assert (edited.text, edited.id == first.id) == ("1 other", False)
+        again = await user.regenerate(edited.id)
+        assert (again.text, [turn.id for turn in user.turns]) == ("1 other", [again.id])
+        assert again.screen.inputs[0].versions == [first.id, edited.id, again.id]
+
+
+async def test_edit_is_refused_while_a_turn_runs_and_counts_after_a_restart() -> None:
+    async with session(counting()) as user:
+        first = await user.say("one")
+        waiting = await user.say("wait")
+        with pytest.raises(SessionBusy):
+            await user.edit(first, "other")
+        assert (await user.turn(waiting.id).answer(True)).text == "2 wait"
+        await user.restart()
+        assert (await user.edit(first, "other")).text == "1 other"

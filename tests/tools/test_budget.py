@@ -14,7 +14,13 @@ import pytest
 
 from arp.tools.budget import Budget, Purchase, Reservation, amount_of
 from arp.tools.clock import Clock
-from arp.tools.errors import ApprovalNeeded, BudgetRefused, InvalidToolMeta, UnknownTool
+from arp.tools.errors import (
+    ApprovalNeeded,
+    BudgetRefused,
+    DataFileDamaged,
+    InvalidToolMeta,
+    UnknownTool,
+)
 from arp.tools.settings import LiveSettings, ToolSettings
 
 
@@ -371,3 +377,63 @@ async def test_reservation_whose_maker_was_cancelled_is_given_back(
     go_on.set()
     await asyncio.wait_for(given_back.wait(), 10)
     assert mine.reservations() == []
+
+
+# -- a state that is lost --------------------------------------------------------------------------
+
+
+def lose(folder: Path, how: str) -> None:
+    """Lose the state as disks and people do."""
+    state = folder / "billing_state.json"
+    if how == "missing":
+        state.unlink()
+    else:
+        content = state.read_bytes()
+        state.write_bytes({"empty": b"", "cut": content[: len(content) // 2]}[how])
+
+
+@pytest.mark.parametrize("how", ["missing", "empty", "cut"])
+async def test_lost_state_refuses_to_spend_until_a_person_rebuilds_it(
+    tmp_path: Path, how: str
+) -> None:
+    """A month whose payments are forgotten would be spent a second time."""
+    await budget(tmp_path).spend(Purchase("a", 10))
+    await budget(tmp_path).spend(Purchase("b", 10))
+    lose(tmp_path, how)
+    for _ in range(2):  # also another process, and after the first error
+        mine = budget(tmp_path)
+        with pytest.raises(DataFileDamaged, match="nobody knows what was spent in this month"):
+            await mine.spend(Purchase("c", 1))
+        with pytest.raises(DataFileDamaged, match="arp tools budget --rebuild USD"):
+            mine.spent_this_month()
+    assert budget(tmp_path).rebuild() == 20
+    mine = budget(tmp_path, monthly_limit_usd=25)
+    with pytest.raises(BudgetRefused, match="are left of this month"):
+        await mine.spend(Purchase("c", 6))
+    await mine.spend(Purchase("c", 5))
+    assert mine.left_this_month() == 0
+    assert budget(tmp_path).rebuild("12.5") == Decimal("12.5")
+    assert budget(tmp_path).spent_this_month() == Decimal("12.5")
+
+
+async def test_what_is_paid_while_the_state_is_lost_is_in_the_log(tmp_path: Path) -> None:
+    mine = budget(tmp_path)
+    await mine.spend(Purchase("a", 10))
+
+    async def pay() -> None:
+        lose(tmp_path, "cut")
+
+    with pytest.raises(DataFileDamaged):
+        await mine.spend(Purchase("b", 5), pay=pay)
+    with pytest.raises(DataFileDamaged):
+        mine.log_paid(Purchase("c", 1))
+    assert [one.provider for one in mine.transactions()] == ["a", "b", "c"]
+    assert mine.rebuild() == 16
+
+
+async def test_new_data_directory_and_lost_log_are_no_lost_state(tmp_path: Path) -> None:
+    mine = budget(tmp_path)
+    assert mine.spent_this_month() == 0
+    await mine.spend(Purchase("a", 10))
+    (tmp_path / "billing_log.json").unlink()
+    assert budget(tmp_path).spent_this_month() == 10

@@ -85,48 +85,29 @@ def test_a_reader_never_sees_half_a_document(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", [b"{", b"", b"  \n", b"[]", b"null", b'{"count": "x"}', b"\xff\xfe", b"[" * 100_000]
 )
-def test_a_damaged_file_is_put_aside_and_named(tmp_path: Path, text: bytes) -> None:
+def test_a_damaged_file_stays_and_refuses_reads_and_changes(tmp_path: Path, text: bytes) -> None:
+    """An empty document in its place would forget everything; a person decides that."""
     path = tmp_path / "x.json"
     path.write_bytes(text)
     file = JsonFile(path, Counted)
-    with pytest.raises(DataFileDamaged, match=r"x\.json cannot be read .*renamed to ") as caught:
-        file.read()
-    (aside,) = tmp_path.glob("x.json.damaged-*")
-    assert str(aside) in caught.value.message
-    assert aside.read_bytes() == text
+    for use in (file.read, lambda: add(file, "on"), JsonFile(path, Counted).read):
+        with pytest.raises(DataFileDamaged, match=r"x\.json cannot be read .*move it away"):
+            use()
+    assert path.read_bytes() == text
+    path.unlink()
     assert add(file, "on") == 1
 
 
-def test_a_reader_does_not_put_aside_what_was_mended_since(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another reader has renamed the damaged file, and a change has made a new one."""
+def test_a_damaged_file_is_replaced_when_that_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(b"{")
-    file, other = (JsonFile(path, Counted) for _ in range(2))
-    look = file._bytes
-
-    def look_and_mend() -> bytes | None:
-        monkeypatch.undo()
-        damaged = look()
-        with pytest.raises(DataFileDamaged):
-            other.read()
-        add(other, "a")
-        return damaged
-
-    monkeypatch.setattr(file, "_bytes", look_and_mend)
-    assert file.read() == Counted(1, ["a"])
-    (aside,) = tmp_path.glob("x.json.damaged-*")
+    file = JsonFile(path, Counted)
+    aside = file.replace_damaged(Counted(3, []))
+    assert aside is not None
     assert aside.read_bytes() == b"{"
-
-
-def test_a_damaged_file_that_cannot_be_renamed_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_bytes(b"{")
-    (tmp_path / ".x.json.lock").mkdir()
-    with pytest.raises(DataFileDamaged, match=r"x\.json cannot be read, nor renamed: "):
-        JsonFile(path, Counted).read()
-    assert path.read_bytes() == b"{"
+    assert file.read() == Counted(3, [])
+    assert file.replace_damaged(Counted(4, [])) is None
+    assert file.read() == Counted(4, [])
 
 
 def test_a_file_that_is_too_large_is_not_read(
@@ -144,7 +125,7 @@ def test_a_change_of_a_damaged_file_changes_nothing(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(DataFileDamaged):
         add(JsonFile(path, Counted), "a")
-    assert not path.exists()
+    assert path.read_text() == "{"
 
 
 def test_what_make_raises_changes_nothing(tmp_path: Path) -> None:

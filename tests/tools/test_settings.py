@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from arp.tools.errors import InvalidToolMeta
+from arp.tools.budget import Purchase
+from arp.tools.errors import DataFileDamaged, InvalidToolMeta
+from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings, docker_environment, package_environment
 
 DOCUMENT = {
@@ -148,3 +150,24 @@ def test_an_index_with_a_password_is_not_handed_to_projects(
 
 def test_a_secret_is_not_in_the_text_of_the_settings() -> None:
     assert "hush" not in repr(ToolSettings(callback_secret="hush"))
+
+
+async def test_service_does_not_start_with_a_config_that_it_cannot_read(tmp_path: Path) -> None:
+    """Its limits would be the defaults, which may be higher."""
+    (tmp_path / "config.json").write_text('{"budget": {"monthly_limit_usd": 5')
+    service = ToolService(LiveSettings(ToolSettings(data_dir=tmp_path)))
+    with pytest.raises(InvalidToolMeta, match=r"config\.json .*; mend it, or move it away"):
+        await service.start()
+    (tmp_path / "config.json").unlink()
+    async with service:
+        assert service.settings.current.monthly_limit_usd > 5
+
+
+async def test_service_starts_and_spends_nothing_without_the_state_of_its_budget(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "billing_state.json").write_text("{")
+    async with ToolService(LiveSettings(ToolSettings(data_dir=tmp_path))) as service:
+        with pytest.raises(DataFileDamaged, match="nobody knows what was spent"):
+            await service.budget.spend(Purchase("a", 1))
+    assert "nothing can be spent: " in caplog.text

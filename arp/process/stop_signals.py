@@ -1,0 +1,88 @@
+"""`StopSignals`: SIGTERM and SIGINT, told to a thread.
+
+Theory of operation. A signal handler runs between any two instructions of the main thread: while
+that thread holds a lock, and also within the handler of the signal before. So it must not take a
+lock, not even the one within `threading.Event.set`: a second signal would wait for it for ever. The
+handler here writes the number of its signal to a pipe and does nothing else. A thread reads the
+pipe, and calls what may do anything.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Final
+
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+"""The signals that ask a process to stop."""
+
+
+class StopSignals:
+    """Handles the signals that ask this process to stop, from when it is made.
+
+    In another thread than the main one it handles none, since Python allows that there alone.
+
+    Args:
+        told: Gets the number of each signal, in a thread of its own, one after the other.
+    """
+
+    def __init__(self, told: Callable[[int], None]) -> None:
+        self._told = told
+        self._write_end = -1
+        if threading.current_thread() is not threading.main_thread():
+            return
+        read_end, self._write_end = os.pipe()
+        os.set_blocking(self._write_end, False)
+        threading.Thread(
+            target=self._read, args=(read_end,), name="arp-signals", daemon=True
+        ).start()
+        for number in STOPPING:
+            signal.signal(number, self._handle)
+
+    @property
+    def are_handled(self) -> bool:
+        """Whether signals come here now."""
+        return self._write_end >= 0
+
+    def close(self) -> None:
+        """End the thread. Signals do nothing from now on, until somebody else handles them."""
+        write_end, self._write_end = self._write_end, -1  # the handler must not write to it now
+        if write_end >= 0:
+            os.close(write_end)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        write_end = self._write_end
+        if write_end >= 0:
+            with suppress(OSError):  # the pipe is full: the thread has enough to read
+                os.write(write_end, bytes((number,)))
+
+    def _read(self, read_end: int) -> None:
+        try:
+            while numbers := os.read(read_end, 256):
+                for number in numbers:
+                    self._told(number)
+        finally:
+            os.close(read_end)
+
+
+@contextmanager
+def handlers_restored() -> Iterator[None]:
+    """Handle signals after a block as before it."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def ignore_signals() -> None:
+    """Let no signal change the exit code of a process that is about to end."""
+    if threading.current_thread() is threading.main_thread():
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_IGN)
