@@ -387,6 +387,7 @@ async def test_what_waits_for_a_person_survives(
                 assert session is not None
                 life = await life.end(place)
                 assert place.ran() == []
+                await until(client, lambda: client.screen.turns["t1"].final)
                 check_left_open(await facts_of(place.ledger, session))
                 await answer(client, place)
                 turn = await until(client, lambda: late_turn(client))
