@@ -162,7 +162,7 @@ class Life:
         """Start the server, and wait until it is ready."""
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "arp.cli", "serve", str(place.app)),
-            *("--port", str(place.port), "--ledger", f"sqlite:{place.ledger}"),
+            *("--port", str(place.port), "--ledger", f"sqlite:{place.ledger}", "--no-token"),
             *(("--reload",) if place.case.ending == "reload" else ()),
             env=place.environment,
             cwd=place.directory,
