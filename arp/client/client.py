@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -77,7 +78,7 @@ class ArpClient:
         self._connection = (
             ObjectScreenConnection(hello, encoding, time.monotonic)
             if is_object
-            else RendererConnection(hello, encoding)
+            else RendererConnection(hello, encoding, spare_id=secrets.token_hex(8))
         )
         self._driver = Driver(
             self._connection,

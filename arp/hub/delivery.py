@@ -110,7 +110,7 @@ class Viewer:
 
     def take_hello(self, hello: RendererHello) -> None:
         """Take what the renderer says of itself."""
-        self.profile = profile_of(hello.capabilities)
+        self.profile = profile_of(hello.capabilities, is_assumed=not self.said_hello)
         self.resume, self.info, self.presented = hello.resume, hello.info, {}
         self.session_made = hello.session_id is None
         self.unacknowledged = [] if self.profile.takes("frame-ack") else None

@@ -37,6 +37,7 @@ from arp.view.inlined import filled, inlines, is_inlined, main_for
 from arp.view.profile import Profile, shown_as
 from arp.view.shown_roots import ShownRoots
 from arp.view.snapshot import catch_up, opening, snapshot_turns, turns_whole, version_of
+from arp.view.stream_end import ends_stream, holds_queue, stream_end
 from arp.view.translate import touched_roots, translated
 
 
@@ -133,6 +134,11 @@ class View:
             return None
         if fact.translated is not None:
             return fact.translated.get(self, fact.messages)
+        if profile.ends_at_questions and (
+            ends_stream(fact.type, fact.payload)
+            or holds_queue(fact.type, fact.payload, self._screen)
+        ):
+            return stream_end(fact.messages)
         return fact.messages
 
     def frames(self, fact: RecordedFact, group: FrameGroup) -> list[bytes] | None:
