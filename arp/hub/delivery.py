@@ -439,7 +439,7 @@ class SessionDelivery:
         if viewer.state == "returning":
             return self._catch_up(viewer)
         if not viewer.profile.said_hello:
-            return Join(viewer, [], session.cursor)
+            return Join(viewer, view.held_up(session, viewer.group), session.cursor)
         resume, name = viewer.resume, session.name
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             is_told = resume.seq >= session.branched_at

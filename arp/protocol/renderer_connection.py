@@ -83,7 +83,8 @@ class RendererConnection:
         """Nothing on this connection has shown yet whether the agent side knows our `hello`."""
         self._is_draft = False
         """It was shown on this connection that it knows the draft alone."""
-        self._draft = DraftTurns()
+        self._draft: DraftTurns | None = None
+        """The turns of the session, if it is one of the draft."""
         self._made: list[AgentMessage] = []
         """What this side has made of its inputs, for `echoes`."""
 
@@ -164,7 +165,7 @@ class RendererConnection:
         return made
 
     def _made_of(self, message: Input, input_id: str) -> None:
-        if self._is_draft:
+        if self._is_draft and self._draft is not None:
             self._made += self._applied(self._draft.begin(message, input_id))
 
     def ack(self, seq: int, presented: dict[str, Presented] | None = None) -> bytes:
@@ -241,12 +242,17 @@ class RendererConnection:
         """Return a message with those that an agent side of the draft does not send."""
         if isinstance(message, SessionReady):
             self.is_undecided = self._is_draft = False
+            self._draft = None
         elif isinstance(message, AgentHello):
             self.is_undecided = self.is_undecided and may_be_draft(message)
         elif self.is_undecided and shows_draft(message):
+            begun = self._begin_draft()
             is_answer = isinstance(message, ErrorMessage)  # no input was sent before
-            return [*self._begin_draft(), *([] if is_answer else self._draft.placed(message))]
-        return self._draft.placed(message) if self._is_draft else [message]
+            return begun if is_answer else [*begun, *self._placed(message)]
+        return self._placed(message)
+
+    def _placed(self, message: AgentMessage) -> list[AgentMessage]:
+        return [message] if self._draft is None else self._draft.placed(message)
 
     def assume_draft(self) -> list[AgentMessage]:
         """Begin the session, if the agent side has said `hello` and leaves ours without an answer.
@@ -261,9 +267,8 @@ class RendererConnection:
     def _begin_draft(self) -> list[AgentMessage]:
         """Return what begins the session on a connection to an agent side of the draft."""
         self.is_undecided, self._is_draft = False, True
-        is_new = DRAFT_EPOCH not in (self.epoch, self._next_epoch)
-        if is_new:
-            self._draft = DraftTurns()
+        is_new = self._draft is None
+        self._draft = self._draft or DraftTurns()
         ready = SessionReady(
             session_id=self.session_id or self._spare_id,
             epoch=DRAFT_EPOCH,
@@ -312,7 +317,8 @@ class RendererConnection:
         if message.resume == "replay" and message.epoch == self.epoch:
             return
         if message.resume == "replay" and self._is_draft:
-            return  # there is no log: what shows is all there is
+            self._next_epoch = DRAFT_EPOCH  # there is no log: what shows is all there is
+            return
         self._aside = Screen()
         if isinstance(message.state, dict):
             self._aside.shared_state = message.state

@@ -143,9 +143,9 @@ async def _begin(
         shown = snapshot(screen, live.session.name, _PROFILE)
     answer = await hub.submit(message, principal, workflow, files, traceparent)
     if isinstance(answer, InputAck) and answer.turn_id is not None:
-        turn = live.session.screen.turns[answer.turn_id]
-        is_answer = len(turn.inputs) > 1
-        return Run(live, turn, before, shown) if is_answer else run_of(live, turn)
+        begun = live.session.screen.turns[answer.turn_id]
+        is_answer = len(begun.inputs) > 1
+        return Run(live, begun, before, shown) if is_answer else run_of(live, begun)
     assert isinstance(answer, ErrorMessage)
     raise _as_error(answer)
 

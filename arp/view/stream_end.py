@@ -1,8 +1,8 @@
 """Where the stream of a renderer ends that knows only the draft.
 
-Such a renderer sends nothing while a turn streams, and waits for a final commit. So it gets one also
-when the agent waits for its user: at a question, after an answer while another question is open, and
-behind a text that is queued until a question is answered. Source: protocol.md 2, S6.
+Such a renderer sends nothing while a turn streams, and waits for a final commit. So it gets one
+also when the agent waits for its user: at a question, after an answer while another question is
+open, and behind a text that is queued until a question is answered. Source: protocol.md 2, S6.
 """
 
 from __future__ import annotations
