@@ -71,6 +71,7 @@ class ArpClient:
     ) -> None:
         check_names(options)
         dial = self._dial = dialer(url, options)
+        dial.on_stderr = options.get("on_stderr")
         hello = renderer_hello(options, dial.access.token if dial.address.socket_path else None)
         backoff = options.get("backoff") or Backoff()
         is_object = dial.access.dialect == "object"
@@ -89,6 +90,7 @@ class ArpClient:
             # In the object dialect each commit is acknowledged anyway.
             acks="frame-ack" in hello.capabilities.features and not is_object,
         )
+        self._driver.reconnects = options.get("reconnect", True)
         self._uploads = Uploads(dial, backoff, self._driver.receive_json, self._pass, self._settled)
         self._audience = Audience()
         self._caller = CallbackRunner(callbacks or Callbacks())

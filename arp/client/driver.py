@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from arp.client.errors import LinkLost, lost_by_refusal
+from arp.client.errors import LinkLost, ServerUnreachable, lost_by_refusal
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.link import Link
 from arp.client.options import Backoff
@@ -81,6 +81,8 @@ class Driver:
         self.connection = connection
         self.ready = asyncio.Event()
         """Set while there is a connection with a session."""
+        self.reconnects = True
+        """Whether to connect again after a loss."""
         self._dial = dial
         self._listen = listen
         self._backoff = backoff
@@ -114,9 +116,9 @@ class Driver:
         attempt = 0
         while True:
             was_ready, lost = await self._connect_once(upload)
-            if lost.error is not None:
+            if lost.error is not None or not self.reconnects:
                 self._listen(Disconnected(lost.reason, None), 0)
-                return lost.error
+                return lost.error or ServerUnreachable(lost.reason)
             attempt = 0 if was_ready else attempt
             delay_s = self._backoff.delay_s(attempt)
             attempt += 1

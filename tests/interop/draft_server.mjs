@@ -26,8 +26,9 @@ function onInput({ input_type: kind, data }, say) {
 
 const server = createServer(({ url }, response) => {
   try {
-    const path = url === "/" ? "/index.html" : new URL(url, "http://x").pathname;
+    const path = url.startsWith("/_static/") ? url.replace("/_static", "") : "/index.html";
     const body = readFileSync(folder + path);
+    if (url.startsWith("/_api/")) throw new Error("the draft server has no such route");
     response.writeHead(200, { "content-type": KINDS[path.split(".").at(-1)] ?? "text/plain" }).end(body);
   } catch {
     response.writeHead(404).end("nothing here");
