@@ -1,4 +1,7 @@
-"""A client of the draft sends nothing while a turn streams: a final commit ends each stream."""
+"""A client of the draft sends nothing while a turn streams: a final commit ends each stream.
+
+Spec: S6, S7.
+"""
 
 from __future__ import annotations
 
