@@ -277,8 +277,7 @@ class Driver:
                 self._begin(message)
             case AgentHello() if self.connection.is_undecided:
                 self._listen(message, weight)
-                loop = asyncio.get_running_loop()
-                self._assumption = loop.call_later(DRAFT_AFTER_S, self._assume_draft)
+                self._expect_answer()
             case Ping():
                 self._outbox.put(self.connection.pong(message))
             case Pong():
@@ -289,7 +288,15 @@ class Driver:
             case _:
                 self._listen(message, weight)
 
-    def _assume_draft(self) -> None:
+    def _expect_answer(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + DRAFT_AFTER_S
+        self._assumption = loop.call_at(due, self._assume_draft, due)
+
+    def _assume_draft(self, due: float) -> None:
+        if asyncio.get_running_loop().time() - due > LATE_S / 4:
+            self._expect_answer()  # the loop was blocked: the answer may be there unread
+            return
         for message in self.connection.assume_draft():
             self._tell(message, 0)
 
