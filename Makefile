@@ -15,7 +15,7 @@ BENCH = stream paced fanout transports patch idle start ledger terminal framewor
 # Tests and benchmarks start hundreds of Python processes: each would compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test install opencode fix check lint types gen fixtures bench docs release web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
+.PHONY: help demo test install opencode fix check lint types gen fixtures bench docs release web web-test web-e2e draft-interop web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -103,6 +103,9 @@ walk: install  ## count the calls of one delta and of one input, by package (ARG
 pictures: install  ## make the pictures of the README again; needs chromium and tmux
 	$(VENV)/python -m tools.screenshots
 	$(VENV)/python -m tools.record_demo
+
+draft-interop: install  ## run programs of the v0.1 draft against ours; needs node and Chromium
+	$(PYTEST) tests/interop $(ARGS)
 
 web-fresh: install web  ## test the packed web packages in new React and Vue applications
 	$(NPM) --prefix web/fresh run fresh

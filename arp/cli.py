@@ -266,6 +266,7 @@ def connect(url: str, **flags: Any) -> None:
       arp connect grpc:127.0.0.1:7001
       arp connect unix:/run/user/1000/arp.sock
       arp connect --listen unix:/run/user/1000/screen.sock
+      arp connect stdio:"arp serve app.py --stdio"
 
     unix: without a path is $ARP_SOCKET, or else a socket in $XDG_RUNTIME_DIR.
     """

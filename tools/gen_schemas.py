@@ -6,7 +6,8 @@
 `schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
 messages of both directions, `web/core/src/generated/` the same as TypeScript. The messages of the
 object dialect are made of `schemas/arp-core.protocol.yaml`. `schemas/openapi.json` has the HTTP
-routes; the server serves its own copy.
+routes; the server serves its own copy, and copies of `arp.proto`, of the object dialect and of the
+conformance cases, which are in the wheel so.
 """
 
 from __future__ import annotations
@@ -50,7 +51,14 @@ def files() -> dict[str, str]:
     written["arp/protocol/object_messages.py"] = object_tables.python_module()
     for place in ("schemas", "arp/server"):  # for readers of the repository, and to be served
         written[f"{place}/openapi.json"] = _text(openapi.document())
+    for name in ("arp.proto", "arp-core.protocol.yaml", *_cases()):
+        served = (ROOT / "schemas" / name).read_text(encoding="utf-8")
+        written[f"arp/server/protocol/{name}"] = served
     return written
+
+
+def _cases() -> list[str]:
+    return [f"cases/{path.name}" for path in sorted((ROOT / "schemas/cases").glob("*.json"))]
 
 
 def props(spec: ComponentSpec) -> str:

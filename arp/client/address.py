@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Literal, TypeAlias
@@ -29,7 +30,7 @@ _SCHEMES: dict[str, tuple[str, tuple[Kind, ...]]] = {
 
 _HOW = (
     "write http://HOST:PORT (or https, ws, wss, http+sse, https+sse), grpc:HOST:PORT (or grpcs), "
-    "unix:PATH, or stdio: with command=[…]"
+    "unix:PATH, stdio:COMMAND, or stdio: with command=[…]"
 )
 
 _GRPC = {"grpc": False, "grpcs": True}
@@ -66,7 +67,7 @@ def parse_address(
         url: `ws:` and `wss:` name the WebSocket itself, or a server's root; `http:` and `https:` a
             server's root or the prefix under which it is mounted; `http+sse:` and `https+sse:` the
             same without WebSocket; `unix:` the path of a socket; `grpc:` and `grpcs:` a host and
-            a port; `stdio:` a child process.
+            a port; `stdio:` a child process, by a command line as in a shell, or by `command`.
         command: The child's program and arguments, with `stdio:` alone.
         transport: Takes this one, whatever the scheme says.
 
@@ -78,6 +79,8 @@ def parse_address(
         raise InvalidAddress(f"{type(given).__name__}: not an address of a server; {_HOW}")
     if url in ("stdio:", "stdio"):
         return _stdio(command)
+    if command is None and url.startswith("stdio:"):
+        return _stdio(_split_command(url.removeprefix("stdio:")))
     if command is not None:
         raise InvalidAddress(f"{url}: command=… goes with stdio: alone")
     if url.startswith("unix:"):
@@ -104,8 +107,19 @@ def parse_address(
 
 def _stdio(command: Sequence[str] | None) -> Address:
     if not command or isinstance(command, str):
-        raise InvalidAddress("stdio: needs command=[program, argument, …]")
+        raise InvalidAddress(
+            "stdio: needs a command: stdio:COMMAND, or command=[program, argument, …]"
+        )
     return Address(("stdio",), command=tuple(command))
+
+
+def _split_command(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise InvalidAddress(
+            f"stdio:{line}: {str(error).lower()}; write the command as in a shell"
+        ) from None
 
 
 def _unix(url: str) -> Address:

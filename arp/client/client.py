@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -74,6 +75,7 @@ class ArpClient:
         check_names(options)
         url, options["token"] = split_token(url, options.get("token"))
         dial = self._dial = dialer(url, options)
+        dial.on_stderr = options.get("on_stderr")
         hello = renderer_hello(options, dial.access.token if dial.address.socket_path else None)
         backoff = options.get("backoff") or Backoff()
         is_object = dial.access.dialect == "object"
@@ -81,7 +83,7 @@ class ArpClient:
         self._connection = (
             ObjectScreenConnection(hello, encoding, time.monotonic)
             if is_object
-            else RendererConnection(hello, encoding)
+            else RendererConnection(hello, encoding, spare_id=secrets.token_hex(8))
         )
         self._driver = Driver(
             self._connection,
@@ -92,6 +94,7 @@ class ArpClient:
             # In the object dialect each commit is acknowledged anyway.
             acks="frame-ack" in hello.capabilities.features and not is_object,
         )
+        self._driver.reconnects = options.get("reconnect", True)
         self._uploads = Uploads(dial, backoff, self._driver.receive_json, self._pass, self._settled)
         self._audience = Audience()
         self._caller = CallbackRunner(callbacks or Callbacks())

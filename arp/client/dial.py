@@ -45,6 +45,8 @@ class Dialer:
         self._open_link = open_link
         self.is_listening = is_listening
         """Whether servers dial this side."""
+        self.on_stderr: Callable[[str], None] | None = None
+        """Takes what a child process writes to its standard error."""
         self.unix_link: UnixLink | None = None
         """The newest connection over a Unix socket."""
         self.grpc_link: GrpcLink | None = None
@@ -91,7 +93,7 @@ class Dialer:
             return await self._open_grpc(hello)
         from arp.client.stdio_link import open_stdio
 
-        return await open_stdio(self.address, hello)
+        return await open_stdio(self.address, hello, on_stderr=self.on_stderr)
 
     async def _open_unix(self, hello: bytes) -> Link:
         from arp.client.unix_link import UnixListener, open_unix

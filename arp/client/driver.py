@@ -18,13 +18,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from arp.client.errors import LinkLost, lost_by_refusal
+from arp.client.errors import LinkLost, ServerUnreachable, lost_by_refusal
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.link import Link
 from arp.client.options import Backoff
 from arp.protocol.capabilities import PING
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import (
+    AgentHello,
     AgentMessage,
     Commit,
     ErrorMessage,
@@ -49,6 +50,9 @@ ANSWER_WITHIN_S = 10.0
 
 MOST_PATIENCE_S = 80.0
 """How long it may take at most, when connections were lost for that again and again."""
+
+DRAFT_AFTER_S = 1.0
+"""An agent side that says `hello`, and does not answer ours for so long, knows the draft alone."""
 
 LATE_S = 1.0
 """A wait that took so much longer says nothing about the server: it is asked again."""
@@ -77,6 +81,8 @@ class Driver:
         self.connection = connection
         self.ready = asyncio.Event()
         """Set while there is a connection with a session."""
+        self.reconnects = True
+        """Whether to connect again after a loss."""
         self._dial = dial
         self._listen = listen
         self._backoff = backoff
@@ -86,6 +92,10 @@ class Driver:
         """Whether this renderer says what it has displayed."""
         self._held: list[AgentMessage] = []
         """What is not applied before its commit, and so not told before it."""
+        self._deadline: asyncio.Timeout | None = None
+        """By when a session must be there; `None` outside of a connection."""
+        self._assumption: asyncio.TimerHandle | None = None
+        """Treats an agent side that does not answer our `hello` as one of the draft."""
         self._heard_at = 0.0
         """When the last frame came, on the loop's clock."""
         self._patience_s = ANSWER_WITHIN_S / 2
@@ -106,9 +116,9 @@ class Driver:
         attempt = 0
         while True:
             was_ready, lost = await self._connect_once(upload)
-            if lost.error is not None:
+            if lost.error is not None or not self.reconnects:
                 self._listen(Disconnected(lost.reason, None), 0)
-                return lost.error
+                return lost.error or ServerUnreachable(lost.reason)
             attempt = 0 if was_ready else attempt
             delay_s = self._backoff.delay_s(attempt)
             attempt += 1
@@ -119,6 +129,7 @@ class Driver:
         """Send the frame of an input as soon as there is a session."""
         if self.ready.is_set():
             self._outbox.put(frame)
+            self._echo()
 
     def send_by(self, send: Callable[[], Awaitable[None]]) -> None:
         """Call what sends a frame with files, when the frames before it have left."""
@@ -152,6 +163,9 @@ class Driver:
             # After a server that desynchronises us each time the waits grow too.
             was_ready = self.ready.is_set() and not self.connection.is_desynchronised
             self.ready.clear()
+            self._deadline = None
+            if self._assumption is not None:
+                self._assumption.cancel()
             await link.aclose()
         _log.info("connection closed: %s", loss.reason)
         return was_ready, loss
@@ -178,11 +192,9 @@ class Driver:
 
     async def _read(self, link: Link) -> None:
         try:
-            async with asyncio.timeout(self._answer_timeout_s) as deadline:
+            async with asyncio.timeout(self._answer_timeout_s) as self._deadline:
                 while True:
                     self._receive(await link.receive(), link.carries_acks)
-                    if self.ready.is_set() and deadline.when() is not None:
-                        deadline.reschedule(None)
         except TimeoutError:
             reason = f"no answer to our hello within {self._answer_timeout_s:g} s"
             raise LinkLost(reason) from None
@@ -263,6 +275,9 @@ class Driver:
                     self._listen(each, weight)
             case SessionReady():
                 self._begin(message)
+            case AgentHello() if self.connection.is_undecided:
+                self._listen(message, weight)
+                self._expect_answer()
             case Ping():
                 self._outbox.put(self.connection.pong(message))
             case Pong():
@@ -273,11 +288,31 @@ class Driver:
             case _:
                 self._listen(message, weight)
 
+    def _expect_answer(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + DRAFT_AFTER_S
+        self._assumption = loop.call_at(due, self._assume_draft, due)
+
+    def _assume_draft(self, due: float) -> None:
+        if asyncio.get_running_loop().time() - due > LATE_S / 4:
+            self._expect_answer()  # the loop was blocked: the answer may be there unread
+            return
+        for message in self.connection.assume_draft():
+            self._tell(message, 0)
+
     def _begin(self, message: SessionReady) -> None:
         self.ready.set()
+        if self._deadline is not None:
+            self._deadline.reschedule(None)
         for frame in self.connection.resend():
             self._outbox.put(frame)
         self._listen(Connected(message.session_id, message.resume), 0)
+        self._echo()
+
+    def _echo(self) -> None:
+        """Tell of inputs that the agent side does not echo."""
+        for message in self.connection.echoes():
+            self._tell(message, 0)
 
 
 class FrameQueue:

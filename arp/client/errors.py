@@ -21,6 +21,7 @@ from contextlib import suppress
 from arp.protocol import errors
 from arp.protocol.codec import agent_decoder
 from arp.protocol.errors import (
+    NO_CODE,
     ArpError,
     ErrorCode,
     ErrorPayload,
@@ -156,7 +157,8 @@ def coded_error(payload: ErrorPayload) -> ArpError:
     kind = _CLASSES.get(payload.code)
     if kind is not None:
         return kind(payload.error, detail=payload.detail)
-    return RemoteError(f"{payload.error} (code {payload.code})", detail=payload.detail)
+    code = f" (code {payload.code})" if payload.code != NO_CODE else ""
+    return RemoteError(f"{payload.error}{code}", detail=payload.detail)
 
 
 def printable(text: str) -> str:

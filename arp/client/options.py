@@ -83,6 +83,11 @@ class Options(TypedDict, total=False):
     """The transport to use, if the scheme of the address allows several."""
     command: Sequence[str]
     """With `stdio:`, the command that starts the child process."""
+    on_stderr: Callable[[str], None]
+    """With `stdio:`, is called with each line that the child writes to its standard error, without
+    control characters. Default: the child shares the standard error of this process."""
+    reconnect: bool
+    """Whether to connect again after a loss. Default: `True`."""
     listen: bool
     """With `unix:`, listen there for a server that dials (`arp serve --dial`)."""
     backoff: Backoff

@@ -1,7 +1,7 @@
 """A child process's stdin and stdout: NDJSON, one message a line; end of file closes.
 
 Source: protocol.md 6. The child is started anew for every connection, in a session of its own, so
-that Ctrl-C reaches the application alone. Its stderr is ours.
+that Ctrl-C reaches the application alone. Its stderr is ours, or is read line by line.
 """
 
 from __future__ import annotations
@@ -9,10 +9,18 @@ from __future__ import annotations
 import asyncio
 import shlex
 from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
 
 from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.link import MAX_FRAME_BYTES
+from arp.protocol.safe_text import sanitise_line
+
+MOST_LINE_CHARACTERS = 2000
+"""How much of a line of stderr is passed on."""
+
+LAST_WORDS_S = 0.2
+"""How long the pipes of a child that has ended are read."""
 
 GRACE_S = 2.0
 """How long a child may take to end by itself, and then again after SIGTERM."""
@@ -24,7 +32,13 @@ class StdioLink:
     carries_acks = True
     is_remote = False
 
-    def __init__(self, process: Process, name: str, grace_s: float) -> None:
+    def __init__(
+        self,
+        process: Process,
+        name: str,
+        grace_s: float,
+        on_stderr: Callable[[str], None] | None = None,
+    ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
@@ -32,6 +46,11 @@ class StdioLink:
         self._stdout = process.stdout
         self._name = name
         self._grace_s = grace_s
+        self._complaints: asyncio.Task[None] | None = None
+        """Reads its stderr."""
+        if on_stderr is not None:
+            assert process.stderr is not None
+            self._complaints = asyncio.create_task(_report(process.stderr, on_stderr))
 
     async def receive(self) -> bytes:
         """Return the next line that is not empty."""
@@ -63,8 +82,12 @@ class StdioLink:
                 break
             end()
         await self._exited()
-        drained.cancel()
-        await asyncio.wait([drained])
+        readers = [drained] if self._complaints is None else [drained, self._complaints]
+        # A grandchild may hold a pipe open; what the child itself wrote is read by then.
+        await asyncio.wait(readers, timeout=LAST_WORDS_S)
+        for reader in readers:
+            reader.cancel()
+        await asyncio.wait(readers)
         # Asyncio has no other way to let go of a pipe that a grandchild still holds.
         self._process._transport.close()  # type: ignore[attr-defined]
 
@@ -83,8 +106,19 @@ class StdioLink:
         return True
 
 
-async def open_stdio(address: Address, hello: bytes, grace_s: float = GRACE_S) -> StdioLink:
+async def open_stdio(
+    address: Address,
+    hello: bytes,
+    grace_s: float = GRACE_S,
+    on_stderr: Callable[[str], None] | None = None,
+) -> StdioLink:
     """Start a child, send it `hello`, and return it.
+
+    Args:
+        address: With its command.
+        hello: The first frame.
+        grace_s: How long it may take to end by itself.
+        on_stderr: Is called with each line of its stderr; `None`: it writes to ours.
 
     Raises:
         LinkLost: There is no such program, or it ended at once.
@@ -95,19 +129,40 @@ async def open_stdio(address: Address, hello: bytes, grace_s: float = GRACE_S) -
             *address.command,
             stdin=PIPE,
             stdout=PIPE,
+            stderr=None if on_stderr is None else PIPE,
             limit=MAX_FRAME_BYTES,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
         problem = f"{name} cannot be started: {error}"
         raise LinkLost(problem, error=ServerRefused(problem)) from None
-    link = StdioLink(process, name, grace_s)
+    link = StdioLink(process, name, grace_s, on_stderr)
     try:
         await link.send(hello)
     except BaseException:
         await link.aclose()
         raise
     return link
+
+
+async def _report(stream: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
+    """Pass each line on, without control characters; of a longer one the first characters."""
+    is_new = True
+    while part := await _line_of(stream):
+        if is_new:
+            line = part.decode("utf-8", "replace").rstrip("\r\n")
+            on_line(sanitise_line(line[:MOST_LINE_CHARACTERS]))
+        is_new = part.endswith(b"\n")
+
+
+async def _line_of(stream: asyncio.StreamReader) -> bytes:
+    """Return the next line, a part of one that is too long, or nothing at the end."""
+    try:
+        return await stream.readuntil(b"\n")
+    except asyncio.IncompleteReadError as end:
+        return end.partial
+    except asyncio.LimitOverrunError as overrun:
+        return await stream.read(overrun.consumed)
 
 
 async def _drain(stream: asyncio.StreamReader) -> None:

@@ -71,11 +71,13 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
         LinkLost: It did not come about; `unavailable` where only WebSocket was refused.
     """
     subprotocol = Subprotocol(SUBPROTOCOLS[access.dialect] + access.encoding)
+    is_default = access.encoding == "json" and access.dialect == "session"
     settings: dict[str, Any] = {"ssl": access.tls} if access.tls is not None else {}
     try:
         socket = await connect(
             address.websocket_url,
-            subprotocols=[subprotocol],
+            # Without one it is JSON in the session dialect, also on a server that knows none.
+            subprotocols=None if is_default else [subprotocol],
             compression=None,
             additional_headers=access.headers(),
             open_timeout=OPEN_TIMEOUT_S,
@@ -90,7 +92,6 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
         raise _not_opened(error, address.websocket_url) from None
     link = WebSocketLink(socket, is_text=access.encoding == "json")
     try:
-        is_default = access.encoding == "json" and access.dialect == "session"
         if socket.subprotocol is None and not is_default:
             problem = f"{address.websocket_url} does not speak {subprotocol}"
             other = 'encoding="json"' if access.dialect == "session" else 'dialect="session"'

@@ -110,7 +110,7 @@ class Viewer:
 
     def take_hello(self, hello: RendererHello) -> None:
         """Take what the renderer says of itself."""
-        self.profile = profile_of(hello.capabilities)
+        self.profile = profile_of(hello.capabilities, is_assumed=not self.said_hello)
         self.resume, self.info, self.presented = hello.resume, hello.info, {}
         self.session_made = hello.session_id is None
         self.unacknowledged = [] if self.profile.takes("frame-ack") else None
@@ -439,7 +439,7 @@ class SessionDelivery:
         if viewer.state == "returning":
             return self._catch_up(viewer)
         if not viewer.profile.said_hello:
-            return Join(viewer, [], session.cursor)
+            return Join(viewer, view.held_up(session, viewer.group), session.cursor)
         resume, name = viewer.resume, session.name
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             is_told = resume.seq >= session.branched_at

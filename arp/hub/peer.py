@@ -27,7 +27,15 @@ from arp.protocol.capabilities import NO_APP
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
 from arp.protocol.json_value import JsonObject
-from arp.protocol.messages import ErrorMessage, Input, Ping, Pong, RendererAck, RendererHello
+from arp.protocol.messages import (
+    Commit,
+    ErrorMessage,
+    Input,
+    Ping,
+    Pong,
+    RendererAck,
+    RendererHello,
+)
 from arp.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
@@ -42,6 +50,9 @@ PlaceFiles: TypeAlias = Callable[[JsonObject], tuple[Sequence[Arrived], JsonObje
 HELLO_DEADLINE_S = 10.0
 """How long a connection may stay without a principal."""
 
+SILENT_S = 2.0
+"""A client that sends nothing for so long knows only the draft: others begin with `hello`."""
+
 
 class Peer:
     """A renderer's connection, whatever carries it."""
@@ -50,7 +61,9 @@ class Peer:
         "_check_token",
         "_connection",
         "_hub",
+        "_silence",
         "_workflow",
+        "may_come_back",
         "may_make",
         "on_trusted",
         "principal",
@@ -76,14 +89,21 @@ class Peer:
         """The last thing that was refused."""
         self.may_make = True
         """Whether a session that it asks for and that there is not is made, and not only shown."""
+        self.may_come_back = False
+        """A client of the draft may be here whose connection before was lost while it waited."""
         self._hub = hub
         self._workflow = workflow
         self._check_token = check_token
         self._connection = AgentConnection(encoding, hub.settings.limits)
+        self._silence: asyncio.TimerHandle | None = None
+        """Runs until the client has sent something."""
 
     def start(self) -> None:
         """Send the agent side's `hello`."""
         self._send_hello()
+        if self.may_come_back:
+            loop = asyncio.get_running_loop()
+            self._silence = loop.call_later(SILENT_S, self._end_lost_stream)
         if self.principal is None:
             asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)
 
@@ -95,12 +115,28 @@ class Peer:
         frame = self._connection.hello(hub.app.commands(), settings.takes_input, app)
         self.viewer.outbox.send([frame])
 
+    def _end_lost_stream(self) -> None:
+        """Send a final commit: a client of the draft may wait for one since its last connection.
+
+        It names no session, so nobody can say whether its turn goes on; it would send nothing else.
+        """
+        self._silence = None
+        if self.principal is not None:
+            self.viewer.tell(Commit(session_id="", final=True))
+
+    def _heard(self) -> None:
+        """Note that the client has sent something, or is gone."""
+        silence, self._silence = self._silence, None
+        if silence is not None:
+            silence.cancel()
+
     def _too_late(self) -> None:
         if self.principal is None:
             self.viewer.outbox.close(1008, "no valid token in time")
 
     async def receive(self, frame: bytes | str) -> None:
         """Take one frame. Never raises for what is in it."""
+        self._heard()
         if len(frame) < LARGE_BYTES:
             await self._take(self._connection.receive(frame), len(frame))
             return
@@ -111,6 +147,7 @@ class Peer:
 
     async def receive_files(self, frame: bytes, place: PlaceFiles) -> None:
         """Take one frame with an input that came with files. Never raises for what is in it."""
+        self._heard()
         read = await self._hub.inbound.events(self._connection, frame)
         with self._hub.inbound.redactor.knowing(read.cleaned):
             for event in read.value:
@@ -163,6 +200,7 @@ class Peer:
 
     def closed(self) -> None:
         """Is called once, when the connection is gone."""
+        self._heard()
         self.on_trusted()
         self._hub.detach(self.viewer)
         logger.info("renderer %s is gone", self.viewer.id)

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 import cbor2
 import msgspec
 
+from arp.protocol.draft_agent import completed
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.frame_parts import MAX_BATCH as MAX_BATCH
 from arp.protocol.frame_parts import (
@@ -20,7 +21,7 @@ from arp.protocol.frame_parts import (
     parts_of,
     read_cbor,
 )
-from arp.protocol.json_value import Json, check_plain_json, kind_of
+from arp.protocol.json_value import Json, JsonObject, check_plain_json, kind_of
 from arp.protocol.messages import MAX_ID_LENGTH, AgentMessage, RendererMessage, is_unrepeatable
 from arp.protocol.validate import explain
 
@@ -82,16 +83,25 @@ class Decoder(Generic[M]):
     Every failure is an `InvalidMessage` that says what was wrong and where.
     """
 
-    def __init__(self, encoding: Encoding, union: Any, *, is_bounded: bool = False) -> None:
+    def __init__(
+        self,
+        encoding: Encoding,
+        union: Any,
+        *,
+        is_bounded: bool = False,
+        complete: Callable[[JsonObject], JsonObject] | None = None,
+    ) -> None:
         """See the class.
 
         Args:
             encoding: Of all frames.
             union: Of the types of messages.
             is_bounded: An array has at most `MAX_BATCH` messages.
+            complete: Adds what a message that does not fit may have left out.
         """
         self.encoding = encoding
         self._is_bounded = is_bounded
+        self._complete = complete
         self._structs: Mapping[str, type[msgspec.Struct]] = {
             str(struct.__struct_config__.tag): struct for struct in get_args(union)
         }
@@ -177,9 +187,17 @@ class Decoder(Generic[M]):
             wrong = f"{where}.type: {name!r:.60} is not one of {known}"
             return Refused(InvalidMessage(wrong), message_id, of_unknown_type=True)
         try:
-            return msgspec.convert(plain, struct)  # type: ignore[return-value]  # one of the union
+            return self._fitted(plain, struct)
         except msgspec.ValidationError:
             return Refused(InvalidMessage(explain(plain, struct, where), detail=name), message_id)
+
+    def _fitted(self, plain: JsonObject, struct: type[msgspec.Struct]) -> M:
+        try:
+            return msgspec.convert(plain, struct)  # type: ignore[return-value]  # one of the union
+        except msgspec.ValidationError:
+            if self._complete is None:
+                raise
+        return msgspec.convert(self._complete(plain), struct)  # type: ignore[return-value]
 
 
 _BROKEN = (
@@ -248,8 +266,8 @@ def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
 
 
 def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:
-    """Return what reads the frames of the agent side."""
-    return Decoder(encoding, AgentMessage)
+    """Return what reads the frames of the agent side, also of one that knows the draft alone."""
+    return Decoder(encoding, AgentMessage, complete=completed)
 
 
 class _Numbered(msgspec.Struct, frozen=True):

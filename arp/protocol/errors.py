@@ -209,6 +209,10 @@ class InternalError(RemoteError):
     code = ErrorCode.INTERNAL
 
 
+NO_CODE = 0
+"""In place of the code of an error that came without one, as those of the v0.1 draft do."""
+
+
 class ErrorPayload(msgspec.Struct, frozen=True, omit_defaults=True):
     """`payload` of an `error` message."""
 

@@ -127,11 +127,11 @@ class DisplayErrorEvent(Struct, frozen=True, omit_defaults=True):
 # -- ArpCallback -----------------------------------------------------------------------------------
 
 
-class CallbackDoneEvent(Struct, frozen=True):
+class CallbackDoneEvent(Struct, frozen=True, omit_defaults=True):
     """Everything before the `sync` is processed."""
 
-    callback_data: Sequence
-    """The `seq` of the `sync`."""
+    callback_data: Sequence | None = None
+    """The `seq` of the `sync`, where the renderer says it."""
 
 
 # -- ArpRegistry -----------------------------------------------------------------------------------

@@ -112,6 +112,10 @@ class ObjectScreenConnection(RendererConnection):
         self._numbers.clear()
         return encode([], self.encoding)
 
+    def _completed(self, message: AgentMessage) -> list[AgentMessage]:
+        """Return the message alone: in this dialect `create` of the draft names a session too."""
+        return [message]
+
     def replies(self) -> list[bytes]:
         """Return the frames that answer what was received, to be sent before any other."""
         return self._objects.data_to_send()

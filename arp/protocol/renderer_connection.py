@@ -8,6 +8,10 @@ commit: in between, no cursor says where this renderer is (`epoch` is `None`), s
 that is lost just then is followed by a snapshot, and nothing is applied twice. The same holds after
 something that cannot be applied. A message whose `seq` was applied before is passed over. Inputs
 that have not been acknowledged are kept, with their ids, for the next connection.
+
+An agent side that knows the v0.1 draft alone answers our `hello` with an error, or not at all. Then
+this side makes what is missing: the `session`, the turns, and for each input its echo and its `ack`
+(`DraftTurns`).
 """
 
 from __future__ import annotations
@@ -17,9 +21,11 @@ from collections.abc import Sequence
 import msgspec
 
 from arp.protocol.codec import Encoding, agent_decoder, encode, recode
+from arp.protocol.draft_agent import DraftTurns, may_be_draft, shows_draft
 from arp.protocol.errors import ArpError, ErrorPayload, InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (
+    AgentCapabilities,
     AgentHello,
     AgentMessage,
     Command,
@@ -41,11 +47,22 @@ from arp.protocol.messages import (
 )
 from arp.protocol.screen import Screen
 
+DRAFT_EPOCH = "draft"
+"""Of a session on an agent side without a log."""
+
 
 class RendererConnection:
-    """Speaks the session dialect for one renderer on one session."""
+    """Speaks the session dialect for one renderer on one session.
 
-    def __init__(self, hello: RendererHello, encoding: Encoding = "json") -> None:
+    Args:
+        hello: What the renderer says of itself.
+        encoding: Of all frames.
+        spare_id: Of the session, where neither the `hello` nor the agent side names one.
+    """
+
+    def __init__(
+        self, hello: RendererHello, encoding: Encoding = "json", spare_id: str = "draft"
+    ) -> None:
         self.screen = Screen()
         self.epoch: str | None = None
         """Of the session's log; `None` while no cursor says where this screen is in it."""
@@ -61,6 +78,15 @@ class RendererConnection:
         self._aside: Screen | None = None
         self._next_epoch: str | None = None
         """While `epoch` is `None`: the one that holds from the next `seq` on."""
+        self._spare_id = spare_id
+        self.is_undecided = True
+        """Nothing on this connection has shown yet whether the agent side knows our `hello`."""
+        self._is_draft = False
+        """It was shown on this connection that it knows the draft alone."""
+        self._draft: DraftTurns | None = None
+        """The turns of the session, if it is one of the draft."""
+        self._made: list[AgentMessage] = []
+        """What this side has made of its inputs, for `echoes`."""
 
     @property
     def session_id(self) -> str | None:
@@ -83,6 +109,7 @@ class RendererConnection:
     def hello(self) -> bytes:
         """Return the first frame of a connection; what is pending of the one before is dropped."""
         self._aside, self._next_epoch = None, self.epoch
+        self.is_undecided, self._is_draft = True, False
         self.screen.drop_pending()
         resume = Resume(self.epoch, self.seq) if self.epoch is not None else None
         return self._encode(msgspec.structs.replace(self._hello, resume=resume))
@@ -117,6 +144,7 @@ class RendererConnection:
             wrong = "input: half a surrogate pair is no text; replace it"
             raise InvalidMessage(wrong, detail="data") from None
         self.unacknowledged[input_id] = message
+        self._made_of(message, input_id)
         return frame
 
     def input_with_files(self, message: Input) -> bytes:
@@ -125,10 +153,22 @@ class RendererConnection:
 
     def resend(self) -> list[bytes]:
         """Return the frames of every input that is not acknowledged, oldest first."""
+        waiting = dict(self.unacknowledged)
+        for input_id, message in waiting.items():
+            self._made_of(message, input_id)
         return [
             self._encode(msgspec.structs.replace(message, session_id=self.session_id))
-            for message in self.unacknowledged.values()
+            for message in waiting.values()
         ]
+
+    def echoes(self) -> list[AgentMessage]:
+        """Return what shows inputs that no agent side echoes; it is applied already."""
+        made, self._made = self._made, []
+        return made
+
+    def _made_of(self, message: Input, input_id: str) -> None:
+        if self._is_draft and self._draft is not None:
+            self._made += self._applied(self._draft.begin(message, input_id))
 
     def ack(self, seq: int, presented: dict[str, Presented] | None = None) -> bytes:
         """Return the frame that says how far this renderer has displayed."""
@@ -181,6 +221,16 @@ class RendererConnection:
         """Apply messages that came in a frame of a size; return what was applied."""
         out: list[AgentMessage] = []
         for message in messages:
+            out += self._applied(self._completed(message))
+        too_much = (self._aside or self.screen).weigh_pending(size)
+        if too_much is not None:
+            self._desynchronise()
+            out.append(_shown(too_much))
+        return out
+
+    def _applied(self, messages: Sequence[AgentMessage]) -> list[AgentMessage]:
+        out: list[AgentMessage] = []
+        for message in messages:
             if self._came_before(message):
                 continue
             out.append(message)
@@ -188,11 +238,47 @@ class RendererConnection:
             if refused is not None:
                 self._desynchronise()
                 out.append(_shown(refused))
-        too_much = (self._aside or self.screen).weigh_pending(size)
-        if too_much is not None:
-            self._desynchronise()
-            out.append(_shown(too_much))
         return out
+
+    def _completed(self, message: AgentMessage) -> list[AgentMessage]:
+        """Return a message with those that an agent side of the draft does not send."""
+        if isinstance(message, SessionReady):
+            self.is_undecided = self._is_draft = False
+            self._draft = None
+        elif isinstance(message, AgentHello):
+            self.is_undecided = self.is_undecided and may_be_draft(message)
+        elif self.is_undecided and shows_draft(message):
+            begun = self._begin_draft()
+            is_answer = isinstance(message, ErrorMessage)  # no input was sent before
+            return begun if is_answer else [*begun, *self._placed(message)]
+        return self._placed(message)
+
+    def _placed(self, message: AgentMessage) -> list[AgentMessage]:
+        return [message] if self._draft is None else self._draft.placed(message)
+
+    def assume_draft(self) -> list[AgentMessage]:
+        """Begin the session, if the agent side has said `hello` and leaves ours without an answer.
+
+        Returns:
+            What was applied; nothing, if the agent side knows our `hello`.
+        """
+        if not self.is_undecided or self.agent is None:
+            return []
+        return self._applied(self._begin_draft())
+
+    def _begin_draft(self) -> list[AgentMessage]:
+        """Return what begins the session on a connection to an agent side of the draft."""
+        self.is_undecided, self._is_draft = False, True
+        is_new = self._draft is None
+        self._draft = self._draft or DraftTurns()
+        ready = SessionReady(
+            session_id=self.session_id or self._spare_id,
+            epoch=DRAFT_EPOCH,
+            seq=0,
+            resume="new" if is_new else "replay",
+        )
+        hello = [] if self.agent else [AgentHello(capabilities=AgentCapabilities([]))]
+        return [*hello, ready, *self._draft.connected()]
 
     def _came_before(self, message: AgentMessage) -> bool:
         """Return whether the `seq` of a message was applied before (protocol.md 2.3)."""
@@ -231,6 +317,9 @@ class RendererConnection:
         self._hello = msgspec.structs.replace(self._hello, session_id=message.session_id)
         self.workflow = message.workflow
         if message.resume == "replay" and message.epoch == self.epoch:
+            return
+        if message.resume == "replay" and self._is_draft:
+            self._next_epoch = DRAFT_EPOCH  # there is no log: what shows is all there is
             return
         self._aside = Screen()
         if isinstance(message.state, dict):

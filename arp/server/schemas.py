@@ -1,4 +1,7 @@
-"""The JSON Schemas of facts and snapshots, with examples, and `openapi.json`; they are public.
+"""What the protocol is as data; it is public.
+
+The JSON Schemas of facts and snapshots, with examples; `openapi.json`; `arp.proto`, the object
+dialect (`arp-core.protocol.yaml`) and the conformance cases.
 
 They come from the package itself, so they fit the version that is served.
 """
@@ -24,6 +27,14 @@ FOLDER: Final = "/schemas/"
 OPENAPI: Final = "openapi.json"
 """The HTTP routes as OpenAPI; `make gen` writes it from the routes."""
 
+TYPES: Final = {
+    ".schema.json": "application/schema+json",
+    ".json": "application/json",
+    ".yaml": "application/yaml",
+    ".proto": "text/plain; charset=utf-8",
+}
+"""Content types by the ends of names."""
+
 HEADERS: Final = {
     "cache-control": "public, max-age=3600",
     "x-content-type-options": "nosniff",
@@ -32,9 +43,13 @@ HEADERS: Final = {
 
 @cache
 def documents() -> dict[str, bytes]:
-    """Return every schema and example by its path below `/schemas/`."""
+    """Return every document by its path below `/schemas/`."""
     openapi = files("arp.server") / OPENAPI
-    return {**dict(_below(files("arp.ledger") / "schemas", "")), OPENAPI: openapi.read_bytes()}
+    return {
+        **dict(_below(files("arp.ledger") / "schemas", "")),
+        **dict(_below(files("arp.server") / "protocol", "")),
+        OPENAPI: openapi.read_bytes(),
+    }
 
 
 def schema_routes() -> list[BaseRoute]:
@@ -47,7 +62,7 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
         if entry.is_dir():
             found += _below(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".json"):
+        elif entry.name.endswith(tuple(TYPES)):
             found.append((prefix + entry.name, entry.read_bytes()))
     return found
 
@@ -63,11 +78,10 @@ async def _one(request: Request) -> Response:
     body = documents().get(name)
     if body is None:
         raise HTTPException(404, f"no schema {name!r:.80}; {FOLDER} lists them")
-    is_schema = name.endswith(".schema.json")
     etag = f'"{sha256(body).hexdigest()[:32]}"'
     headers = {
         **HEADERS,
-        "content-type": "application/schema+json" if is_schema else "application/json",
+        "content-type": next(kind for end, kind in TYPES.items() if name.endswith(end)),
         "etag": etag,
     }
     if etag in request.headers.get("if-none-match", ""):

@@ -65,8 +65,10 @@ async def accept_socket(
         if is_program:
             peer = Connection(plane, outbox, principal, check)
         else:
-            peer = peer_speaking(dialect)(hub, outbox, encoding, workflow, principal, check)
-            log_arrival(peer.viewer, "WebSocket", scope)
+            renderer = peer_speaking(dialect)(hub, outbox, encoding, workflow, principal, check)
+            log_arrival(renderer.viewer, "WebSocket", scope)
+            renderer.may_come_back = dialect == "session"
+            peer = renderer
         if principal is None:
             waiting.add(peer)
             peer.on_trusted = lambda: waiting.discard(peer)

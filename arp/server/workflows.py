@@ -40,6 +40,7 @@ from arp.protocol.messages import (
     Identifier,
     Input,
     InputAck,
+    InputEcho,
     InputType,
     Patch,
     Render,
@@ -48,6 +49,7 @@ from arp.protocol.messages import (
     Resume,
     ToolEnd,
     ToolStart,
+    TurnMessage,
 )
 from arp.protocol.screen import Screen, TurnScreen
 from arp.server.answers import json_response
@@ -58,7 +60,9 @@ from arp.session.window import PastTurn
 from arp.transport.event_stream import ReadyEvents, event, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
+from arp.view.profile import profile_of
 from arp.view.snapshot import snapshot
+from arp.view.stream_end import is_waiting
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +71,8 @@ RECENT_SESSIONS = 20
 
 _NOT_OF_THE_DRAFT = ("batch", "frame-ack", "thinking", "tool-detail")
 _FEATURES = [name for name in AGENT_FEATURES if name not in _NOT_OF_THE_DRAFT]
+_CAPABILITIES = RendererCapabilities(dict.fromkeys(LEVELS["standard"], 1), _FEATURES)
+_PROFILE = profile_of(_CAPABILITIES)
 
 
 # -- a turn by POST -------------------------------------------------------------------------------
@@ -82,16 +88,15 @@ async def _workflow(scope: Scope, receive: Receive, send: Send) -> None:
         await refused(scope, receive, send)
     else:
         hub = await state.hub()
-        live, turn_id = await _submit(request, hub)
+        run = await _submit(request, hub)
         if "text/event-stream" in request.headers.get("accept", ""):
-            turn = live.session.screen.turns[turn_id]
-            await follow(requester(request), live, turn, receive, send)
+            await follow(requester(request), run, receive, send)
         else:
-            await (await _whole(hub, live, turn_id))(scope, receive, send)
+            await (await _whole(hub, run.live, run.turn.id))(scope, receive, send)
 
 
-async def _submit(request: Request, hub: Hub) -> tuple[LiveSession, str]:
-    """Begin the turn that the body asks for; return its session and its id."""
+async def _submit(request: Request, hub: Hub) -> Run:
+    """Begin the turn that the body asks for, or answer one that waits."""
     intake = requester(request).state.intake
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
@@ -111,7 +116,7 @@ async def _read(
     work: Callable[[], _TurnRequest],
     size: int,
     files: Sequence[UploadedFile] = (),
-) -> tuple[LiveSession, str]:
+) -> Run:
     if size < LARGE_BYTES:
         return await _begin(request, hub, work(), files)
     read = await hub.inbound.read(work, _data_of)
@@ -121,7 +126,7 @@ async def _read(
 
 async def _begin(
     request: Request, hub: Hub, turn: _TurnRequest, files: Sequence[UploadedFile]
-) -> tuple[LiveSession, str]:
+) -> Run:
     workflow, principal = request.path_params["workflow"], requester(request).principal
     live = await hub.open(turn.session_id, principal, workflow)
     if live.session.head.workflow != workflow:
@@ -132,11 +137,51 @@ async def _begin(
     kind: InputType = "file" if files else "text"
     message = Input(input_type=kind, data=turn.data, session_id=live.id)
     traceparent = request.headers.get("traceparent")
+    before, screen = live.session.sequence, live.session.screen
+    shown: list[AgentMessage] | None = None
+    if any(map(is_waiting, screen.turns.values())):  # else this is no answer
+        shown = snapshot(screen, live.session.name, _PROFILE)
     answer = await hub.submit(message, principal, workflow, files, traceparent)
     if isinstance(answer, InputAck) and answer.turn_id is not None:
-        return live, answer.turn_id
+        begun = live.session.screen.turns[answer.turn_id]
+        is_answer = len(begun.inputs) > 1
+        return Run(live, begun, before, shown) if is_answer else run_of(live, begun)
     assert isinstance(answer, ErrorMessage)
     raise _as_error(answer)
+
+
+class Run(Struct, frozen=True):
+    """A turn, and how much of it to stream."""
+
+    live: LiveSession
+    turn: TurnScreen
+    since: int
+    """What is recorded behind this place is streamed."""
+    shown: list[AgentMessage] | None = None
+    """A snapshot of that place; `None`: nothing of the turn showed there."""
+
+    @property
+    def id(self) -> str:
+        """Its name in `/_api/runs`."""
+        return f"{self.live.session.head.session_id}.{self.turn.id}"
+
+    def is_held(self) -> bool:
+        """Return whether it begins only after the answer to another turn's question."""
+        turns = self.live.session.screen.turns.values()
+        return self.turn.status == "queued" and any(map(is_waiting, turns))
+
+    def waits_for(self) -> set[tuple[str, str]] | None:
+        """Return the surfaces and ids of its open questions; `None` if it does not wait."""
+        if self.turn.status != "waiting":
+            return None
+        asked = self.live.session.questions.values()
+        return {(one.surface, one.component_id) for one in asked if one.turn_id == self.turn.id}
+
+
+def run_of(live: LiveSession, turn: TurnScreen) -> Run:
+    """Return a turn, to be streamed from its beginning."""
+    begin = turn.inputs[0].seq if turn.inputs else None
+    return Run(live, turn, (begin or 1) - 1)
 
 
 class _TurnRequest(Struct, frozen=True):
@@ -194,10 +239,11 @@ def _fields(content: bytes) -> JsonObject:
 
 
 async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
-    """Wait until a turn ends or asks a question, and return what it shows."""
+    """Wait until a turn ends or waits for an answer, and return what it shows."""
     turn = live.session.screen.turns[turn_id]
+    run = run_of(live, turn)
     with live.followed():
-        while turn.status not in FINAL_STATUSES and turn.status != "waiting":
+        while turn.status not in FINAL_STATUSES and turn.status != "waiting" and not run.is_held():
             await live.beyond(live.session.sequence)
         await live.written()
     past = await hub.history.turn(live, turn_id)
@@ -240,7 +286,7 @@ async def _get(request: Request) -> Response:
 async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
     request = Request(scope)
     live, past = await _find_run(request)
-    await follow(requester(request), live, past.turn, receive, send)
+    await follow(requester(request), run_of(live, past.turn), receive, send)
 
 
 async def _find_run(request: Request) -> tuple[LiveSession, PastTurn]:
@@ -282,27 +328,23 @@ def result_of(past: PastTurn) -> JsonObject:
     }
 
 
-async def follow(
-    asker: Requester, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
-) -> None:
-    """Stream a turn from its beginning as the draft's events; the turn does not depend on it."""
-    hub = await asker.hub()
+async def follow(asker: Requester, run: Run, receive: Receive, send: Send) -> None:
+    """Stream a turn as the draft's events, to its end or a question; it does not depend on it."""
+    hub, live = await asker.hub(), run.live
     outbox = QueueOutbox()
     viewer_id = secrets.token_hex(8)
     viewer = Viewer(viewer_id, traced(outbox, viewer_id, "json"), "json")
     outbox.viewer = viewer
     head = live.session.head
-    begin = turn.inputs[0].seq if turn.inputs else None
     hello = RendererHello(
         session_id=head.session_id,
-        capabilities=RendererCapabilities(dict.fromkeys(LEVELS["standard"], 1), _FEATURES),
-        resume=Resume(head.epoch, (begin or 1) - 1),
+        capabilities=_CAPABILITIES,
+        resume=Resume(head.epoch, run.since),
     )
     try:
         hub.attach(viewer, live, hello)
         log_arrival(viewer, "workflow stream")
-        writer = WorkflowWriter(f"{head.session_id}.{turn.id}", turn.id)
-        writer.prime(snapshot(live.session.screen, live.session.name, viewer.profile))
+        writer = WorkflowWriter(run)
         with asker.streaming(outbox):
             await stream(receive, send, outbox, writer)
     finally:
@@ -316,27 +358,34 @@ async def follow(
 class WorkflowWriter(ReadyEvents):
     """Turns the frames of a renderer that knows only the draft into the draft's workflow events.
 
-    The turn's end ends the stream. Source: protocol.md 6 (workflow SSE).
+    The turn's end ends the stream, and so does a question: its answer begins the next one. Source:
+    protocol.md 6 (workflow SSE).
     """
 
-    def __init__(self, run_id: str, turn_id: str) -> None:
+    def __init__(self, run: Run) -> None:
         super().__init__()
-        self._run_id = run_id
-        self._turn_id = turn_id
+        self._run = run
+        self._turn_id = run.turn.id
         self._decoder = agent_decoder("json")
         self._screen = Screen()
         """The draft's stream has no patches: a patched component is rendered again as a whole."""
         self._pending: list[Render | Patch] = []
+        self._prime()
 
-    def prime(self, messages: Sequence[AgentMessage]) -> None:
+    def _prime(self) -> None:
         """Apply what was there before: this turn may patch it."""
-        for message in messages:
+        if self._run.shown is not None:
+            for message in self._run.shown:
+                self._screen.apply(message)
+            return
+        session = self._run.live.session
+        for message in snapshot(session.screen, session.name, _PROFILE):
             if getattr(message, "turn_id", None) != self._turn_id:
                 self._screen.apply(message)
 
     def begin(self) -> bytes:
         """Return the first event."""
-        return _named("run_id", {"run_id": self._run_id})
+        return _named("run_id", {"run_id": self._run.id})
 
     def event(self, frame: bytes) -> bytes:
         """Return the events of one frame."""
@@ -363,17 +412,33 @@ class WorkflowWriter(ReadyEvents):
                 self._pending.append(message)
             case Commit():
                 return self._commit(message)
+            case TurnMessage() | InputEcho() if self._is_held_up():
+                return self._end()
         return b""
+
+    def _is_held_up(self) -> bool:
+        """Return whether nothing comes before an answer, and all that is asked was sent."""
+        if self._run.is_held():
+            return True
+        asked = self._run.waits_for()
+        return bool(asked) and all(self._shows(surface, name) for surface, name in asked or ())
+
+    def _shows(self, surface: str, component_id: str) -> bool:
+        tree = self._screen.surfaces.get(surface)
+        return tree is not None and component_id in tree.nodes
+
+    def _end(self) -> bytes:
+        self.done = True
+        return event(b"[DONE]", name="done")
 
     def _commit(self, commit: Commit) -> bytes:
         pending, self._pending = self._pending, []
         shown = b"".join(event for change in pending for event in self._renders(change))
         if not commit.final:
             return shown
-        self.done = True
         if commit.usage:
             shown += _named("usage", commit.usage)
-        return shown + event(b"[DONE]", name="done")
+        return shown + self._end()
 
     def _renders(self, change: Render | Patch) -> list[bytes]:
         tree = self._screen.surfaces[change.surface]

@@ -26,17 +26,30 @@ class Profile(Struct, frozen=True):
     limits: RendererLimits = RendererLimits()
     said_hello: bool = True
     """A renderer that knows only the draft says none (protocol.md 2.2)."""
+    ends_at_questions: bool = False
+    """It gets a final commit whenever the agent waits for it, since it sends nothing before one."""
 
     def takes(self, feature: str) -> bool:
         """Return whether the renderer named this feature."""
         return feature in self.features
 
 
-def profile_of(capabilities: RendererCapabilities) -> Profile:
-    """Return the profile of a renderer that said `hello`; `text` is always among its components."""
+def profile_of(capabilities: RendererCapabilities, *, is_assumed: bool = False) -> Profile:
+    """Return the profile of a renderer; `text` is always among its components.
+
+    Args:
+        capabilities: What it shows.
+        is_assumed: It has not said so: it knows only the draft.
+    """
     versions = {"text": 1, **capabilities.versions()}
     features = frozenset(capabilities.features)
-    return _shared(Profile(tuple(sorted(versions.items())), features, capabilities.limits))
+    profile = Profile(
+        tuple(sorted(versions.items())),
+        features,
+        capabilities.limits,
+        ends_at_questions=is_assumed,
+    )
+    return _shared(profile)
 
 
 @lru_cache(maxsize=1024)
@@ -46,7 +59,10 @@ def _shared(profile: Profile) -> Profile:
 
 
 DRAFT = Profile(
-    tuple(sorted(VERSIONS.items())), frozenset(("streaming", "input")), said_hello=False
+    tuple(sorted(VERSIONS.items())),
+    frozenset(("streaming", "input")),
+    said_hello=False,
+    ends_at_questions=True,
 )
 """A renderer that never says `hello`: everything offered, one component a `render`."""
 

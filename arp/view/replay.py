@@ -18,6 +18,7 @@ from arp.session.recovery import messages_of
 from arp.view.frames import FrameGroup, addressed, encoded, pack
 from arp.view.inlined import inlines
 from arp.view.profile import DRAFT, Profile, is_native, shown_as
+from arp.view.stream_end import ends_stream, stream_end
 from arp.view.translate import NeedsSnapshot
 
 
@@ -63,7 +64,10 @@ def _messages(facts: Iterable[Fact], group: FrameGroup) -> Iterator[AgentMessage
             raise NeedsSnapshot  # it may show the turn that the id was of before
         if fact.type == "artifact.changed" and "role" in fact.payload and inlines(group.profile):
             raise NeedsSnapshot  # it shows a popup or an overlay where that has its place
-        for message in messages_of(fact):
+        messages = messages_of(fact)
+        if group.profile.ends_at_questions and ends_stream(fact.type, fact.payload):
+            messages = stream_end(messages)
+        for message in messages:
             yield from addressed(_as_it_was(message, group.profile), group)
 
 

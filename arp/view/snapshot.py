@@ -44,6 +44,7 @@ from arp.protocol.tree import Tree
 from arp.session.recorded import Cursor, SessionName
 from arp.view.inlined import inlines, is_inlined, main_for
 from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
+from arp.view.stream_end import is_waiting
 
 LONG_PART = 256 << 10
 """Characters of a text part from which it is sent as deltas."""
@@ -159,7 +160,7 @@ def turns_whole(
     out: list[AgentMessage] = []
     for turn in turns:
         begin, renders, rests = _turn_since(screen, turn, name, profile, Cursor())
-        out += [*begin, *renders, _ending(turn, name.session_id), *rests]
+        out += [*begin, *renders, _ending(turn, name.session_id, profile), *rests]
     return out
 
 
@@ -179,15 +180,20 @@ def _surface(surface: str, tree: Tree, name: SessionName, profile: Profile) -> R
     return Render(session_id=name.session_id, surface=surface, components=components, replace=True)
 
 
-def _ending(turn: TurnScreen, session_id: str) -> Commit:
+def _ending(turn: TurnScreen, session_id: str, profile: Profile) -> Commit:
     """Return the commit after a turn's output."""
     return Commit(
         session_id=session_id,
         turn_id=turn.id,
-        final=turn.final,
+        final=_is_ended(turn, profile),
         usage=turn.usage,
         at=turn.ended,
     )
+
+
+def _is_ended(turn: TurnScreen, profile: Profile) -> bool:
+    """Return whether the stream of a turn has ended, by itself or at a question."""
+    return turn.final or (profile.ends_at_questions and is_waiting(turn))
 
 
 def _begun(
@@ -245,8 +251,8 @@ def catch_up(
         renders += change.renders
         rests += change.rests
         out += _rest_of_part(main, turn, name, cursor)
-        if turn.final and turn.seq > cursor.seq:
-            finals.append(_ending(turn, name.session_id))
+        if turn.seq > cursor.seq and _is_ended(turn, profile):
+            finals.append(_ending(turn, name.session_id, profile))
     for surface, tree in _own_surfaces(screen, profile):
         if _changed(tree, cursor.seq):
             renders.append(_surface(surface, tree, name, profile))

@@ -37,6 +37,7 @@ from arp.view.inlined import filled, inlines, is_inlined, main_for
 from arp.view.profile import Profile, shown_as
 from arp.view.shown_roots import ShownRoots
 from arp.view.snapshot import catch_up, opening, snapshot_turns, turns_whole, version_of
+from arp.view.stream_end import ends_stream, holds_queue, is_waiting, stream_end
 from arp.view.translate import touched_roots, translated
 
 
@@ -133,6 +134,11 @@ class View:
             return None
         if fact.translated is not None:
             return fact.translated.get(self, fact.messages)
+        if profile.ends_at_questions and (
+            ends_stream(fact.type, fact.payload)
+            or holds_queue(fact.type, fact.payload, self._screen)
+        ):
+            return stream_end(fact.messages)
         return fact.messages
 
     def frames(self, fact: RecordedFact, group: FrameGroup) -> list[bytes] | None:
@@ -183,6 +189,14 @@ class View:
             state=state or UNSET,
         )
         return in_pieces([ready], group)
+
+    def held_up(self, session: Session, group: FrameGroup) -> list[bytes]:
+        """Return what ends the stream of a draft client that joins while the agent waits."""
+        waiting = [turn.id for turn in session.screen.turns.values() if is_waiting(turn)]
+        if not waiting:
+            return []
+        end = Commit(session_id=session.name.session_id, turn_id=waiting[-1], final=True)
+        return encoded(end, group)
 
     def snapshot(self, session: Session, group: FrameGroup) -> tuple[list[bytes], Frames]:
         """Return the frames of all that shows now, and those among them that others get too.

@@ -40,7 +40,8 @@ def run(
     """Connect to the agent at `url` until the user quits.
 
     Args:
-        url: Where it is: `http://HOST:PORT`, `ws://…`; a token may be behind `/#token=`.
+        url: Where it is: `http://HOST:PORT`, `ws://…`, with a token behind `/#token=` if it wants
+            one; `stdio:COMMAND` starts it as a child.
         session: The session to join; `None` = a new one.
         level: Conformance level that is offered: `minimal`, `basic` or `standard`.
         token: Sent to the server; `None` = none is needed.
@@ -66,6 +67,9 @@ async def _run(
     url: str, session: str | None, level: str, workflow: str | None, more: Options
 ) -> int:
     host = urlsplit(url).netloc or url
+    is_child = url.startswith("stdio:")
+    if is_child:
+        more = {**more, "reconnect": False, "on_stderr": _say}
     if more.get("listen"):
         print(f"Waiting for an agent at {sanitise_line(url)}", file=sys.stderr)  # noqa: T201
     why = "new"
@@ -85,11 +89,16 @@ async def _run(
             last = client.session_id
             workflow = client.workflow or workflow
         session = None
-    if why in ("quit", "interrupted") and last and sys.stdout.isatty():
+    if why in ("quit", "interrupted") and last and sys.stdout.isatty() and not is_child:
         how = "--listen " if more.get("listen") else ""
         command = sanitise_line(f"arp connect {how}{url} --session {last}")
         print(f"\nThe session goes on: {command}")  # noqa: T201
     return EXIT_CODES[why]
+
+
+def _say(line: str) -> None:
+    """Print a line of a child process's standard error; above the prompt, if there is one."""
+    print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def agent_names(client: ArpClient) -> list[str]:

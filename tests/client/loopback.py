@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.message import Message as Headers
@@ -59,7 +59,10 @@ async def websocket_server(talk: Talk, **settings: Any) -> AsyncIterator[str]:
     async def handler(socket: ServerConnection) -> None:
         await talk(Peer(socket))
 
-    settings = {"subprotocols": SUBPROTOCOLS, "compression": None, **settings}
+    def select(_: ServerConnection, offered: Sequence[Any]) -> Any:
+        return next((name for name in SUBPROTOCOLS if name in offered), None)
+
+    settings = {"select_subprotocol": select, "compression": None, **settings}
     async with serve(handler, "127.0.0.1", 0, **settings) as server:
         yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/_arp/v1"
 

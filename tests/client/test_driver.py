@@ -379,7 +379,14 @@ async def test_closing_in_mid_stream_closes_the_link() -> None:
 
 async def test_bad_frame_from_the_server_is_told_and_the_connection_lives_on() -> None:
     rig = Rig(Server())
-    bad = [b"{", b"[]", b"7", b'{"v":1,"type":"new-thing","x":1}', b'{"type":"delta"}', b"\xff\xfe"]
+    bad = [
+        b"{",
+        b"[]",
+        b"7",
+        b'{"v":1,"type":"new-thing","x":1}',
+        b'{"type":"delta","payload":7}',
+        b"\xff\xfe",
+    ]
 
     def is_fed() -> bool:
         if rig.driver.ready.is_set():

@@ -112,6 +112,7 @@ async def test_draft_client_answers_questions_by_its_texts(server: Serving) -> N
         await client.say("draft-6", "ask")
         for text in ("[Confirmed] Confirm", "Rome", '[Form: save] {"name":"Ada","age":"36"}'):
             await client.until("turn", status="waiting")
+            await client.until("commit", final=True)
             await client.say("draft-6", text, source_component="")
         await client.until("commit", final=True)
     said = "".join(message["payload"]["delta"] for message in client.of("delta"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
 
 import httpx
 import pytest
@@ -110,3 +111,24 @@ async def test_no_schema_is_changed_by_being_asked_for(server: Serving) -> None:
     assert (await asked(server, path, "POST")).status_code in (401, 405)
     kept = files("arp.ledger") / "schemas" / "arp-facts.schema.json"
     assert (await asked(server, path)).content == kept.read_bytes()
+
+
+PROTOCOL = {
+    "arp.proto": "text/plain; charset=utf-8",
+    "arp-core.protocol.yaml": "application/yaml",
+    "cases/screen.json": "application/json",
+    "cases/sentences.json": "application/json",
+    "cases/chart_tables.json": "application/json",
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOL)
+async def test_the_protocol_itself_is_in_the_package_and_served(server: Serving, name: str) -> None:
+    """Who has the wheel alone can write a renderer, an agent or a gRPC client."""
+    response = await asked(server, f"/schemas/{name}")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == PROTOCOL[name]
+    source = Path(__file__).parents[2] / "schemas" / name
+    assert response.content == source.read_bytes()
+    assert (files("arp.server") / "protocol" / name).is_file()
+    assert f"/schemas/{name}" in (await asked(server, "/schemas")).json()

@@ -76,20 +76,33 @@ class DraftScreen:
 
 
 async def test_workflow_stream_ends_in_the_same_screen(server: Serving) -> None:
-    """protocol.md 6: the draft's event names, `run_id` first, `[DONE]` last."""
-    screen = DraftScreen()
+    """protocol.md 6: the draft's event names, `run_id` first, `[DONE]` last.
+
+    Each question ends the stream; the run is followed again after its answer.
+    """
     body = {"message": "everything", "session_id": "workflow-1"}
     accept = {"accept": "text/event-stream"}
-    async with (
-        asyncio.timeout(WAIT_S),
-        httpx.AsyncClient(base_url=server.http) as client,
-        client.stream("POST", "/scripted", json=body, headers=accept) as response,
-    ):
-        assert response.headers["content-type"].startswith("text/event-stream")
-        async for name, data in events(response):
-            screen.apply(name, data)
-            if name == "tool_render" and data["props"].get("state") == "open":
-                await answer(client, "workflow-1", data["id"])
+    request: dict[str, Any] = {"method": "POST", "url": "/scripted", "json": body}
+    answered: list[str] = []
+    is_over = False
+    async with asyncio.timeout(WAIT_S), httpx.AsyncClient(base_url=server.http) as client:
+        while not is_over:
+            screen = DraftScreen()
+            async with client.stream(**request, headers=accept) as response:
+                assert response.headers["content-type"].startswith("text/event-stream")
+                async for name, data in events(response):
+                    screen.apply(name, data)
+            open_ids = [
+                part["id"]
+                for part in screen.output
+                if isinstance(part, dict) and part["props"].get("state") == "open"
+            ]
+            is_over = not open_ids
+            for name in open_ids:
+                await answer(client, "workflow-1", name)
+            answered += open_ids
+            request = {"method": "GET", "url": "/_api/runs/stream/workflow-1.t1"}
+    assert answered == ["sure", "form"]
     assert screen.seen[0] == "run_id"
     assert screen.seen[-1] == "done"
     assert screen.tools == [tool[:4] for tool in EVERYTHING["tools"]]  # the draft knows no more

@@ -73,6 +73,8 @@ const FATAL = new Set<number>([
   UNAUTHENTICATED,
   PERMISSION_DENIED,
 ]);
+/** A server that has said hello and leaves ours without an answer for so long knows the draft alone. */
+const DRAFT_AFTER_MS = 1000;
 const RETRY_UPLOAD_MS = 3000;
 /** What showed before stays for so long while another session loads. */
 const KEEP_MS = 1000;
@@ -98,6 +100,7 @@ export class ArpClient {
   /** What shows in place of a session that has not loaded yet. */
   #kept: Screen | null = null;
   #keeping: ReturnType<typeof setTimeout> | undefined;
+  #assuming: ReturnType<typeof setTimeout> | undefined;
   #committed = 0;
   #acknowledged = 0;
   /** How components show that were not always drawn as what they are, and which of it the server has not been sent. */
@@ -354,7 +357,16 @@ export class ArpClient {
   // -- frames ------------------------------------------------------------------------------------
 
   #receive(text: unknown): void {
-    for (const message of this.#connection.receive(text)) this.#handle(message);
+    this.#take(this.#connection.receive(text));
+  }
+
+  #take(messages: readonly AgentMessage[]): void {
+    const { isDraft, isUndecided } = this.#connection;
+    if (isDraft && !isUndecided && !this.connected) {
+      this.#connection.sessionId ??= newId();
+      this.#welcome(null);
+    }
+    for (const message of messages) this.#handle(message);
     const { loading, screen } = this.#connection;
     if (this.#kept && !loading) this.#keep(null);
     this.store.look();
@@ -365,7 +377,7 @@ export class ArpClient {
   #handle(message: AgentMessage): void {
     switch (message.type) {
       case "hello":
-        if (this.#connection.isDraft) this.#welcome(null);
+        if (this.#connection.isUndecided) this.#assuming = setTimeout(() => this.#take(this.#connection.assumeDraft()), DRAFT_AFTER_MS);
         this.#changed();
         break;
       case "session":
@@ -439,7 +451,7 @@ export class ArpClient {
       const named: Input = { ...message, session_id: this.sessionId };
       if (files.length > 0) void this.#upload(id, named, files);
       else if (!this.#driver.send(named)) return this.#outbox.rewind();
-      else if (this.#connection.isDraft) this.#outbox.remove(id);
+      else for (const made of this.#connection.echo(named)) this.#handle(made);
     }
   }
 
@@ -496,6 +508,7 @@ export class ArpClient {
   // -- the state ---------------------------------------------------------------------------------
 
   #offline(): void {
+    clearTimeout(this.#assuming);
     this.#outbox.rewind();
     this.#acknowledged = 0;
     this.#unreported = new Set(this.#presented.keys()); // the next connection knows nothing of it

@@ -8,11 +8,15 @@
  * last commit: between, this renderer has no place (`epoch` is `null`), so that a link that is lost
  * just then is followed by a snapshot. The same where something came that cannot be applied. What
  * has a place that was applied already came twice and is ignored.
+ * A server that knows the v0.1 draft alone answers our hello with an error, or not at all: then `DraftTurns`
+ * makes what is missing.
  * Source: protocol.md 2.3.
  */
 
+import { NO_CODE } from "./draft_fields.js";
+import { DraftTurns } from "./draft_turns.js";
 import { INVALID_MESSAGE, INVALID_PATCH, RESOURCE_LIMIT } from "./generated/codes.js";
-import type { AgentHello, AgentMessage, JsonObject, RendererHello, SessionReady } from "./generated/wire.js";
+import type { AgentHello, AgentMessage, Input, JsonObject, RendererHello, SessionReady } from "./generated/wire.js";
 import { Screen } from "./screen.js";
 import { readFrame } from "./shape.js";
 
@@ -37,6 +41,10 @@ export class RendererConnection {
   #hello: RendererHello;
   #aside: Screen | null = null;
   #nextEpoch: string | null = null;
+  /** Nothing on this link has shown yet whether the agent side knows our hello. */
+  isUndecided = true;
+  #isDraft = false;
+  #draft = new DraftTurns();
 
   constructor(hello: RendererHello) {
     this.#hello = hello;
@@ -55,13 +63,14 @@ export class RendererConnection {
 
   /** Whether the agent side knows the draft alone: it answers no hello, and acknowledges nothing. */
   get isDraft(): boolean {
-    return this.agent !== null && !this.agent.capabilities.features?.includes("resume");
+    return this.#isDraft;
   }
 
   /** The first message of a link; what is pending of the one before is dropped. */
   hello(): RendererHello {
     this.#aside = null;
     this.#nextEpoch = this.epoch;
+    this.isUndecided = true;
     this.screen.dropPending();
     const { epoch, seq, sessionId: session_id } = this;
     return { ...this.#hello, session_id, resume: epoch === null ? null : { epoch, seq } };
@@ -74,8 +83,14 @@ export class RendererConnection {
     this.ready = undefined;
     this.#aside = null;
     this.screen = new Screen();
+    this.#draft = new DraftTurns();
     this.#desynchronise();
     this.seq = 0;
+  }
+
+  /** Applies and returns what shows an input that was sent to a server of the draft; of others nothing. */
+  echo(input: Input): AgentMessage[] {
+    return this.#isDraft ? this.#applied(this.#draft.begin(input)) : [];
   }
 
   /**
@@ -90,6 +105,15 @@ export class RendererConnection {
       this.#miss(type);
       return [local(INVALID_MESSAGE, fault)];
     }
+    const out = messages.flatMap((message) => this.#applied(this.#placed(message)));
+    if ((this.#aside ?? this.screen).weighPending(String(frame).length)) {
+      this.#desynchronise();
+      out.push(local(RESOURCE_LIMIT, "too much came without a commit"));
+    }
+    return out;
+  }
+
+  #applied(messages: readonly AgentMessage[]): AgentMessage[] {
     const out: AgentMessage[] = [];
     for (const message of messages) {
       if (this.#cameBefore(message)) continue;
@@ -99,11 +123,30 @@ export class RendererConnection {
       this.#desynchronise();
       out.push(local(INVALID_PATCH, `a commit that does not fit: ${refused}`));
     }
-    if ((this.#aside ?? this.screen).weighPending(String(frame).length)) {
-      this.#desynchronise();
-      out.push(local(RESOURCE_LIMIT, "too much came without a commit"));
-    }
     return out;
+  }
+
+  /** A message with those that a server of the draft does not send. */
+  #placed(message: AgentMessage): readonly AgentMessage[] {
+    if (message.type === "session") this.isUndecided = this.#isDraft = false;
+    else if (message.type === "hello") this.isUndecided &&= !message.capabilities.features?.includes("resume");
+    else if (this.isUndecided && isOfDraft(message)) {
+      const begun = this.#beginDraft();
+      return message.type === "error" ? begun : [...begun, ...this.#draft.placed(message)]; // no input was sent before
+    }
+    return this.#isDraft ? this.#draft.placed(message) : [message];
+  }
+
+  /** Begins the session, if the agent side has said hello and leaves ours without an answer. */
+  assumeDraft(): AgentMessage[] {
+    return this.isUndecided && this.agent ? this.#applied(this.#beginDraft()) : [];
+  }
+
+  #beginDraft(): AgentMessage[] {
+    this.isUndecided = false;
+    this.#isDraft = true;
+    this.agent ??= { type: "hello", v: 1, capabilities: { components: [] } };
+    return this.#draft.connected();
   }
 
   #cameBefore(message: AgentMessage): boolean {
@@ -168,6 +211,12 @@ export class RendererConnection {
     this.epoch = this.#nextEpoch;
     this.seq = seq;
   }
+}
+
+/** Whether a message in place of a `session` shows that the server knows the draft alone. */
+function isOfDraft(message: AgentMessage): boolean {
+  if (message.type === "error") return message.payload.code === NO_CODE;
+  return ["delta", "tool_start", "render", "commit"].includes(message.type) && (message as { seq?: number | null }).seq == null;
 }
 
 /** An error that this side makes; it has no `session_id`. */

@@ -4,7 +4,7 @@
  */
 
 import type { Component, Json, JsonObject } from "./generated/wire.js";
-import { isObject } from "./shape.js";
+import { isObject } from "./is_object.js";
 import { AUTHOR } from "./drawn.js";
 import { isTextPart, type TurnState } from "./screen.js";
 

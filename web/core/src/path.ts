@@ -4,7 +4,7 @@
  */
 
 import type { Append, Json } from "./generated/wire.js";
-import { isObject } from "./shape.js";
+import { isObject } from "./is_object.js";
 
 /** Names and indexes, without the leading `props`. */
 export type Path = readonly (string | number)[];

@@ -4,8 +4,10 @@
  * Source: protocol.md 2.
  */
 
+import { completed } from "./draft_fields.js";
 import { COMPONENT, MESSAGES, OPS, PARTS } from "./generated/tables.js";
 import type { AgentMessage, Component, JsonObject } from "./generated/wire.js";
+import { isObject } from "./is_object.js";
 
 /** What a frame held. */
 export interface Frame {
@@ -42,8 +44,10 @@ export function readFrame(text: unknown): Frame {
       if (typeof type !== "string") return unread("message");
       const fields = MESSAGE_FIELDS.get(type);
       if (fields === undefined) continue;
-      if (!fits(item, fields)) return unread(type, items.length === 1 ? type : null);
-      messages.push(item as unknown as AgentMessage);
+      const isWhole = fits(item, fields);
+      const full = isWhole ? item : completed(item as JsonObject);
+      if (!isWhole && !fits(full, fields)) return unread(type, items.length === 1 ? type : null);
+      messages.push(full as unknown as AgentMessage);
     }
     return { messages, fault: null, type: null };
   } catch {
@@ -58,11 +62,6 @@ function unread(what: string, type: string | null = null): Frame {
 /** Returns whether a value is a component as far as the wire's structure goes. */
 export function isComponent(value: unknown): value is Component {
   return fits(value, COMPONENT_FIELDS);
-}
-
-/** Returns whether a value is a JSON object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Returns whether an object in a JSON text has a key twice, given what was read of it. */

@@ -14,7 +14,8 @@
 import { SLOTS, TEXT_PATHS, VERSIONS } from "./generated/tables.js";
 import type { Append, Component, Insert, Json, JsonObject, PatchOp, Reorder, Update } from "./generated/wire.js";
 import { extended, parsePath, Refused, setPath, type Path } from "./path.js";
-import { isComponent, isObject } from "./shape.js";
+import { isObject } from "./is_object.js";
+import { isComponent } from "./shape.js";
 
 const MOST_LEVELS = 3;
 const MOST_FALLBACKS = 16;

@@ -1,13 +1,16 @@
-/** A WebSocket as a link: one text frame is one frame. Source: protocol.md 1 and 6. */
+/**
+ * A WebSocket as a link: one text frame is one frame. It offers no subprotocol: without one a server speaks JSON in the
+ * session dialect, and a browser gives up on a server that selects none of those offered, as one of the v0.1 draft
+ * does. Source: protocol.md 1 and 6.
+ */
 
 import type { RendererMessage } from "./generated/wire.js";
 import { lossByClose, type Link, type Opening } from "./link.js";
 
-const SUBPROTOCOL = "arp.session.v1.json";
 /** Opens a socket and sends the hello. */
 export function openSocket({ address, hello, token, world, listener }: Opening): Link {
   if (world.WebSocket === undefined) throw new TypeError("no WebSocket here");
-  const socket = new world.WebSocket(address.socket, SUBPROTOCOL);
+  const socket = new world.WebSocket(address.socket);
   let opened = false;
   const send = (message: RendererMessage) => socket.send(JSON.stringify(message));
   socket.onopen = () => {

@@ -72,7 +72,7 @@ function notify({ event, data }: SseEvent, callbacks: SSECallbacks): void {
   if (event === "delta" || event === "message") {
     if (typeof delta === "string") guarded(callbacks.onDelta, delta);
   } else if (event === "run_id") guarded(callbacks.onRunId, String(runId));
-  else if (event === "error") guarded(callbacks.onError, String(error ?? "unknown error"));
+  else if (event === "error") guarded(callbacks.onError, String(error ?? payload.message ?? "unknown error"));
   else if (event === "tool_remove") guarded(callbacks.onToolRemove, String(id));
   else guarded(callbacks[WHOLE.get(event) as "onResult"], payload);
 }

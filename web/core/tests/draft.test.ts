@@ -1,6 +1,6 @@
 /** Code as it was written for the draft's package, with its name swapped (W82). */
 
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import {
   ARP_VERSION,
   ArpClient,
@@ -27,7 +27,7 @@ import {
   type ToolRenderEvent,
   type WorkflowInfo,
 } from "../src/index.js";
-import { delta, FakeSocket, HELLO, message, text } from "./fakes.js";
+import { delta, FakeSocket, message, SESSION, text } from "./fakes.js";
 
 test("both forms of the constructor, and every callback", async () => {
   const received: string[] = [];
@@ -75,25 +75,100 @@ test("both forms of the constructor, and every callback", async () => {
   expect(short.capabilities).toBeNull();
 });
 
-test("a server of the draft answers no hello, and is talked to all the same", async () => {
-  const received: string[] = [];
+const OF_DRAFT = { type: "hello", v: 1, capabilities: { components: ["text"], features: ["streaming"] } };
+const NOT_KNOWN = { type: "error", v: 1, payload: { message: "unknown type: hello" } };
+
+/** A client on a server of the draft, which has said hello, and what it heard. */
+async function onDraft(options: Partial<ArpClientOptions> = {}): Promise<{ client: ArpClient; heard: string[]; socket: FakeSocket }> {
+  const heard: string[] = [];
   const client = new ArpClient(
-    { url: "ws://agent.example/_arp/v1", sessionId: "s", WebSocket: FakeSocket as never },
-    { onConnect: () => received.push("connect"), onDelta: (sent) => received.push(sent), onDone: () => received.push("done") },
+    { url: "ws://agent.example/_arp/v1", storage: null, WebSocket: FakeSocket as never, ...options },
+    {
+      onConnect: () => heard.push("connect"),
+      onDelta: (sent) => heard.push(sent),
+      onDone: () => heard.push("done"),
+      onError: (error) => heard.push(`error ${error}`),
+    },
   );
   client.connect();
   await Promise.resolve();
-  const socket = FakeSocket.last;
-  socket.onopen?.();
-  socket.notify({ ...HELLO, capabilities: { components: ["text"], features: ["streaming"] } });
-  client.sendText("Hi");
+  FakeSocket.last.onopen?.();
+  FakeSocket.last.notify(OF_DRAFT);
+  return { client, heard, socket: FakeSocket.last };
+}
+
+test("a server of the draft refuses the hello, and is talked to all the same", async () => {
+  const { client, heard, socket } = await onDraft({ sessionId: "s" });
+  const answered = client.acknowledged(client.sendText("Hi"));
+  expect([client.connected, socket.of("input")]).toEqual([false, []]);
+  socket.notify(NOT_KNOWN);
   expect(socket.of("input")).toMatchObject([{ session_id: "s", data: { text: "Hi" } }]);
-  expect(client.store.outgoing.get()).toEqual([]);
-  socket.notify(
-    { v: 1, type: "delta", session_id: "s", payload: { delta: "Hello" } },
-    { v: 1, type: "commit", session_id: "s", final: true },
-  );
-  expect(received).toEqual(["connect", "Hello", "done"]);
+  expect([await answered, client.store.outgoing.get(), client.store.errors.get()]).toEqual(["d1", [], []]);
+  socket.notify({ v: 1, type: "delta", payload: { delta: "Hello" } });
+  expect(client.store.status.get()).toMatchObject({ activeTurn: "d1", loading: false });
+  socket.notify({ v: 1, type: "commit", final: true });
+  expect(heard).toEqual(["connect", "Hello", "done"]);
+  client.sendText("And?");
+  socket.notify({ v: 1, type: "error", payload: { message: "no model" } }, { v: 1, type: "commit", final: true });
+  const shown = client.store.turnIds.get().map((id) => client.store.turn(id).get());
+  expect(shown.map((turn) => [turn?.status, turn?.inputs[0]?.data.text, turn?.output.length])).toEqual([
+    ["completed", "Hi", 1],
+    ["failed", "And?", 0],
+  ]);
+  expect(shown[1]?.errors).toEqual([{ message: "no model", error: "no model", code: 0 }]);
+  client.disconnect();
+});
+
+test("one that leaves the hello without an answer is one of the draft after a second", async () => {
+  vi.useFakeTimers();
+  const { client, socket } = await onDraft();
+  client.sendText("Hi");
+  vi.advanceTimersByTime(999);
+  expect([client.connected, socket.of("input")]).toEqual([false, []]);
+  vi.advanceTimersByTime(1);
+  expect(socket.of("input")).toHaveLength(1);
+  expect(client.sessionId).toBe(socket.of("input")[0]?.session_id);
+  socket.notify({ v: 1, type: "error", payload: {} });
+  expect(client.store.turn("d1").get()?.errors).toMatchObject([{ error: "The server sent an error without a text." }]);
+  client.disconnect();
+  vi.useRealTimers();
+});
+
+test("one without resume that names a session is not one of the draft", async () => {
+  const { client, heard, socket } = await onDraft();
+  socket.notify(SESSION);
+  client.sendText("Hi");
+  socket.notify(delta("Hello", 1), message("commit", 2, { final: true }));
+  expect([client.store.turnIds.get(), heard]).toEqual([["t1"], ["connect", "Hello", "done"]]);
+  client.disconnect();
+});
+
+test("one without a hello of its own, whose question ends the stream and is answered in the next one", async () => {
+  const { client, socket } = await onDraft({ schedule: (flush) => flush() });
+  client.disconnect();
+  client.connect();
+  await Promise.resolve();
+  const fresh = FakeSocket.last;
+  fresh.onopen?.();
+  fresh.notify(NOT_KNOWN);
+  expect([client.connected, fresh === socket]).toEqual([true, false]);
+  client.sendText("Delete it");
+  const asked = { id: "q", type: "confirm", props: { title: "Sure?" } };
+  fresh.notify({ v: 1, type: "render", components: [{ id: "g", type: "group", props: { children: [asked] } }] }, { v: 1, type: "commit", final: true });
+  expect(client.store.turn("d1").get()).toMatchObject({ status: "waiting", final: true });
+  client.answer(asked, true);
+  expect(client.store.turn("d1").get()).toMatchObject({ status: "completed" });
+  expect(client.screen.find("q")?.component.props).toEqual({ title: "Sure?", state: "answered", answer: true });
+  expect(fresh.of("input").at(-1)).toMatchObject({ data: { action: "confirm" }, source_component: "q" });
+  fresh.notify({ v: 1, type: "tool_start", payload: { tool: "rm" } }, { v: 1, type: "tool_end", payload: { tool: "rm" } });
+  expect(client.store.turn("d2").get()?.tools).toMatchObject([{ tool: "rm", args: "", ok: true }]);
+  fresh.close(1006);
+  client.connect();
+  await Promise.resolve();
+  FakeSocket.last.onopen?.();
+  FakeSocket.last.notify(OF_DRAFT, NOT_KNOWN, { v: 1, type: "delta", payload: { delta: "by itself" } });
+  expect(client.store.turn("d2").get()).toMatchObject({ status: "failed", final: true, errors: [{ code: 0 }] });
+  expect(client.store.turn("d3").get()).toMatchObject({ status: "running", inputs: [] });
   client.disconnect();
 });
 

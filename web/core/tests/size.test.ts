@@ -20,12 +20,12 @@ async function gzipped(entry: string): Promise<number> {
   return gzipSync(output[0].code, { level: 9 }).length;
 }
 
-test("all of the main entry, with surfaces, open permissions and what is shared, fits into 14 KiB", { timeout: 60_000 }, async () => {
-  expect(await gzipped("index.ts")).toBeLessThanOrEqual(14 * KIB);
+test("all of the main entry, with surfaces, permissions, what is shared and the turns of the draft, fits into 15.5 KiB", { timeout: 60_000 }, async () => {
+  expect(await gzipped("index.ts")).toBeLessThanOrEqual(15.5 * KIB);
 });
 
 test.each([
-  ["sse_link.ts", 3.2], // its table of messages has the terms of permissions, the choices of commands and what surfaces are
+  ["sse_link.ts", 3.5], // what the draft leaves out; its table of messages has the terms of permissions, the choices of commands and what surfaces are
   ["export.ts", 4],
   ["strings.ts", 4],
   ["chat.ts", 3.05], // 24 bytes over 3 KiB: the name of who speaks, which is drawn too

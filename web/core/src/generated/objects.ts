@@ -72,8 +72,8 @@ export interface DisplayErrorEvent {
 
 /** Everything before the `sync` is processed. */
 export interface CallbackDoneEvent {
-  /** The `seq` of the `sync`. */
-  callback_data: number;
+  /** The `seq` of the `sync`, where the renderer says it. */
+  callback_data?: number;
 }
 
 /** Make an object of a global interface. */

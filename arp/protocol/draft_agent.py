@@ -1,0 +1,233 @@
+"""An agent side that knows the v0.1 draft alone, read as one of ARP 1.
+
+Theory of operation. `completed` adds the fields that such an agent side leaves out of a message.
+The draft has no turns: it echoes no input, acknowledges none, and ends its stream at a question.
+`DraftTurns` makes the turns on this side. Each input begins one. What comes belongs to the oldest
+turn that is open, and a final commit ends it. If it asked something, it is `waiting` from then on,
+as a turn that was cut off is; the next input completes it.
+
+Source: protocol.md, differences from the v0.1 draft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from arp.protocol.catalog import CATALOG, asks, take_children
+from arp.protocol.components import Component, from_object
+from arp.protocol.errors import NO_CODE, ErrorPayload
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import (
+    AgentHello,
+    AgentMessage,
+    Commit,
+    Delta,
+    ErrorMessage,
+    Input,
+    InputAck,
+    InputEcho,
+    Patch,
+    Render,
+    ToolEnd,
+    ToolStart,
+    TurnMessage,
+    TurnStatus,
+)
+from arp.protocol.patch import Insert, PatchOp, Replace, Update
+
+_IN_SESSION = frozenset(("delta", "tool_start", "tool_end", "render", "patch", "commit"))
+"""Types of the draft that belong to a session."""
+
+_LISTS = {"render": "components", "patch": "ops"}
+
+_PAYLOADS: dict[str, JsonObject] = {
+    "delta": {"delta": ""},
+    "tool_start": {"tool": "", "args": ""},
+    "tool_end": {"tool": "", "ok": True},
+}
+
+NO_TEXT = "The server sent an error without a text."
+
+CUT_OFF = "The connection was lost before the answer was complete. Ask again."
+
+
+def completed(plain: JsonObject) -> JsonObject:
+    """Return a message with the fields that the draft leaves out; what is there stays."""
+    kind = plain.get("type")
+    if kind == "error":
+        return {**plain, "payload": _error_payload(plain)}
+    if kind == "hello":
+        capabilities = _filled(plain.get("capabilities"), {"components": []})
+        return {**plain, "capabilities": capabilities}
+    if kind not in _IN_SESSION:
+        return plain
+    full: JsonObject = {**plain, "session_id": plain.get("session_id") or ""}
+    if kind in _LISTS:
+        full[_LISTS[kind]] = plain.get(_LISTS[kind]) or []
+    elif kind in _PAYLOADS:
+        full["payload"] = _filled(plain.get("payload"), _PAYLOADS[kind])
+    return full
+
+
+def _error_payload(plain: JsonObject) -> Json:
+    payload = plain.get("payload")
+    if payload is not None and not isinstance(payload, dict):
+        return payload
+    words = payload or {}
+    text = words.get("message") or plain.get("message") or NO_TEXT
+    return _filled(words, {"error": text, "code": NO_CODE})
+
+
+def _filled(value: Json, defaults: JsonObject) -> JsonObject:
+    """Return an object in which what is absent or null has its default."""
+    if value is None:
+        return dict(defaults)
+    if not isinstance(value, dict):
+        return value  # type: ignore[no-any-return]  # the decoder refuses it, and names the place
+    return {**value, **{key: one for key, one in defaults.items() if value.get(key) is None}}
+
+
+def may_be_draft(hello: AgentHello) -> bool:
+    """Return whether an agent side may not know our `hello`: it does not say that it resumes."""
+    return "resume" not in hello.capabilities.features
+
+
+def shows_draft(message: AgentMessage) -> bool:
+    """Return whether a message in place of a `session` shows that the draft alone is known."""
+    if isinstance(message, ErrorMessage):
+        return message.payload.code == NO_CODE
+    return isinstance(message, Delta | ToolStart | Render | Commit) and message.seq is None
+
+
+class DraftTurns:
+    """The turns of a session whose agent side names none."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._open: list[str] = []
+        """Turns whose final commit has not come, oldest first."""
+        self._failed: set[str] = set()
+        self._asking: dict[str, str] = {}
+        """Questions without an answer, and their turns."""
+
+    def connected(self) -> list[AgentMessage]:
+        """Return what ends the turns that the connection before has left open."""
+        out: list[AgentMessage] = []
+        for turn_id in self._open:
+            payload = ErrorPayload(CUT_OFF, NO_CODE)
+            out.append(ErrorMessage(payload=payload, session_id="", turn_id=turn_id))
+            out.append(TurnMessage(session_id="", turn_id=turn_id, status="failed"))
+            out.append(Commit(session_id="", turn_id=turn_id, final=True))
+        self._open.clear()
+        self._failed.clear()
+        return out
+
+    def begin(self, message: Input, input_id: str) -> list[AgentMessage]:
+        """Return what an agent side of ARP 1 would send for an input."""
+        ack = InputAck(id=input_id, session_id="")
+        if message.input_type in ("focus", "unfocus", "resize"):
+            return [ack]
+        out: list[AgentMessage] = self._answered(message)
+        turn_id = self._new()
+        echo = InputEcho(
+            session_id="",
+            turn_id=turn_id,
+            surface=message.surface,
+            input_type=message.input_type,
+            data=message.data,
+            source_component=message.source_component,
+            id=input_id,
+        )
+        running = TurnMessage(session_id="", turn_id=turn_id, status="running")
+        return [*out, echo, running, replace(ack, turn_id=turn_id)]
+
+    def placed(self, message: AgentMessage) -> list[AgentMessage]:
+        """Return a message with the turn that it belongs to, and what shows a change of that."""
+        match message:
+            case ErrorMessage(payload=payload):
+                if payload.id is not None or message.turn_id is not None or not self._open:
+                    return [message]
+                self._failed.add(self._open[0])
+                return [replace(message, turn_id=self._open[0])]
+            case Delta() | ToolStart() | ToolEnd() | Render() | Patch() | Commit():
+                return self._in_turn(message) if message.turn_id is None else [message]
+        return [message]
+
+    def _in_turn(
+        self, message: Delta | ToolStart | ToolEnd | Render | Patch | Commit
+    ) -> list[AgentMessage]:
+        if isinstance(message, Commit) and not self._open:
+            return [message]
+        out: list[AgentMessage] = []
+        if not self._open:
+            turn = self._new()
+            out.append(TurnMessage(session_id="", turn_id=turn, status="running"))
+        turn_id = self._open[0]
+        for name in _questions(message):
+            self._asking[name] = turn_id
+        if not (isinstance(message, Commit) and message.final):
+            return [*out, replace(message, turn_id=turn_id)]
+        del self._open[0]
+        is_waiting = turn_id in self._asking.values()
+        status: TurnStatus = "waiting" if is_waiting else "completed"
+        if turn_id in self._failed:
+            self._failed.discard(turn_id)
+            status = "failed"
+        ended = TurnMessage(session_id="", turn_id=turn_id, status=status)
+        return [ended, replace(message, turn_id=turn_id)]
+
+    def _new(self) -> str:
+        self._count += 1
+        self._open.append(f"d{self._count}")
+        return self._open[-1]
+
+    def _answered(self, message: Input) -> list[AgentMessage]:
+        """Return what closes the question that an input answers, and completes what waited."""
+        out: list[AgentMessage] = []
+        name = message.source_component
+        if name is not None and name in self._asking:
+            ops: list[PatchOp] = [Update(name, "props.state", "answered"), *_answer(name, message)]
+            out.append(Patch(session_id="", surface=message.surface, ops=ops))
+            out.append(Commit(session_id=""))
+        ended = {turn_id for turn_id in self._asking.values() if turn_id not in self._open}
+        out += (
+            TurnMessage(session_id="", turn_id=turn_id, status="completed")
+            for turn_id in sorted(ended)
+        )
+        self._asking = {key: turn for key, turn in self._asking.items() if turn not in ended}
+        return out
+
+
+def _answer(name: str, message: Input) -> Iterator[Update]:
+    """Return what shows an answer in its question, as the agent side of ARP 1 does."""
+    data = message.data
+    answer: Json = None
+    if message.input_type == "action" and data.get("action") in ("confirm", "deny"):
+        answer = data["action"] == "confirm"
+    elif message.input_type == "selection":
+        answer = data.get("selected")
+    elif message.input_type == "text":
+        answer = data.get("text")
+    if answer is not None:
+        yield Update(name, "props.answer", answer)
+
+
+def _questions(message: AgentMessage) -> Iterator[str]:
+    """Return the ids of the questions that a message shows."""
+    shown: Iterable[Component] = ()
+    if isinstance(message, Render):
+        shown = message.components
+    elif isinstance(message, Patch):
+        shown = [op.component for op in message.ops if isinstance(op, Insert | Replace)]
+    waiting = list(shown)
+    while waiting:
+        one = waiting.pop()
+        try:
+            own, children = take_children(one.type, one.props)
+            waiting += map(from_object, children)
+        except (KeyError, TypeError, AttributeError):
+            continue  # it does not fit its type, and is refused with its commit
+        if one.type in CATALOG and asks(one.type, own):
+            yield one.id

@@ -1,0 +1,41 @@
+"""Where the stream of a renderer ends that knows only the draft.
+
+Such a renderer sends nothing while a turn streams, and waits for a final commit. So it gets one
+also when the agent waits for its user: at a question, after an answer while another question is
+open, and behind a text that is queued until a question is answered. Source: protocol.md 2, S6.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import AgentMessage, Commit
+from arp.protocol.screen import Screen, TurnScreen
+
+
+def is_waiting(turn: TurnScreen) -> bool:
+    """Return whether a turn waits for an answer, and goes on with it."""
+    return turn.status == "waiting" and not turn.final
+
+
+def ends_stream(type_name: str, payload: JsonObject) -> bool:
+    """Return whether the agent waits for a user from this fact on."""
+    if type_name == "action.required":
+        return True
+    is_answer = type_name == "action.resolved" and payload.get("input") is not None
+    return is_answer and not payload.get("resumes") and payload.get("ends") is None
+
+
+def holds_queue(type_name: str, payload: JsonObject, screen: Screen) -> bool:
+    """Return whether a fact queued turns that begin only after an answer."""
+    if type_name != "queue.changed" or not payload.get("queued"):
+        return False
+    return any(map(is_waiting, screen.turns.values()))
+
+
+def stream_end(messages: list[AgentMessage]) -> list[AgentMessage]:
+    """Return the messages of a fact with the commit that ends the stream."""
+    last: Any = messages[-1]
+    end = Commit(session_id=last.session_id, seq=last.seq, turn_id=last.turn_id, final=True)
+    return [*messages, end]
