@@ -83,6 +83,14 @@ class ServerExport(Struct, rename="camel"):
 S = TypeVar("S")
 
 
+def _is_address(url: str) -> bool:
+    try:
+        httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    return True
+
+
 class ServerReader:
     """A `LedgerReader` of a server: the sessions of the user to whom the token belongs.
 
@@ -93,8 +101,8 @@ class ServerReader:
 
     def __init__(self, url: str, token: str | None) -> None:
         url, token = split_token(url, token)
-        if "://" not in url:
-            raise ReaderError(f"{url}: write it as http://HOST:PORT")
+        if "://" not in url or not _is_address(url):
+            raise ReaderError(f"{printable(url)}: write it as http://HOST:PORT")
         self._url = url.rstrip("/")
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(headers=self._headers, timeout=TIMEOUT, trust_env=False)

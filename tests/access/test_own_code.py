@@ -153,6 +153,7 @@ def test_other_machines_have_no_user_here() -> None:
     assert uid_of("192.0.2.7", 4000, 80) is None
     assert uid_of("testclient", 50000, 80) is None
     assert uid_of("127.0.0.1", 0, 80) is None
+    assert uid_of("127.0.0.1", 123, None) is None, "httpx without a socket"
 
 
 @on_linux

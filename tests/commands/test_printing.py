@@ -159,6 +159,8 @@ def commands() -> dict[str, list[str]]:
         "conformance-error": ["conformance", "runtime", RUDE],
         "conformance-case": ["conformance", "runtime", "{checks}", "--case", RUDE],
         "app-server": ["app-server", RUDE],
+        "delete": ["delete", RUDE, "--url", "{url}"],
+        "delete-error": ["delete", RUDE, "--url", f"http://{RUDE}"],
         "token-create": ["token", "create", "--user", RUDE, "--ledger", "{ledger}"],
         "token-list": ["token", "list", "--ledger", "{ledger}"],
         "token-list-json": ["token", "list", "--ledger", "{ledger}", "--json"],
@@ -183,7 +185,7 @@ NEEDS_PIPES = ("app-server", "connect", "render")
 
 def run(place: Place, words: list[str], tmp_path: Path, stdin: bytes = b"") -> tuple[str, str]:
     """Run a command whose output is no terminal; return what it wrote."""
-    names = place._asdict() | {"new": str(tmp_path / "new")}
+    names = place._asdict() | {"new": str(tmp_path / "new"), "url": place.server.http}
     given = [word.format(**names) if word.startswith("{") else word for word in words]
     environment = {"NO_COLOR": "1", "TOOL_AGENT_DATA_DIR": str(tmp_path / "tools")}
     if words[0] in NEEDS_PIPES:
