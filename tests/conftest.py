@@ -18,6 +18,7 @@ import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
+from arp.process.stop_signals import handlers_restored
 from tests import written_facts
 from tests.runtime import clis
 
@@ -164,6 +165,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _facts_are_looked_at() -> Iterator[None]:
     """Whatever a test makes the project write fits the profile."""
     with written_facts.looked_at():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _signals_do_what_they_did_before() -> Iterator[None]:
+    """A command that a test runs in this process ignores signals at its end."""
+    with handlers_restored():
         yield
 
 

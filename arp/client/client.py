@@ -73,7 +73,8 @@ class ArpClient:
         self, url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
     ) -> None:
         check_names(options)
-        url, options["token"] = split_token(url, options.get("token"))
+        if isinstance(url, str):  # `dialer` says what is wrong with anything else
+            url, options["token"] = split_token(url, options.get("token"))
         dial = self._dial = dialer(url, options)
         dial.on_stderr = options.get("on_stderr")
         hello = renderer_hello(options, dial.access.token if dial.address.socket_path else None)

@@ -35,7 +35,11 @@ def holds_queue(type_name: str, payload: JsonObject, screen: Screen) -> bool:
 
 
 def stream_end(messages: list[AgentMessage]) -> list[AgentMessage]:
-    """Return the messages of a fact with the commit that ends the stream."""
+    """Return the messages of a fact with the commit that ends the stream.
+
+    The commit has no `seq`: the messages before it have used that of the fact, and a renderer
+    applies each number once.
+    """
     last: Any = messages[-1]
-    end = Commit(session_id=last.session_id, seq=last.seq, turn_id=last.turn_id, final=True)
+    end = Commit(session_id=last.session_id, turn_id=last.turn_id, final=True)
     return [*messages, end]

@@ -7,6 +7,7 @@ import json
 import socket as socket_module
 from pathlib import Path
 
+import h11
 import httpx
 import pytest
 from websockets.asyncio.client import connect
@@ -127,19 +128,30 @@ async def test_stopped_reader_is_bounded_and_catches_up(tmp_path: Path) -> None:
 
 
 class StoppedStream:
-    """An event stream over plain HTTP/1.0, read only when a test says so."""
+    """An event stream that is read only when a test says so."""
 
     def __init__(self, reader: asyncio.StreamReader, session_id: str) -> None:
         self.shown = RendererConnection(hello(session_id))
         self._reader = reader
+        self._http = h11.Connection(h11.CLIENT)
         self._parser = SseParser()
+
+    def request(self, path: str, host: str) -> bytes:
+        """Returns the bytes that ask for the stream."""
+        asked = h11.Request(method="GET", target=path, headers=[("host", host)])
+        return (self._http.send(asked) or b"") + (self._http.send(h11.EndOfMessage()) or b"")
 
     async def read(self) -> None:
         """Reads a little."""
-        chunk = await self._reader.read(4096)
-        assert chunk, "the stream ended early"
-        for event in self._parser.feed(chunk):
-            self.shown.receive(event.data)
+        data = await self._reader.read(4096)
+        assert data, "the stream ended early"
+        self._http.receive_data(data)
+        while (event := self._http.next_event()) is not h11.NEED_DATA:
+            if isinstance(event, h11.Response):
+                assert event.status_code == 200
+            elif isinstance(event, h11.Data):
+                for told in self._parser.feed(bytes(event.data)):
+                    self.shown.receive(told.data)
 
 
 @pytest.mark.timeout(120)
@@ -150,10 +162,8 @@ async def test_stream_that_is_not_read_is_bounded_and_catches_up(tmp_path: Path)
         await warm_up(server)
         url = stream_url(f"{server.http}/_arp/v1/events", hello("s")).removeprefix(server.http)
         reader, writer = await asyncio.open_connection(sock=narrow(server.port), limit=4096)
-        writer.write(f"GET {url} HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
-        assert b" 200 " in await reader.readline()
-        await reader.readuntil(b"\r\n\r\n")
         stopped = StoppedStream(reader, "s")
+        writer.write(stopped.request(url, f"127.0.0.1:{server.port}"))
         while stopped.shown.epoch is None:
             await stopped.read()
         there = asyncio.Event()

@@ -90,6 +90,10 @@ PROFILES: dict[str, Profile] = {
 ENCODINGS: dict[str, Encoding] = {"core": "msgpack", "basic": "cbor", "small and few": "cbor"}
 
 
+ENDS_STREAM = ("waiting", "completed", "failed", "cancelled")
+"""Statuses with a final commit, for renderers of the draft; meanwhile they keep an earlier one."""
+
+
 class Watcher:
     """A renderer of one profile that is attached to the session, as the hub treats it."""
 
@@ -168,7 +172,11 @@ class Watcher:
                 assert not is_local_error(message), f"{self.name}: {message}"
 
     def state(self) -> Json:
-        return state(self.connection.screen, self.profile)
+        shown = state(self.connection.screen, self.profile)
+        for turn in shown["turns"].values():
+            if self.profile.ends_at_questions and turn["status"] not in ENDS_STREAM:
+                turn["final"] = None
+        return shown
 
 
 def is_local_error(message: AgentMessage) -> bool:

@@ -46,7 +46,5 @@ def test_turn_that_was_cut_off_does_not_go_on() -> None:
 
 def test_commit_is_the_last_message_of_the_fact() -> None:
     status = TurnMessage(session_id="s", seq=4, turn_id="t1", status="waiting")
-    assert stream_end([status]) == [
-        status,
-        Commit(session_id="s", seq=4, turn_id="t1", final=True),
-    ]
+    end = Commit(session_id="s", turn_id="t1", final=True)
+    assert stream_end([status]) == [status, end], "the status has used its seq"

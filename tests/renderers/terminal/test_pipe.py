@@ -74,7 +74,7 @@ def test_text_that_never_ends_is_printed_at_the_end() -> None:
 
 def test_bad_lines_are_told_by_number_and_passed_over() -> None:
     code, out, errors = render(
-        delta("one"), "oops\n", b"\xff\n", "\n", '{"v":1,"type":"delta"}', delta(" two")
+        delta("one"), "oops\n", b"\xff\n", "\n", '{"v":1,"type":"delta","payload":5}', delta(" two")
     )
     assert code == 1
     assert out == "  one two\n"
