@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,11 +113,11 @@ async def test_each_answer_reaches_its_call_with_a_restart_before_each(
             with place.serving() as server:
                 async with connect(server.http, session_id="s") as client:
                     left, turn_id = names[number:], f"t{number + 2}"
-                    await until(client, lambda left=left: are(*left)(client))
+                    await until(client, partial(are(*left), client))
                     await reply(client, name, shown(client)[name])
                     ends = "waiting" if number < 2 else "completed"
-                    await until(client, lambda at=(turn_id, ends): is_at(client, *at))
-                    await until(client, lambda left=left: are(*left[1:])(client))
+                    await until(client, partial(is_at, client, turn_id, ends))
+                    await until(client, partial(are(*left[1:]), client))
     assert sorted(place.got) == EXPECTED
 
 
@@ -167,7 +168,7 @@ async def test_answers_from_several_screens_at_once(tmp_path: Path, policy: Any)
             ):
                 screens = (one, two, three)
                 for screen in screens:
-                    await until(screen, lambda screen=screen: are(*ALL)(screen))
+                    await until(screen, partial(are(*ALL), screen))
                 open_now = shown(one)
                 await asyncio.gather(
                     *(
@@ -176,7 +177,7 @@ async def test_answers_from_several_screens_at_once(tmp_path: Path, policy: Any)
                     )
                 )
                 for turn_id in ("t2", "t3", "t4"):
-                    await until(one, lambda turn_id=turn_id: is_at(one, turn_id, "completed"))
+                    await until(one, partial(is_at, one, turn_id, "completed"))
                 texts = [one.screen.text(turn_id) for turn_id in ("t2", "t3", "t4")]
                 assert texts == ["Done.", "", ""]
     assert sorted(place.got) == EXPECTED
