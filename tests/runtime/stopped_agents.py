@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -147,6 +148,9 @@ def codex(place: Path, address: str) -> RuntimeService:
     from arp.runtime.codex import CodexRuntime
 
     cli = clis.codex(model_at(address), place)
+    config = cli.home / ".codex" / "config.toml"
+    feature = "[features]\ndefault_mode_request_user_input = true\n"
+    config.write_text(config.read_text().replace("[features]\n", feature))
     return CodexRuntime(environment=cli.environment, cwd=cli.cwd, program=cli.program)
 
 
@@ -234,4 +238,5 @@ def with_model(app: App, place: Path, address: str) -> None:
         return await bash(place / "cwd", command)
 
     run_bash.__name__ = "bash"
-    app.model_agent("openai:fake-1", base_url=f"{address}/v1", tools=[run_bash])
+    shop = f"{sys.executable} {Path(__file__).with_name('mcp_shop.py')}"
+    app.model_agent("openai:fake-1", base_url=f"{address}/v1", tools=[run_bash], mcp=[shop])

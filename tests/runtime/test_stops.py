@@ -47,6 +47,16 @@ SAYS = {
 }
 
 
+COLOURS = [{"label": name, "description": name} for name in ("Red", "Blue")]
+OPTIONS = {"question": QUESTION, "header": "Colour", "options": COLOURS}
+SAYS_OF = {
+    "model-agent": 'tool: order {"item": "tea"}',  # a server of MCP asks where it is to go
+    "claude-code": f"tool: AskUserQuestion {json.dumps({'questions': [OPTIONS]})}",
+    "codex": f"tool: request_user_input {json.dumps({'questions': [{'id': 'c', **OPTIONS}]})}",
+}
+"""What the user says for a question, where the agent has another tool than `ask_user`."""
+
+
 class Case(NamedTuple):
     """One way through."""
 
@@ -68,13 +78,13 @@ AGENTS: dict[str, tuple[str, ...]] = {
     "langgraph": BOTH,
     "pydantic-ai": BOTH,
     "function": BOTH,
-    "openai-agents": ("permission",),
-    "model-agent": ("permission",),
+    "openai-agents": ("permission",),  # it asks nothing else
+    "model-agent": BOTH,
     "ag-ui": ("permission",),
     "grpc": BOTH,
     "http": BOTH,
-    "claude-code": ("permission",),
-    "codex": ("permission",),
+    "claude-code": BOTH,
+    "codex": BOTH,
     "acp:opencode": ("permission",),
 }
 """What each kind of agent can ask."""
@@ -88,7 +98,10 @@ def cases() -> list[Any]:
     for agent, kinds in AGENTS.items():
         for ending in ENDINGS:
             for kind in kinds:
-                case = Case(agent, kind, ending, next(screens))
+                screen = next(screens)
+                if kind == "question" and agent in SAYS_OF:
+                    screen = "client"
+                case = Case(agent, kind, ending, screen)
                 found.append(pytest.param(case, id=str(case), marks=marks_of(case)))
     return found
 
@@ -287,6 +300,16 @@ def seen(client: ArpClient) -> Any:
     ]
 
 
+async def reply(client: ArpClient, question: Any) -> None:
+    """Answer a question by what its component takes: in all of them, something blue."""
+    if question.type == "choices":
+        await client.send_selection(["Blue"], source=question.id)
+    elif question.type == "form":
+        await client.send_form({"city": "Blue", "express": False}, source=question.id)
+    else:
+        await client.send_text(ANSWER, source=question.id)
+
+
 async def answer(client: ArpClient, place: Place) -> None:
     """Answer what is open, on the screen that the case names."""
     (question,) = await until(client, lambda: open_questions(client))
@@ -297,7 +320,7 @@ async def answer(client: ArpClient, place: Place) -> None:
         if is_permission:
             await client.send_permission(permission_of(client, question.id), True)
         else:
-            await client.send_text(ANSWER, source=question.id)
+            await reply(client, question)
     elif place.case.screen == "terminal":
         await asyncio.to_thread(answer_at_a_terminal, place, session, is_permission)
     else:
@@ -381,7 +404,8 @@ async def test_what_waits_for_a_person_survives(
         life = await Life.begin(place)
         try:
             async with connect(place.http) as client:
-                await client.send_text(SAYS[case.asks])
+                says = SAYS_OF.get(case.agent) if case.asks == "question" else None
+                await client.send_text(says or SAYS[case.asks])
                 await until(client, lambda: open_questions(client))
                 session = client.session_id
                 assert session is not None
@@ -398,7 +422,8 @@ async def test_what_waits_for_a_person_survives(
                     await until(other, lambda: late_turn(other))
                     assert seen(other) == seen(client)
                 if case.asks == "question":
-                    assert ANSWER in client.screen.text(turn.id)
+                    given = "blue" if says else ANSWER
+                    assert given.lower() in client.screen.text(turn.id).lower()
             await life.stop()
         finally:
             await life.kill()
