@@ -496,12 +496,8 @@ async def answer_one(client: ArpClient, place: Place, screen: str) -> None:
         return
     async with rpc(place.port) as program:
         await program.follow(session)
-        kind = "confirm" if is_permission else question.type
-        while True:
-            asked = await program.until("action.required")
-            if asked["payload"]["component"]["id"] == question.id:
-                break
-        assert asked["payload"]["component"]["type"] == kind
+        await program.until("action.required")
+        asked = await required(program, question.id)
         more = {"digest": asked["payload"]["digest"]} if is_permission else {}
         await program.call(
             "agentSession/action/respond",
@@ -510,6 +506,16 @@ async def answer_one(client: ArpClient, place: Place, screen: str) -> None:
             response=True if is_permission else ANSWER,
             **more,
         )
+
+
+async def required(program: Any, component_id: str) -> Any:
+    """Return the fact by which a component was asked."""
+    while True:
+        for fact in program.facts:
+            component = fact["payload"].get("component") or {}
+            if fact["type"] == "action.required" and component.get("id") == component_id:
+                return fact
+        await program.next()
 
 
 def at_rest(client: ArpClient, number: int) -> bool:
