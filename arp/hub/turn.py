@@ -31,6 +31,7 @@ from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
 from arp.hub.author_call import must_await, must_enter
+from arp.hub.earlier_questions import EarlierQuestions
 from arp.hub.open_question import OpenQuestion
 from arp.hub.open_surface import OpenPopup, OpenSurface, Shown, named_for
 from arp.hub.past_messages import PastMessages, past_of
@@ -241,6 +242,11 @@ class Turn:
         something else, such as a runtime, leaves that as it is.
         """
         return self._host.is_left_open and self._session.asks(self.id)
+
+    @property
+    def _earlier_questions(self) -> EarlierQuestions:
+        """What the turns before it left open, for whoever goes on with that."""
+        return EarlierQuestions(self._host)
 
     @property
     def parent(self) -> str | None:

@@ -127,6 +127,8 @@ class RuntimeAgent:
 
     async def _answer(self, turn: Turn, link: LinkedSession) -> None:
         """Carry out a command, or have the runtime answer the user."""
+        if turn.id in link.taken:
+            return  # the turn before it asked again, and has given the runtime this answer
         if turn.command in SWITCHES and await self._commands.carry_out(turn, link):
             return
         if turn.command == COMPACT and await self._compacted(turn, link):

@@ -31,6 +31,8 @@ MAX_CALLERS = 1_000
 """How many calls of sub-agents a session remembers."""
 MAX_ASKED = 50
 """Open permissions whose files are remembered; the others are asked again after a restart."""
+MAX_ANSWERED = 8
+"""Answers of a turn that are remembered; the others are asked again after a restart."""
 SUBAGENT = "agent"
 """What a sub-agent without a name is called."""
 
@@ -138,8 +140,12 @@ class LinkedSession:
         self.known_turns: list[str] = []
         """The newest turns of ARP that the runtime has heard, oldest first."""
         self.asked: dict[str, str] = {}
-        """Permissions that are asked now: by the digest of the input a mark of the files that it
-        names."""
+        """Permissions that are asked now: by the tool and the digest of its input a mark of the
+        files that the input names."""
+        self.answered: dict[str, Json] = {}
+        """Answers of the runtime's turn: while it asks something else too, it may lose them."""
+        self.taken: list[str] = []
+        """Turns whose input an earlier turn has taken as an answer: they have nothing to do."""
         self.sent_turn = ""
         """The runtime's turn that began with the newest message of ours."""
         self._callers: dict[str, tuple[str, str]] = {}
@@ -157,13 +163,35 @@ class LinkedSession:
             "switched": dict(self.switched),
             "tasks": dict(self.tasks),
             **({"asked": dict(self.asked)} if self.asked else {}),
+            **({"answered": dict(self.answered)} if self.answered else {}),
+            **({"taken": list(self.taken)} if self.taken else {}),
         }
 
-    def asks_for(self, digest: str, files: str) -> None:
+    def asks_for(self, key: str, files: str) -> None:
         """Note a permission that is asked, with a mark of the files that its input names."""
-        self.asked[digest] = files
+        self.asked[key] = files
         if len(self.asked) > MAX_ASKED:
             del self.asked[next(iter(self.asked))]
+
+    def keep_answer(self, key: str, answer: JsonObject) -> None:
+        """Keep an answer that the runtime was given, until its turn ends."""
+        self.answered[key] = answer
+        if len(self.answered) > MAX_ANSWERED:
+            del self.answered[next(iter(self.answered))]
+
+    def forget_questions(self, *, is_asking: bool) -> None:
+        """Forget what a turn of the runtime asked, which is over.
+
+        Args:
+            is_asking: Whether questions of earlier turns are open: their answers have to fit.
+        """
+        self.answered.clear()
+        if not is_asking:
+            self.asked.clear()
+
+    def take_answer_of(self, turn_id: str) -> None:
+        """Note that the input of a turn that waits was taken as an answer."""
+        self.taken = [*self.taken, turn_id][-MAX_ASKED:]
 
     def is_at(self, state: JsonObject) -> bool:
         """Return whether the runtime has heard exactly the turns behind the state of a branch."""
@@ -186,8 +214,10 @@ class LinkedSession:
         if same_session:
             self.known_turns = _turns_of(state)
             self.tasks = dict(tasks) if isinstance(tasks, dict) else {}
-            asked = state.get("asked")
+            asked, answered, taken = map(state.get, ("asked", "answered", "taken"))
             self.asked = dict(asked) if isinstance(asked, dict) else {}
+            self.answered = dict(answered) if isinstance(answered, dict) else {}
+            self.taken = [str(one) for one in taken] if isinstance(taken, list) else []
 
     def caller(self, event: ari.Event) -> tuple[str, str]:
         """Return id and name of the sub-agent that makes a call; empty: the agent itself does.

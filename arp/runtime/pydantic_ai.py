@@ -218,8 +218,10 @@ async def _ask(turn: TaskTurn, asks: DeferredToolRequests) -> DeferredToolResult
     """Ask for all deferred calls."""
     for call in (*asks.approvals, *asks.calls):
         turn.start_call(call.tool_call_id, call.tool_name, call.args_as_dict())
-    approvals = await asyncio.gather(*(_approved(turn, call) for call in asks.approvals))
-    calls = await asyncio.gather(*(_answered(turn, call) for call in asks.calls))
+    approvals, calls = await asyncio.gather(
+        asyncio.gather(*(_approved(turn, call) for call in asks.approvals)),
+        asyncio.gather(*(_answered(turn, call) for call in asks.calls)),
+    )
     return DeferredToolResults(calls=dict(calls), approvals=dict(approvals))
 
 

@@ -12,6 +12,7 @@ from arp.runtime.errors import AriError, InvalidArgument
 from arp.runtime.linked_session import LinkedSession
 from arp.runtime.session_commands import OWN_COMMANDS
 from arp.runtime.user_questions import DECLINE, OTHER
+from arp.values.shown import text_of
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
@@ -73,6 +74,10 @@ def _answered_late(turn: Turn) -> str:
         chosen = [str(one) for one in selected if one not in (OTHER, DECLINE)]
         reply = f"answers: {', '.join(chosen)}" if chosen else "does not answer your question"
         return f"Your work was interrupted. The user {reply}"
+    fields = turn.input.data.get("fields")
+    if isinstance(fields, dict):
+        filled_in = "; ".join(f"{name}: {text_of(value)}" for name, value in fields.items())
+        return f"Your work was interrupted. The user answers: {filled_in}"
     if action not in ("confirm", "deny"):
         return ""
     if action == "confirm":

@@ -100,7 +100,9 @@ class RuntimeTurn:
             await events.aclose()
             self._link.model = self._facts.model
             if not self._turn._leaves_questions_open:
-                self._link.asked.clear()
+                self._link.forget_questions(
+                    is_asking=bool(self._turn._earlier_questions.left_open())
+                )
             self._link.remember(self._turn)
 
     async def _count_rest(self, events: EventSubscription, turn_id: str) -> None:

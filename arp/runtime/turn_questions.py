@@ -13,19 +13,19 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
-from arp.hub.question_outcome import DECLINED, Declined
+from arp.hub.question_outcome import DECLINED
 from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, digest_of
 from arp.protocol.components import Component
-from arp.protocol.errors import ArpError, SurfaceDestroyed
-from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.errors import SurfaceDestroyed
+from arp.protocol.json_value import JsonObject
 from arp.record.wording import encoded
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError, InvalidArgument
+from arp.runtime.late_answers import LateAnswers, asked_key, input_digest
 from arp.runtime.linked_session import LinkedSession, RuntimeHandle
-from arp.runtime.named_files import NO_FILES, FileBinding
+from arp.runtime.named_files import FileBinding
 from arp.runtime.user_questions import (
     AskedOnce,
     ask_user,
@@ -33,7 +33,6 @@ from arp.runtime.user_questions import (
     is_user_question,
     question_mark,
 )
-from arp.surface.answers import answer_value, check_answer, is_decline
 from arp.values.cell import cell_of
 
 if TYPE_CHECKING:
@@ -77,8 +76,7 @@ class TurnQuestions:
         """A task for each question that is open, by the id of its request."""
         self._looking = asyncio.Lock()
         """Held while files are looked at: questions come in the order of their requests."""
-        self._used_late = False
-        """Whether the input of the turn has answered a permission that an earlier turn asked."""
+        self._late = LateAnswers(turn, link)
         self._refusals: dict[str, str] = {}
         """Why a call was not run although it was allowed, by its id."""
         self.unsent: dict[str, str] = {}
@@ -100,9 +98,7 @@ class TurnQuestions:
         """Return how a request is asked: as a question, one component, or a permission."""
         if request.kind is ari.PermissionKind.QUESTION and request.takes_updated_input:
             once = asked_once(request.tool_input_raw, request.tool_call_id, self._turn.id)
-            if once is not None:
-                return partial(self._asked_once, once)
-            if is_user_question(request.tool_input_raw):
+            if once is not None or is_user_question(request.tool_input_raw):
                 return self._question
         return self._permission
 
@@ -122,40 +118,45 @@ class TurnQuestions:
         return self._refusals.pop(tool_call_id, "")
 
     async def _question(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
-        """Ask what the agent wants to know."""
-        answered = await ask_user(self._turn, request.tool_input_raw)
+        """Ask what the agent wants to know, unless it was answered before a restart."""
+        if (known := self._late.again(request)) is not None:
+            return self._kept(request, known)
+        self._late.asks(request)
+        once = asked_once(request.tool_input_raw, request.tool_call_id, self._turn.id)
+        if once is not None:
+            return self._kept(request, await self._asked_once(once, request))
+        answered = await ask_user(self._late, request.tool_input_raw)
         if answered is not None:
-            return ari.PermissionResponse("allow", updated_input=answered)
-        return ari.PermissionResponse("deny", NO_ANSWER if request.takes_message else "")
+            return self._kept(request, ari.PermissionResponse("allow", updated_input=answered))
+        denial = ari.PermissionResponse("deny", NO_ANSWER if request.takes_message else "")
+        return self._kept(request, denial)
 
     async def _asked_once(
         self, once: AskedOnce, request: ari.PermissionRequest
     ) -> ari.PermissionResponse:
-        """Ask one thing, unless the input of the turn is its answer already."""
-        late = self._late_answer(once, request)
-        if late is None:
+        """Ask one thing, unless a late input is its answer already."""
+        # A turn that the runtime has taken up has the calls that it had. A new one has others.
+        is_new = request.turn_id == self._link.sent_turn
+        mark = "" if is_new else question_mark(request.tool_call_id)
+        given = self._late.component(once.component, mark)
+        if given is None:
+            self._late.replace_component(once.component, mark)
             if once.about:
                 items = [{"key": name, "value": cell_of(one)} for name, one in once.about.items()]
                 self._turn.show(Component("", "key-value", {"items": items}))
-            late = await self._turn.ask(once.component, can_decline=once.can_decline)
-        if late is DECLINED:
+            given = await self._turn.ask(once.component, can_decline=once.can_decline)
+        if given is DECLINED:
             return ari.PermissionResponse("deny", NO_ANSWER)
-        answered = {**request.tool_input_raw, "answer": once.answer(late)}
+        answered = {**request.tool_input_raw, "answer": once.answer(given)}
         return ari.PermissionResponse("allow", updated_input=answered)
 
-    def _late_answer(self, once: AskedOnce, request: ari.PermissionRequest) -> Json | Declined:
-        """Return the turn's input if it answers this question, which an earlier turn asked."""
-        echo = self._turn.input
-        asked_by = echo.source_component or ""
-        if not asked_by.startswith(question_mark(request.tool_call_id)):
-            return None
-        try:
-            fitting = check_answer(once.component, echo.input_type, echo.data)
-        except ArpError:  # the agent asks something else by now
-            return None
-        if is_decline(once.component, echo.input_type, echo.data):
-            return DECLINED
-        return answer_value(once.component, echo.input_type, fitting)
+    def _kept(
+        self, request: ari.PermissionRequest, response: ari.PermissionResponse, files: str = ""
+    ) -> ari.PermissionResponse:
+        """Return an answer; while something else is asked, the next process has to find it."""
+        if len(self._open) > 1 or self._late.are_others_asked:
+            self._late.keep(request, response, files)
+        return response
 
     async def _permission(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
         """Ask a person whether a tool may run: what it runs is what was approved."""
@@ -173,10 +174,14 @@ class TurnQuestions:
 
         async with self._looking:
             files = await binding.look()
-        if (late := self._late_permission(request, call, binding.mark)) is not None:
-            return late
-        self._link.asks_for(_digest_of(request), binding.mark)
+        late = self._late
+        known = late.again(request, binding.mark) or late.permission(request, call, binding.mark)
+        if known is not None:
+            return self._kept(request, self._recorded(request, call, known), binding.mark)
+        self._link.asks_for(asked_key(call.name, input_digest(request)), binding.mark)
         self._link.remember(self._turn)
+        late.asks(request)
+        late.replace_permission(request, call)
         approval = await call.ask_permission(
             title,
             rule=RULE,
@@ -193,41 +198,30 @@ class TurnQuestions:
         if binding.refusal:
             self._refusals[request.tool_call_id] = binding.refusal
         if approval.allowed:
-            return ari.PermissionResponse(
-                "allow",
-                updated_input=approval.updated_input,
-                rule_id=rule.rule_id if rule is not None else "",
-            )
+            changed, rule_id = approval.updated_input, rule.rule_id if rule is not None else ""
+            allowed = ari.PermissionResponse("allow", updated_input=changed, rule_id=rule_id)
+            return self._kept(request, allowed, binding.mark)
+        return self._kept(request, self._denial(request, approval, title), binding.mark)
+
+    def _denial(
+        self, request: ari.PermissionRequest, approval: Approval, title: str
+    ) -> ari.PermissionResponse:
+        """Return what the runtime is told of a no."""
         if approval.reason and not request.takes_message:
             if approval.decision == "deny":
                 self._send_later(title, approval.reason)
             return ari.PermissionResponse("deny")
         return ari.PermissionResponse("deny", message=approval.reason)
 
-    def _late_permission(
-        self, request: ari.PermissionRequest, call: ToolCall, files: str
-    ) -> ari.PermissionResponse | None:
-        """Return what the turn's input says of exactly this call; `None`: nothing, so ask.
-
-        The question was asked by a turn that a restart cut off. Its answer names the input that was
-        shown by its digest, and counts once, if the files that the input names are as they were.
-        """
-        data = self._turn.input.data
-        payload, action = data.get("payload"), data.get("action")
-        given: JsonObject = payload if isinstance(payload, dict) else {}
-        digest = _digest_of(request)
-        is_it = given.get("digest") == digest and "updated_input" not in given
-        is_same = files != "" and self._link.asked.get(digest, NO_FILES) == files
-        if self._used_late or action not in ("confirm", "deny") or not (is_it and is_same):
-            return None
-        self._used_late = True
-        permission = call.record.permission(call.name)
-        if action == "confirm":
-            permission.evaluated("allow", "person", "user", digest=digest)
-            return ari.PermissionResponse("allow")
-        permission.evaluated("deny", "person", "user", digest=digest)
-        reason = str(given.get("reason") or "") if request.takes_message else ""
-        return ari.PermissionResponse("deny", reason)
+    def _recorded(
+        self, request: ari.PermissionRequest, call: ToolCall, given: ari.PermissionResponse
+    ) -> ari.PermissionResponse:
+        """Record an answer that an earlier question had, and return it."""
+        digest = input_digest(request)
+        if given.updated_input is not None:
+            digest = digest_of(encoded(given.updated_input).decode())
+        call.record.permission(call.name).evaluated(given.decision, "person", "user", digest=digest)
+        return given
 
     async def _chosen_rule(
         self, rules: Mapping[str, ari.PermissionRule]
@@ -284,11 +278,6 @@ class TurnQuestions:
             props: JsonObject = {"content": f"{self._runtime.name} {what}: {reason}"}
             self._turn.show(Component(shown, "text", props))
         self.unsent.clear()
-
-
-def _digest_of(request: ari.PermissionRequest) -> str:
-    """Return the digest of the input that is shown; facts have it unless there is a secret."""
-    return digest_of(encoded(request.tool_input_raw).decode())
 
 
 def _offered(labels: Sequence[str]) -> str | None:

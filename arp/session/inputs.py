@@ -636,7 +636,8 @@ def new_turn(
     if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
-    if session.running is not None and session.rules.policy == "interrupt":
+    is_answer = particulars.answers is not None  # the running turn may be the one that wants it
+    if session.running is not None and session.rules.policy == "interrupt" and not is_answer:
         effects.append(StopTurn(session.running))
     return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
 

@@ -931,7 +931,16 @@ class Session:
             self.mark(question.component_id, question.surface, outcome, None, question.turn_id)
         self._resolved(question, {"decision": outcome})
 
-    def _resolved(self, question: Question, payload: JsonObject) -> None:
+    def replace_question(self, question: Question) -> None:
+        """Close a question for every renderer: the running turn asks the same again.
+
+        Its own turn reads as completed when that was its last question: it goes on elsewhere.
+        """
+        with suppress(ArpError):  # as in `cancel_question`
+            self.mark(question.component_id, question.surface, "expired", None, question.turn_id)
+        self._resolved(question, {"decision": "expired"}, goes_on=True)
+
+    def _resolved(self, question: Question, payload: JsonObject, goes_on: bool = False) -> None:
         turn_id = question.turn_id
         is_last = not any(
             one.turn_id == turn_id and one.action_id != question.action_id
@@ -939,7 +948,7 @@ class Session:
         )
         payload["resumes"] = turn_id == self.running and is_last
         if is_last and turn_id != self.running and self.status_of(turn_id) == "waiting":
-            is_done = payload["decision"] in ("answered", "declined")
+            is_done = goes_on or payload["decision"] in ("answered", "declined")
             payload["ends"] = "completed" if is_done else "cancelled"
         self.in_turn("action.resolved", question.turn_id, payload, action_id=question.action_id)
 

@@ -5,6 +5,7 @@ meanwhile, and another one serves the app again. What the user says is in `model
 
     run: COMMAND                            asks for permission, then runs the command in PLACE/cwd
     tool: ask_user {"question": "Which?"}   asks the question, and says the answer
+    both: COMMAND                           does both at once, in agents without a model
 
 MODEL is the address of the fake model. The same agents serve as runtimes of `arp ari serve`.
 """
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +29,7 @@ from tests.runtime.model_script import AGREED
 from tests.runtime.model_server import ModelServer
 
 QUESTION = "Which colour?"
+ANSWER = "The blue one."
 
 
 def model_at(address: str) -> ModelServer:
@@ -73,7 +77,18 @@ class LangGraphAsking(frameworks_under_test.LangGraphUnderTest):
             """Ask the user."""
             return str(interrupt({"question": question}))
 
-        return [StructuredTool.from_function(ask_user)]
+        def careful_bash(command: str) -> str:
+            """Run a command of the shell, after a question of its own."""
+            asked = {"name": "bash", "args": {"command": command}}
+            review = {"action_name": "bash", "allowed_decisions": ["approve", "reject"]}
+            decided = interrupt({"action_requests": [asked], "review_configs": [review]})
+            if decided["decisions"][0]["type"] != "approve":
+                return "denied"
+            subprocess.run(command, shell=True, cwd=self.cwd, check=True)
+            return "ran"
+
+        tools = (ask_user, careful_bash)
+        return [StructuredTool.from_function(one) for one in tools]
 
 
 def framework(kind: Any) -> Callable[[Path, str], RuntimeService]:
@@ -90,17 +105,28 @@ def function(place: Path, address: str) -> RuntimeService:
     """Return a function that does by itself what the model would say."""
     cwd = place / "cwd"
 
+    async def run(turn: FunctionTurn, command: str) -> None:
+        with turn.tool("bash", {"command": command}) as call:
+            if (await call.allowed(summary=command)).decision == "allow":
+                call.result(await bash(cwd, command))
+
+    async def ask(turn: FunctionTurn) -> None:
+        answer = await turn.answered("colour", {"question": QUESTION})
+        turn.say(f"The tool returned: {answer}")
+
     async def reply(turn: FunctionTurn) -> None:
         said = [one.content for one in turn.history if one.role == "user"]
-        text = said[-1] if turn.text.startswith(AGREED) and said else turn.text
+        text = turn.text
+        if text.startswith(AGREED):
+            text = next((one for one in reversed(said) if ": " in one), text)
         word, _, rest = text.partition(": ")
         if word == "run":
-            with turn.tool("bash", {"command": rest}) as call:
-                if (await call.allowed(summary=rest)).decision == "allow":
-                    call.result(await bash(cwd, rest))
+            await run(turn, rest)
         elif word == "tool":
-            answer = await turn.answered("colour", {"question": QUESTION})
-            turn.say(f"The tool returned: {answer}")
+            await ask(turn)
+        elif word == "both":
+            asking = () if ANSWER in said else (ask(turn),)
+            await asyncio.gather(run(turn, rest), *asking)
         else:
             turn.say(f"You said: {text}")
 
@@ -122,6 +148,9 @@ def codex(place: Path, address: str) -> RuntimeService:
     from arp.runtime.codex import CodexRuntime
 
     cli = clis.codex(model_at(address), place)
+    config = cli.home / ".codex" / "config.toml"
+    feature = "[features]\ndefault_mode_request_user_input = true\n"
+    config.write_text(config.read_text().replace("[features]\n", feature))
     return CodexRuntime(environment=cli.environment, cwd=cli.cwd, program=cli.program)
 
 
@@ -177,17 +206,25 @@ def app_of(name: str, place: Path, address: str) -> App:
 def plain(place: Path) -> Any:
     """Return an agent without a runtime: it takes late answers by itself."""
 
+    async def ask(turn: Turn, late: bool) -> None:
+        answer = turn.text if late else await turn.ask(ui.text_input(QUESTION))
+        await turn.say(f"The tool returned: {answer}")
+
+    async def run(turn: Turn, command: str, late: bool) -> None:
+        async with turn.tool("bash", {"command": command}) as call:
+            if late or await call.approve(f"bash: {command}", rule="ask-first"):
+                call.result(await bash(place / "cwd", command))
+
     async def agent(turn: Turn) -> None:
         late = turn.input.source_component is not None
         said = [text for role, text in turn.history() if role == "user"]
         word, _, rest = (said[0] if late else turn.text).partition(": ")
-        if word == "tool":
-            answer = turn.text if late else await turn.ask(ui.text_input(QUESTION))
-            await turn.say(f"The tool returned: {answer}")
-            return
-        async with turn.tool("bash", {"command": rest}) as call:
-            if late or await call.approve(f"bash: {rest}", rule="ask-first"):
-                call.result(await bash(place / "cwd", rest))
+        if word == "both" and not late:
+            await asyncio.gather(run(turn, rest, late), ask(turn, late))
+        elif word == "tool" or (late and turn.input.input_type == "text"):
+            await ask(turn, late)
+        else:
+            await run(turn, rest, late)
 
     return agent
 
@@ -201,4 +238,5 @@ def with_model(app: App, place: Path, address: str) -> None:
         return await bash(place / "cwd", command)
 
     run_bash.__name__ = "bash"
-    app.model_agent("openai:fake-1", base_url=f"{address}/v1", tools=[run_bash])
+    shop = f"{sys.executable} {Path(__file__).with_name('mcp_shop.py')}"
+    app.model_agent("openai:fake-1", base_url=f"{address}/v1", tools=[run_bash], mcp=[shop])

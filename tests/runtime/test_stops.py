@@ -11,6 +11,7 @@ them run with `--soak`.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -31,7 +32,7 @@ from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command as terminal_command
 from tests.runtime.model_server import ModelServer
 from tests.runtime.runtimes_under_test import NEEDS
-from tests.runtime.stopped_agents import QUESTION
+from tests.runtime.stopped_agents import ANSWER, QUESTION
 from tests.server.rpc import rpc
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,16 @@ SAYS = {
     "permission": f"run: {COMMAND}",
     "question": f'tool: ask_user {{"question": "{QUESTION}"}}',
 }
-ANSWER = "The blue one."
+
+
+COLOURS = [{"label": name, "description": name} for name in ("Red", "Blue")]
+OPTIONS = {"question": QUESTION, "header": "Colour", "options": COLOURS}
+SAYS_OF = {
+    "model-agent": 'tool: order {"item": "tea"}',  # a server of MCP asks where it is to go
+    "claude-code": f"tool: AskUserQuestion {json.dumps({'questions': [OPTIONS]})}",
+    "codex": f"tool: request_user_input {json.dumps({'questions': [{'id': 'c', **OPTIONS}]})}",
+}
+"""What the user says for a question, where the agent has another tool than `ask_user`."""
 
 
 class Case(NamedTuple):
@@ -68,13 +78,13 @@ AGENTS: dict[str, tuple[str, ...]] = {
     "langgraph": BOTH,
     "pydantic-ai": BOTH,
     "function": BOTH,
-    "openai-agents": ("permission",),
-    "model-agent": ("permission",),
+    "openai-agents": ("permission",),  # it asks nothing else
+    "model-agent": BOTH,
     "ag-ui": ("permission",),
     "grpc": BOTH,
     "http": BOTH,
-    "claude-code": ("permission",),
-    "codex": ("permission",),
+    "claude-code": BOTH,
+    "codex": BOTH,
     "acp:opencode": ("permission",),
 }
 """What each kind of agent can ask."""
@@ -88,7 +98,10 @@ def cases() -> list[Any]:
     for agent, kinds in AGENTS.items():
         for ending in ENDINGS:
             for kind in kinds:
-                case = Case(agent, kind, ending, next(screens))
+                screen = next(screens)
+                if kind == "question" and agent in SAYS_OF:
+                    screen = "client"
+                case = Case(agent, kind, ending, screen)
                 found.append(pytest.param(case, id=str(case), marks=marks_of(case)))
     return found
 
@@ -287,6 +300,16 @@ def seen(client: ArpClient) -> Any:
     ]
 
 
+async def reply(client: ArpClient, question: Any) -> None:
+    """Answer a question by what its component takes: in all of them, something blue."""
+    if question.type == "choices":
+        await client.send_selection(["Blue"], source=question.id)
+    elif question.type == "form":
+        await client.send_form({"city": "Blue", "express": False}, source=question.id)
+    else:
+        await client.send_text(ANSWER, source=question.id)
+
+
 async def answer(client: ArpClient, place: Place) -> None:
     """Answer what is open, on the screen that the case names."""
     (question,) = await until(client, lambda: open_questions(client))
@@ -297,7 +320,7 @@ async def answer(client: ArpClient, place: Place) -> None:
         if is_permission:
             await client.send_permission(permission_of(client, question.id), True)
         else:
-            await client.send_text(ANSWER, source=question.id)
+            await reply(client, question)
     elif place.case.screen == "terminal":
         await asyncio.to_thread(answer_at_a_terminal, place, session, is_permission)
     else:
@@ -381,7 +404,8 @@ async def test_what_waits_for_a_person_survives(
         life = await Life.begin(place)
         try:
             async with connect(place.http) as client:
-                await client.send_text(SAYS[case.asks])
+                says = SAYS_OF.get(case.agent) if case.asks == "question" else None
+                await client.send_text(says or SAYS[case.asks])
                 await until(client, lambda: open_questions(client))
                 session = client.session_id
                 assert session is not None
@@ -398,9 +422,153 @@ async def test_what_waits_for_a_person_survives(
                     await until(other, lambda: late_turn(other))
                     assert seen(other) == seen(client)
                 if case.asks == "question":
-                    assert ANSWER in client.screen.text(turn.id)
+                    given = "blue" if says else ANSWER
+                    assert given.lower() in client.screen.text(turn.id).lower()
             await life.stop()
         finally:
             await life.kill()
     assert place.ran() == (["approved"] if case.asks == "permission" else [])
     check_answered(await facts_of(place.ledger, session), case)
+
+
+# -- two at once -----------------------------------------------------------------------------------
+
+SECOND = "echo second >> ran.txt"
+
+
+def calls(*named: tuple[str, str, str]) -> str:
+    """Return what the user says for the model to call tools at once: name, argument, value."""
+    texts = [f"{name} {json.dumps({argument: value})}" for name, argument, value in named]
+    return f"tools: {' @@ '.join(texts)}"
+
+
+ASKS_USER = ("ask_user", "question", QUESTION)
+TWO_COMMANDS = f"two: {COMMAND} @@ {SECOND}"
+AT_ONCE: dict[str, str] = {
+    "plain": f"both: {COMMAND}",
+    "langgraph": calls(("careful_bash", "command", COMMAND), ASKS_USER),
+    "pydantic-ai": calls(("bash", "command", COMMAND), ASKS_USER),
+    "function": f"both: {COMMAND}",
+    "openai-agents": TWO_COMMANDS,
+    "model-agent": TWO_COMMANDS,
+    "ag-ui": TWO_COMMANDS,
+    "grpc": f"both: {COMMAND}",
+    "http": f"both: {COMMAND}",
+}
+"""What the user says for an agent to ask two things at once: a permission and a question where it
+can ask both at the same time, else two permissions."""
+ORDERS = ("permission-first", "permission-last")
+
+
+def cases_at_once() -> list[Any]:
+    """Return the cases: `asks` is which one is answered first, and a `+` another restart."""
+    screens = cycle(("client", "control"))
+    found = []
+    for agent in AT_ONCE:
+        for ending in ENDINGS:
+            has_more = ending in ("sigterm", "sigkill")
+            for order in (*ORDERS, *(f"{order}+" for order in ORDERS if has_more)):
+                case = Case(agent, order, ending, next(screens))
+                marks = [getattr(pytest.mark, NEEDS[agent])] if agent in NEEDS else []
+                is_main = agent in ("plain", "pydantic-ai", "langgraph") and ending == "sigterm"
+                if not is_main or order != ORDERS[1]:
+                    marks.append(pytest.mark.soak)
+                found.append(pytest.param(case, id=str(case), marks=marks))
+    return found
+
+
+def next_open(client: ArpClient, case: Case) -> Any:
+    """Return what is answered next, in the order of the case."""
+    found = sorted(open_questions(client), key=lambda one: one.type != "confirm")
+    return found[0 if case.asks.startswith(ORDERS[0]) else -1]
+
+
+async def answer_one(client: ArpClient, place: Place, screen: str) -> None:
+    """Answer one of several, and wait until the others alone are open, in a turn that waits."""
+    question, session = next_open(client, place.case), client.session_id
+    is_permission = question.type == "confirm"
+    assert session is not None
+    if screen == "client":
+        if is_permission:
+            await client.send_permission(permission_of(client, question.id), True)
+        else:
+            await client.send_text(ANSWER, source=question.id)
+        return
+    async with rpc(place.port) as program:
+        await program.follow(session)
+        await program.until("action.required")
+        asked = await required(program, question.id)
+        more = {"digest": asked["payload"]["digest"]} if is_permission else {}
+        await program.call(
+            "agentSession/action/respond",
+            sessionId=session,
+            actionId=asked["actionId"],
+            response=True if is_permission else ANSWER,
+            **more,
+        )
+
+
+async def required(program: Any, component_id: str) -> Any:
+    """Return the fact by which a component was asked."""
+    while True:
+        for fact in program.facts:
+            component = fact["payload"].get("component") or {}
+            if fact["type"] == "action.required" and component.get("id") == component_id:
+                return fact
+        await program.next()
+
+
+def at_rest(client: ArpClient, number: int) -> bool:
+    """Return whether so many are open, and the newest turn is over or waits for them."""
+    turn = list(client.screen.turns.values())[-1]
+    is_done = turn.final or turn.status == "waiting"
+    return is_done and turn.id != "t1" and len(open_questions(client)) == number
+
+
+def answered_parts(facts: list[Fact]) -> list[str]:
+    """Return what was asked and answered, each answer once."""
+    resolved = [one for one in facts if one.type == "action.resolved"]
+    return sorted(str(one.payload["decision"]) for one in resolved)
+
+
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("case", cases_at_once())
+async def test_two_that_wait_for_a_person_survive(
+    case: Case, tmp_path: Path, model_server: ModelServer
+) -> None:
+    """Each shows once, and an answer to either goes to the call that asked, once."""
+    place = Place(case, tmp_path, model_server)
+    async with remote_runtime(place):
+        life = await Life.begin(place)
+        try:
+            async with connect(place.http) as client:
+                await client.send_text(AT_ONCE[case.agent])
+                await until(client, lambda: len(open_questions(client)) == 2)
+                session = client.session_id
+                assert session is not None
+                life = await life.end(place)
+                await until(client, lambda: client.screen.turns["t1"].final)
+                assert place.ran() == []
+                check_left_open(await facts_of(place.ledger, session))
+                assert len(open_questions(client)) == 2
+                await answer_one(client, place, case.screen)
+                await until(client, lambda: at_rest(client, 1))
+                if case.asks.endswith("+"):
+                    life = await life.end(place)
+                    await until(client, lambda: at_rest(client, 1))
+                await answer_one(client, place, "client")
+                await until(client, lambda: at_rest(client, 0))
+                turns = client.screen.turns
+                await until(client, lambda: all(turn.final for turn in turns.values()))
+                assert [turn.errors for turn in turns.values()] == [[] for _ in turns]
+                assert {str(turn.status) for turn in turns.values()} == {"completed"}
+                said = "".join(client.screen.text(turn_id) for turn_id in turns)
+            await life.stop()
+        finally:
+            await life.kill()
+    has_question = AT_ONCE[case.agent] != TWO_COMMANDS
+    assert sorted(place.ran()) == (["approved"] if has_question else ["approved", "second"])
+    assert said.count(ANSWER) == (1 if has_question else 0)
+    decided = answered_parts(await facts_of(place.ledger, session))
+    assert decided.count("answered") == 2
+    assert set(decided) <= {"answered", "expired"}

@@ -702,6 +702,31 @@ def test_answer_after_a_crash_closes_the_question_and_begins_a_turn() -> None:
     assert (hidden["n"], hidden["p"] != "x") == ("Ada", True)
 
 
+def test_late_answer_does_not_interrupt_the_turn_that_may_want_it() -> None:
+    """Another question of the same turn was answered before: that turn goes on."""
+    session = begun("interrupt")
+    session.ask("t1", form())
+    session.end_turn("t1", "failed", reason="interrupted")
+    user(session, "more")
+    told = send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")
+    assert (told, session.running, session.queue) == ([], "t2", ["t3"])
+
+
+def test_question_that_is_asked_again_is_over_and_its_turn_too() -> None:
+    session = begun()
+    question = session.ask("t1", form())
+    session.end_turn("t1", "failed", reason="interrupted")
+    user(session, "more")
+    facts(session)
+    session.replace_question(question)
+    marked, resolved = facts(session)
+    assert (marked.type, resolved.type) == ("artifact.changed", "action.resolved")
+    assert resolved.payload == {"decision": "expired", "resumes": False, "ends": "completed"}
+    assert session.status_of("t1") == "completed"
+    late = refused(session, "form_submit", {"fields": {"n": "Ada"}}, source_component="q")
+    assert "has expired and takes no more answers" in late.message
+
+
 def test_answer_that_who_asked_cannot_take_leaves_the_question_open() -> None:
     """What a component cannot check, whoever asked can: its refusal names the field."""
     session = begun()
