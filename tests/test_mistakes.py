@@ -258,7 +258,8 @@ APP = {
     "client of an app": Mistake(
         lambda _: ArpClient(App()),  # type: ignore[arg-type] # the mistake
         "App: not an address of a server; write http://HOST:PORT (or https, ws, wss, http+sse, "
-        "https+sse), grpc:HOST:PORT (or grpcs), unix:PATH, stdio:COMMAND, or stdio: with command=[…]",
+        "https+sse), grpc:HOST:PORT (or grpcs), unix:PATH, stdio:COMMAND, or stdio: with "
+        "command=[…]",
     ),
     "origins as a text": Mistake(
         lambda _: Access(origins="https://x.org"),  # type: ignore[arg-type] # the mistake

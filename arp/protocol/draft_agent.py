@@ -153,7 +153,8 @@ class DraftTurns:
                 return [replace(message, turn_id=self._open[0])]
             case Delta() | ToolStart() | ToolEnd() | Render() | Patch() | Commit():
                 return self._in_turn(message) if message.turn_id is None else [message]
-        return [message]
+            case _:
+                return [message]
 
     def _in_turn(
         self, message: Delta | ToolStart | ToolEnd | Render | Patch | Commit

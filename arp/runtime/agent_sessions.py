@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -110,6 +110,8 @@ class AgentSessions:
         self._app = app
         self._open: dict[str, LinkedSession] = {}
         """The sessions that are open, by the runtime's id."""
+        self._opening = 0
+        """Sessions that are being opened, for which there is room."""
         self._closing: set[asyncio.Task[None]] = set()
 
     def forget(self) -> None:
@@ -166,13 +168,13 @@ class AgentSessions:
         The branch was left, or the runtime knows nothing of it. The new session gets what was said
         on the branch: its agent knows that, and nothing that was edited away.
         """
-        await self._make_room()
-        request = await self._seeded(turn, state.get("session_id"))
-        try:
-            created = await self._new(request)
-        except NotFound:  # the turn before left nothing to fork
-            request = msgspec.structs.replace(request, fork_session_id="", fork_after="")
-            created = await self._new(request)
+        async with self._room():
+            request = await self._seeded(turn, state.get("session_id"))
+            try:
+                created = await self._new(request)
+            except NotFound:  # the turn before left nothing to fork
+                request = msgspec.structs.replace(request, fork_session_id="", fork_after="")
+                created = await self._new(request)
         link = LinkedSession(key, created.session_id)
         # At once: whoever deletes the session of ARP has to find it, also if the turn ends now.
         note_elsewhere(turn.cache, Elsewhere(self._runtime.name, link.session_id))
@@ -240,20 +242,19 @@ class AgentSessions:
         except NotFound:
             is_open = False
         if not is_open or turn.cache.get(link.key) is not link:
-            await self._make_room()
             request = self._request
-            resumed = await self._runtime.service.resume_session(
-                ari.ResumeSessionRequest(
-                    link.session_id,
-                    cwd=request.cwd,
-                    model=request.model,
-                    mode=request.mode,
-                    provider=request.provider,
-                    instructions=request.instructions,
-                    mcp_servers=request.mcp_servers,
-                    permission_timeout_s=request.permission_timeout_s,
-                )
+            resuming = ari.ResumeSessionRequest(
+                link.session_id,
+                cwd=request.cwd,
+                model=request.model,
+                mode=request.mode,
+                provider=request.provider,
+                instructions=request.instructions,
+                mcp_servers=request.mcp_servers,
+                permission_timeout_s=request.permission_timeout_s,
             )
+            async with self._room():
+                resumed = await self._runtime.service.resume_session(resuming)
             await self._keep(turn, link, resumed.session)
             link.cursor, link.knows_past = resumed.sequence, True
         return link
@@ -364,17 +365,26 @@ class AgentSessions:
                 request = ari.CloseSessionRequest(link.session_id)
                 await self._runtime.service.close_session(request)
 
-    async def _make_room(self) -> None:
-        """Close the session that was used least recently, if as many as may are open.
+    @asynccontextmanager
+    async def _room(self) -> AsyncIterator[None]:
+        """Keep room for a session while it is opened.
+
+        If as many as may are open, close the one that was used least recently. Turns of several
+        sessions come here at the same time, so those that are still being opened count too.
 
         Raises:
             Unavailable: All of them are at work.
         """
         most = self._limits.max_open
         for link in sorted(self._open.values(), key=lambda one: one.used_at):
-            if len(self._open) < most:
-                return
+            if len(self._open) + self._opening < most:
+                break
             if not link.turns:
                 await self._close(link)
-        if len(self._open) >= most:
+        if len(self._open) + self._opening >= most:
             raise Unavailable(f"{most} sessions are at work already; try again when one is done")
+        self._opening += 1
+        try:
+            yield
+        finally:
+            self._opening -= 1
