@@ -110,7 +110,7 @@ def marks_of(case: Case) -> list[pytest.MarkDecorator]:
     """Return what a case needs, and whether it runs with `--soak` only."""
     marks = [getattr(pytest.mark, NEEDS[case.agent])] if case.agent in NEEDS else []
     is_main = case.ending == "sigterm" and case.asks == "permission" and case.agent not in SLOW
-    is_whole = case.agent in ("plain", "pydantic-ai")
+    is_whole = case.agent == "plain"
     return marks if is_main or is_whole else [*marks, pytest.mark.soak]
 
 

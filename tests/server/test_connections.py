@@ -65,9 +65,12 @@ def server(request: pytest.FixtureRequest) -> Iterator[Serving]:
 class Client:
     """A connection that sends what a test says, and no more."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, opened_at: float
+    ) -> None:
         self.reader, self.writer = reader, writer
-        self.opened_at = time.monotonic()
+        self.opened_at = opened_at
+        """Before the server could accept it: its clock begins no earlier."""
 
     async def send(self, text: str | bytes) -> None:
         self.writer.write(text.encode() if isinstance(text, str) else text)
@@ -89,9 +92,10 @@ class Client:
 
 @asynccontextmanager
 async def client(server: Serving) -> AsyncIterator[Client]:
+    opened_at = time.monotonic()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     try:
-        yield Client(reader, writer)
+        yield Client(reader, writer, opened_at)
     finally:
         writer.close()
 
