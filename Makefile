@@ -27,7 +27,7 @@ demo:  ## start the data explorer and print its address (PORT=8080, ARGS="--ledg
 test:  ## run all tests; list skipped ones at the end (with CI=true, fail instead)
 	@$(BOOTSTRAP) dev
 	@! command -v npm >/dev/null || $(MAKE) -s opencode || echo "arp: going on without OpenCode"
-	@echo "arp: testing; less than 20 minutes on two cores"
+	@echo "arp: testing; up to 30 minutes on two cores"
 	@$(PYTEST) -n 6 --dist worksteal $(ARGS)  # most tests wait for other processes
 
 install:  ## create .venv with all development tools
