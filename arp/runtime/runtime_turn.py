@@ -76,25 +76,7 @@ class RuntimeTurn:
         process takes it up again, and the answer goes there.
         """
         try:
-            while self._link.limits:
-                self._show_limit(self._link.limits.pop(next(iter(self._link.limits))))
-            async for event in events:
-                self._link.cursor = event.sequence
-                if event.turn_id != turn_id:
-                    continue
-                await self._show(event)
-                if event.done:
-                    await self._finish(event)
-                    return
-            raise ToolFailed(f"{self._runtime.name}: the session was closed")
-        except BaseException:
-            # Nobody watches it any more. First the questions end: the runtime may need some time
-            # to stop, and no answer may come before that.
-            self.questions.stop()
-            if not self._turn._leaves_questions_open:
-                await asyncio.shield(self._runtime.cancel(self._link.session_id, turn_id))
-                await self._count_rest(events, turn_id)
-            raise
+            await self._finish(await self._show_all(events, turn_id))
         finally:
             self.questions.stop()
             await events.aclose()
@@ -104,6 +86,28 @@ class RuntimeTurn:
                     is_asking=bool(self._turn._earlier_questions.left_open())
                 )
             self._link.remember(self._turn)
+
+    async def _show_all(self, events: EventSubscription, turn_id: str) -> ari.Event:
+        """Show the events of a turn; return the last one, which says how the turn ended."""
+        try:
+            while self._link.limits:
+                self._show_limit(self._link.limits.pop(next(iter(self._link.limits))))
+            async for event in events:
+                self._link.cursor = event.sequence
+                if event.turn_id != turn_id:
+                    continue
+                await self._show(event)
+                if event.done:
+                    return event
+            raise ToolFailed(f"{self._runtime.name}: the session was closed")
+        except BaseException:
+            # Nobody watches it any more. First the questions end: the runtime may need some time
+            # to stop, and no answer may come before that.
+            self.questions.stop()
+            if not self._turn._leaves_questions_open:
+                await asyncio.shield(self._runtime.cancel(self._link.session_id, turn_id))
+                await self._count_rest(events, turn_id)
+            raise
 
     async def _count_rest(self, events: EventSubscription, turn_id: str) -> None:
         """Read a turn that was cancelled to its end: what it used belongs to this turn of ARP."""

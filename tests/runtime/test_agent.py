@@ -473,6 +473,18 @@ async def test_two_permissions_at_once(tmp_path: Path) -> None:
         assert [tool.ok for tool in turn.tools] == [True, False]
 
 
+async def test_turn_that_failed_at_the_runtime_is_over_there(tmp_path: Path) -> None:
+    """It is shown as failed at once: nothing is cancelled, and nothing else is waited for."""
+    async with shown({"go": [Says("One."), Fails(Unavailable("out of credit"))]}, tmp_path) as (
+        client,
+        fake,
+        _,
+    ):
+        turn = await client.ask("go")
+        assert turn.status == "failed"
+        assert fake.calls("cancel_turn") == 0
+
+
 async def test_cancel_reaches_the_runtime_and_closes_the_question(tmp_path: Path) -> None:
     steps: list[Step] = [Uses("shell", {"command": "rm a"}, asks=True)]
     async with shown({"go": steps}, tmp_path) as (client, fake, _):
