@@ -30,7 +30,13 @@ from arp.hub.turn_services import TurnServices
 from arp.hub.user_settings import UserSettings
 from arp.hub.writer import Writer
 from arp.protocol.capabilities import AppInfo
-from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload, InvalidComponent
+from arp.protocol.errors import (
+    AgentFailed,
+    ErrorCode,
+    ErrorPayload,
+    InvalidComponent,
+    ResourceLimit,
+)
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, ErrorMessage, Input
 from arp.record.end_cause import EndCause
@@ -50,7 +56,7 @@ CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
 
 
 FAILED = "The agent failed. The server's log has the reason."
-"""All that renderers are told of an exception, unless they see tracebacks too."""
+"""What renderers get of most exceptions of an agent, unless they see tracebacks too."""
 
 DEAF_S = 1.0
 """How long an agent has to end once the server stops; then its turn is closed over its head."""
@@ -270,13 +276,12 @@ class Runner:
             # Whatever an author's code raises, KeyboardInterrupt and SystemExit included, ends its
             # turn and nothing else.
             logger.exception("agent %r failed in turn %s", workflow, host.turn_id)
+            failed = AgentFailed(_failure_of(error))
             if self._app.debug:
-                owner.show_details(FAILED, traceback_of(error))
+                owner.show_details(failed.message, traceback_of(error))
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(host)
         else:
-            if status == "failed" and failed is None:
-                failed = AgentFailed(FAILED)
             self._end(host.live, host.turn_id, status, failed)
 
     async def _work(self, workflow: str, host: TurnHost) -> None:
@@ -415,6 +420,17 @@ def _running_task() -> asyncio.Task[Any] | None:
         return asyncio.current_task()
     except RuntimeError:  # no loop runs
         return None
+
+
+def _failure_of(error: BaseException) -> str:
+    """Return what renderers get of an exception of an agent.
+
+    An exception's text may hold secrets, but a limit of ours only names sizes and ids: whoever
+    asked for too much can ask for less.
+    """
+    if isinstance(error, ResourceLimit):
+        return f"The agent failed: {error.message}. The server's log has more."
+    return FAILED
 
 
 def traceback_of(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable
 from typing import Any, cast
 
@@ -36,6 +37,22 @@ def ends(renderer: Renderer, turn_id: str = "t1") -> list[Any]:
 
 class Odd(BaseException):
     """What no library raises."""
+
+
+async def test_the_user_reads_which_limit_an_agent_exceeded() -> None:
+    async def agent(turn: Turn) -> None:
+        turn.show(ui.code_block("x" * 1_100_000, id="all"))
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+    (error,) = (one["payload"]["error"] for one in renderer.box.of("error"))
+    assert re.fullmatch(
+        r"The agent failed: .*component 'all' would have 11\d{5} bytes; at most 1048576\. "
+        r"The server's log has more\.",
+        error,
+    )
 
 
 @pytest.mark.parametrize(
