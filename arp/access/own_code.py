@@ -186,7 +186,7 @@ def _address(text: str) -> Address:
 
 
 def _plain(address: Address) -> Address:
-    """Return an IPv4 address for one that is written as an IPv6 one."""
+    """Return the IPv4 address that an IPv6 address such as `::ffff:127.0.0.1` contains, if any."""
     mapped = getattr(address, "ipv4_mapped", None)
     return address if mapped is None else mapped
 

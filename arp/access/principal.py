@@ -16,8 +16,8 @@ MAX_NAME: Final = 255
 def is_name(text: str) -> bool:
     """Return whether a text can be a user's name.
 
-    It stands in logs, lists and facts, so two names must not look the same: no control characters,
-    no invisible ones, no blank at either end.
+    Logs, lists and facts show names, so two names must not look the same: a name has no control
+    characters, no invisible characters, and no blank at either end.
     """
     return 0 < len(text) <= MAX_NAME and text.isprintable() and text == text.strip()
 
@@ -30,9 +30,9 @@ class User(Struct, frozen=True):
     """A user, as `Access.authenticate` knows them and `turn.user` shows them.
 
     Raises:
-        ValueError: A name with control characters or invisible ones, or one that is too long.
-        TypeError: A name that is no text, roles that are one text, claims that are no mapping, a
-            time that is no number.
+        ValueError: The name is too long, or has control characters or invisible characters.
+        TypeError: The name is no text, the roles are one text, the claims are no mapping, or the
+            time is no number.
     """
 
     name: str = ""

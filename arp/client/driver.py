@@ -91,9 +91,9 @@ class Driver:
         self._acks = acks
         """Whether this renderer says what it has displayed."""
         self._held: list[AgentMessage] = []
-        """What is not applied before its commit, and so not told before it."""
+        """Messages that take effect with their commit; callbacks get them then."""
         self._deadline: asyncio.Timeout | None = None
-        """By when a session must be there; `None` outside of a connection."""
+        """When the agent side must have sent `session`; `None` outside of a connection."""
         self._assumption: asyncio.TimerHandle | None = None
         """Treats an agent side that does not answer our `hello` as one of the draft."""
         self._heard_at = 0.0

@@ -156,7 +156,7 @@ async def _report(stream: asyncio.StreamReader, on_line: Callable[[str], None]) 
 
 
 async def _line_of(stream: asyncio.StreamReader) -> bytes:
-    """Return the next line, a part of one that is too long, or nothing at the end."""
+    """Return the next line; a part of it if it is too long, and nothing at the end."""
     try:
         return await stream.readuntil(b"\n")
     except asyncio.IncompleteReadError as end:
