@@ -38,7 +38,7 @@ async def told(peer: Peer, *messages: Any) -> None:
 
 
 async def test_connection_begins_with_the_agents_hello() -> None:
-    """protocol.md 2.1: `hello` is the first message on every connection."""
+    """protocol.md 2.1: `hello` is the first message on every connection. Spec: S11."""
     async with running() as hub:
         _, box = peer_of(hub, Principal())
         first = box.messages[0]
