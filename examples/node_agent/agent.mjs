@@ -25,7 +25,8 @@ const asText = {
   table: ({ headers, rows }) => [headers, ...rows].map((row) => row.join("  ")).join("\n"),
   confirm: ({ title, state, answer }) => `${title} ${state === "open" ? "Reply yes or no." : (answer ?? state)}`,
 };
-const ANSWERS = new Map(Object.entries({ confirm: true, yes: true, deny: false, no: false })); // actions, and typed words
+const WORDS = { confirm: true, yes: true, "[confirmed] confirm": true, deny: false, no: false, "[denied] deny": false };
+const ANSWERS = new Map(Object.entries(WORDS)); // actions, typed words, and what a client of the draft says
 const sessions = new Map();
 let known; // the components of the renderer; absent: it said no hello, and shows everything
 let current; // the session of the connection

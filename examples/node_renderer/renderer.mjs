@@ -137,11 +137,16 @@ function connect() {
     for (const message of [JSON.parse(data)].flat()) take(message);
     if (snapshot) return;
     draw();
-    const isIdle = [...turns.values()].every(({ isOver, status }) => isOver || status === "waiting");
-    if (isEnding && isOpen && sent.size === 0 && isIdle) socket.close();
+    closeWhenDone();
   };
   socket.onclose = ({ code }) => lost(code);
   socket.onerror = () => socket.readyState === WebSocket.CONNECTING && lost(); // Node.js 20 has no close event then
+}
+
+/** Ends when there is no more input, and nothing is left to show. */
+function closeWhenDone() {
+  const isIdle = [...turns.values()].every(({ isOver, status }) => isOver || status === "waiting");
+  if (isEnding && isOpen && !snapshot && sent.size === 0 && isIdle) socket.close();
 }
 
 function lost(code) {
@@ -151,4 +156,9 @@ function lost(code) {
 }
 
 connect();
-createInterface({ input: process.stdin }).on("line", type).on("close", () => (isEnding = true));
+createInterface({ input: process.stdin })
+  .on("line", type)
+  .on("close", () => {
+    isEnding = true;
+    closeWhenDone();
+  });

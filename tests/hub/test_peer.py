@@ -110,6 +110,21 @@ async def test_session_of_somebody_else_is_not_found() -> None:
     assert {one["type"] for one in box.messages} == {"hello", "error"}
 
 
+async def test_hello_for_a_session_of_somebody_else_leaves_the_renderer_on_its_own() -> None:
+    """A message that is refused changes nothing. Spec: S15, E1."""
+    async with running() as hub:
+        hers, _ = peer_of(hub, Principal("ada"))
+        his, box = peer_of(hub, Principal("bob"))
+        await told(hers, HELLO)
+        await told(his, {**HELLO, "session_id": "his"}, HELLO)
+        await told(his, {key: value for key, value in SAID.items() if key != "session_id"})
+        await box.has("commit", final=True)
+        for peer in (hers, his):
+            peer.closed()
+    assert [one["payload"]["code"] for one in box.of("error")] == [8]
+    assert {one["session_id"] for one in box.of("commit")} == {"his"}
+
+
 async def test_peer_that_shows_no_token_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """T17: a deadline; 1008."""
     monkeypatch.setattr("arp.hub.peer.HELLO_DEADLINE_S", 0.01)

@@ -194,6 +194,20 @@ def test_render_and_patch_show_at_their_commit() -> None:
     assert screen.output("t1") == [text("a", "new")]
 
 
+def test_component_takes_the_place_of_the_one_with_its_id_wherever_it_is() -> None:
+    """In a group, and in the output of another turn; else it comes last. Spec: S25."""
+    group = Component(
+        "g", "group", {"children": [{"id": "a", "type": "text", "props": {"content": "a"}}]}
+    )
+    screen = shown(render(group), render(text("b")), commit())
+    for message in (render(text("a", "new"), text("b", "too"), text("c"), turn="t2"), commit("t2")):
+        screen.apply(message)
+    inside, after = screen.output("t1")
+    assert inside.props["children"][0]["props"] == {"content": "new"}
+    assert after == text("b", "too")
+    assert output(screen, "t2") == ["c"]
+
+
 def test_commit_that_does_not_fit_shows_nothing_of_itself() -> None:
     """A commit applies whole or not at all, on every surface that it touches. Spec: S1, P1."""
     screen = shown(render(text("a")), commit())
