@@ -1,4 +1,4 @@
-"""An agent that was written from docs/protocol.md alone, over a pipe: our clients, and plain lines."""
+"""An agent that was written from docs/protocol.md alone: our clients, and plain lines."""
 
 from __future__ import annotations
 

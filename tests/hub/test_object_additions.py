@@ -124,6 +124,10 @@ class Poorer(Display):
         self.path = path.split(".") if path else []
         self.taken = 0
 
+    async def ends(self, count: int) -> None:
+        """Wait until so many turns have ended."""
+        await self.until(lambda: self.finals >= count)
+
     def came(self, frame: bytes) -> bytes:
         return self._without(frame)
 
@@ -167,22 +171,25 @@ async def agent(turn: Turn) -> None:
 
 async def conversation(field: str, has_turns: bool) -> tuple[list[Any], int]:
     """Return what `main` shows at the end of a conversation without a field; how often it was."""
-    async with (
-        running(agent) as hub,
-        Poorer(
-            hub, field, resumes=("mine", None), since=("another life", 7), has_conversation=has_turns
-        ) as display,
-    ):
-        await display.open()
-        for number, text in enumerate(("go", "ask", "fail", "window"), start=1):
-            await display.use("text", {"text": text}, input_id=f"i{number}")
-            if text == "ask":
-                await display.until(lambda: any(one.id == "q" for one in display.content()))
-                await display.use("action", {"action": "confirm"}, source="q")
-            await display.until(lambda number=number: display.finals >= number)
-        assert display.told == []
-        assert [type(one) for one in display.answers] == [InputAckRequest] * 5
-        return [(one.id, one.props) for one in display.content()], display.taken
+    async with running(agent) as hub:
+        display = Poorer(
+            hub,
+            field,
+            resumes=("mine", None),
+            since=("another life", 7),
+            has_conversation=has_turns,
+        )
+        async with display:
+            await display.open()
+            for number, text in enumerate(("go", "ask", "fail", "window"), start=1):
+                await display.use("text", {"text": text}, input_id=f"i{number}")
+                if text == "ask":
+                    await display.until(lambda: any(one.id == "q" for one in display.content()))
+                    await display.use("action", {"action": "confirm"}, source="q")
+                await display.ends(number)
+            assert display.told == []
+            assert [type(one) for one in display.answers] == [InputAckRequest] * 5
+            return [(one.id, one.props) for one in display.content()], display.taken
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,12 @@ async def test_client_without_a_hello_gets_every_component(server: Serving) -> N
     async with raw(server) as client:
         heard = await played(client, "nothing-said")
     shown = [one["components"] for one in heard if one["type"] == "render"]
-    assert {kind for one in shown for kind in types_in(one)} == {"group", "table", "text", "confirm"}
+    assert {kind for one in shown for kind in types_in(one)} == {
+        "group",
+        "table",
+        "text",
+        "confirm",
+    }
 
 
 async def test_nothing_of_the_session_before_comes_behind_the_next(server: Serving) -> None:

@@ -41,9 +41,7 @@ def test_every_python_file_and_the_page_are_in_the_wheel(wheel: zipfile.ZipFile)
     assert not wanted - shipped
 
 
-def test_wheel_alone_has_the_protocol_as_data(
-    wheel: zipfile.ZipFile, tmp_path: Path
-) -> None:
+def test_wheel_alone_has_the_protocol_as_data(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     """The gRPC service, the object dialect and the cases, as they are served at `/schemas/`."""
     wanted = {"arp.proto", "arp-core.protocol.yaml"}
     wanted |= {f"cases/{path.name}" for path in (ROOT / "schemas" / "cases").glob("*.json")}
