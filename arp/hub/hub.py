@@ -39,6 +39,7 @@ from arp.protocol.errors import (
     ArpError,
     InternalError,
     PermissionDenied,
+    RateLimited,
     SessionNotFound,
     UnknownObject,
     error_payload,
@@ -489,19 +490,32 @@ class Hub:
         The one that it was on goes if it was made for this renderer and nobody has used it.
 
         Raises:
-            ArpError: As `open`; the renderer is attached to nothing.
+            ArpError: As `open`; the renderer stays on the session that it was on.
         """
-        unused = self.unused(viewer)
-        self.detach(viewer)
-        if unused is not None and unused.id != hello.session_id:
-            await self._discard(unused)
-        live, is_new = await self._open(
-            hello.session_id, principal, workflow, provisional=provisional
+        current, unused = self.of(viewer), self.unused(viewer)
+        is_same = current is not None and current.id == hello.session_id
+        if is_same:
+            self.detach(viewer)
+        open_it = partial(
+            self._open, hello.session_id, principal, workflow, provisional=provisional
         )
+        try:
+            live, is_new = await open_it()
+        except RateLimited:
+            if unused is None or is_same:
+                raise
+            self.detach(viewer)  # its own unused session may be what takes the room
+            await self._discard(unused)
+            live, is_new = await open_it()
+        if not is_same:
+            unused = self.unused(viewer)
+            self.detach(viewer)
         self.attach(viewer, live, hello)
         self.transfers.ask_again(live, viewer)
         if is_new or live is unused:
             viewer.made_at = live.session.sequence
+        if unused is not None and unused is not live:
+            await self._discard(unused)
         if is_new and not provisional and self.app.session_start is not None:
             self._greet(live, principal)
 

@@ -476,7 +476,7 @@ class SessionCreateRequest(Struct, frozen=True):
     session_id: Identifier
     """The id that the agent side proposes."""
     metadata: JsonObject
-    """What else there is to say: `epoch`, `title`, `workflows`, `commands`, `resume`."""
+    """What else there is to say: `capabilities`, those of the `hello` of the session dialect."""
 
 
 class SessionStateUpdateRequest(Struct, frozen=True, omit_defaults=True):

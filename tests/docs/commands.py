@@ -61,7 +61,7 @@ def check(words: list[str]) -> None:
             assert arguments[0] in targets, f"make has no target {arguments[0]}"
         case "curl":
             assert request(arguments) is not None
-        case "python" | "uvicorn":
+        case "python" | "uvicorn" | "node":
             named = [word for word in arguments if word.startswith(("examples/", "tools/"))]
             assert all((ROOT / word).exists() for word in named), words
         case "npm" if arguments[0] == "run":

@@ -275,6 +275,7 @@ COMMANDS: Final = (
         r"arp replay case.json",
         "commands/test_rerun.py::test_an_agent_that_does_the_same_gives_no_difference",
     ),
+    (r"arp connect stdio:.?node", "examples/test_node_agent.py::"),
     (
         r"arp (connect|serve) .*(ag-ui:|ag_ui)",
         "examples/test_frameworks.py::test_an_agent_at_an_address_does_the_same",
@@ -332,6 +333,7 @@ COMMANDS: Final = (
         SNIPPETS + "test_an_example_can_be_served_as_the_page_says",
     ),
     (r"uvicorn --app-dir examples/", SNIPPETS + "test_an_example_is_an_application_of_its_server"),
+    (r"node .*examples/node_renderer", "examples/test_node_renderer.py::"),
     (r"python examples/django_login", "examples/test_django_login.py::"),
     (
         r"python examples/stdio_child",

@@ -97,7 +97,7 @@ class Display:
             self.box._came.clear()
             frames, self._read = self.box.frames[self._read :], len(self.box.frames)
             for frame in frames:
-                for event in self.end.receive(frame, _now()):
+                for event in self.end.receive(self.came(frame), _now()):
                     self._take(event)
             await self.flush()
             self._came.set()
@@ -107,13 +107,21 @@ class Display:
     async def flush(self) -> None:
         """Sends what waits."""
         for frame in self.end.data_to_send():
-            await self.peer.receive(frame)
+            await self.peer.receive(self.goes(frame))
+
+    def came(self, frame: bytes) -> bytes:
+        """Return a frame of the agent side as this renderer gets it."""
+        return frame
+
+    def goes(self, frame: bytes) -> bytes:
+        """Return a frame of this renderer as the agent side gets it."""
+        return frame
 
     def _take(self, event: ObjectEvent) -> None:
         assert not isinstance(event, RefusedMessage | Failed), event
         match event.payload:
             case CompositorCreateSurfaceRequest(new_id, name):
-                self.names[name or ""] = new_id
+                self.names[name or (str(new_id) if self.names else "main")] = new_id
             case ShellGetToplevelRequest(surface) | ShellGetPopupRequest(surface):
                 self._role(surface, event.op)
             case ShellGetOverlayRequest(surface):

@@ -38,7 +38,7 @@ async def told(peer: Peer, *messages: Any) -> None:
 
 
 async def test_connection_begins_with_the_agents_hello() -> None:
-    """protocol.md 2.1: `hello` is the first message on every connection."""
+    """protocol.md 2.1: `hello` is the first message on every connection. Spec: S11."""
     async with running() as hub:
         _, box = peer_of(hub, Principal())
         first = box.messages[0]
@@ -108,6 +108,21 @@ async def test_session_of_somebody_else_is_not_found() -> None:
     assert watching == 1
     assert "secret" not in json.dumps(box.messages)
     assert {one["type"] for one in box.messages} == {"hello", "error"}
+
+
+async def test_hello_for_a_session_of_somebody_else_leaves_the_renderer_on_its_own() -> None:
+    """A message that is refused changes nothing. Spec: S15, E1."""
+    async with running() as hub:
+        hers, _ = peer_of(hub, Principal("ada"))
+        his, box = peer_of(hub, Principal("bob"))
+        await told(hers, HELLO)
+        await told(his, {**HELLO, "session_id": "his"}, HELLO)
+        await told(his, {key: value for key, value in SAID.items() if key != "session_id"})
+        await box.has("commit", final=True)
+        for peer in (hers, his):
+            peer.closed()
+    assert [one["payload"]["code"] for one in box.of("error")] == [8]
+    assert {one["session_id"] for one in box.of("commit")} == {"his"}
 
 
 async def test_peer_that_shows_no_token_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

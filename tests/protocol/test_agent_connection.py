@@ -75,7 +75,7 @@ def test_empty_batch_is_nothing() -> None:
     ],
 )
 def test_message_that_cannot_be_taken_gets_a_code(value: Any, code: int, message: str) -> None:
-    """protocol.md 5: 11 INVALID_MESSAGE, 7 VERSION_MISMATCH."""
+    """protocol.md 5: 11 INVALID_MESSAGE, 7 VERSION_MISMATCH. Spec: S9."""
     got = rejected(value)
     assert got[0] == code
     assert message in got[1]
@@ -121,6 +121,7 @@ def test_peer_that_sends_nothing_but_nonsense_is_not_listened_to() -> None:
 
 
 def test_renderer_may_say_hello_again() -> None:
+    """Spec: S13."""
     agent = connection()
     again = RendererHello(session_id="other")
     assert agent.receive(encode_json(RendererHello())) == [RendererHello()]

@@ -117,7 +117,7 @@ def test_message_looks_as_the_protocol_says(message: Any, wire: dict[str, Any]) 
 
 @pytest.mark.parametrize("message", [*FROM_AGENT, *FROM_RENDERER], ids=lambda m: type(m).__name__)
 def test_field_of_a_newer_peer_is_ignored(message: Any) -> None:
-    """protocol.md 3: new fields are optional."""
+    """protocol.md 3: new fields are optional. Spec: S9."""
     newer = {**msgspec.to_builtins(message), "from_the_future": {"x": [1]}}
     assert msgspec.convert(newer, type(message)) == message
 
@@ -134,6 +134,7 @@ def test_components_are_named_with_or_without_versions(components: Any, versions
 
 
 def test_renderer_that_names_no_components_shows_text() -> None:
+    """Spec: S12."""
     assert RendererHello().capabilities.versions() == {"text": 1}
 
 

@@ -186,6 +186,7 @@ def test_hello_of_the_agent_side_is_kept() -> None:
 
 
 def test_new_session_begins_with_an_empty_screen() -> None:
+    """Spec: S16."""
     renderer = on_session(say("a", 5))
     feed(renderer, ready("new", 1, "f"))
     assert renderer.screen.turns == {}
@@ -193,6 +194,7 @@ def test_new_session_begins_with_an_empty_screen() -> None:
 
 
 def test_replay_goes_on_with_the_screen() -> None:
+    """Spec: S16."""
     renderer = on_session(say("a", 5))
     renderer.hello()
     feed(renderer, ready("replay", 9), say("b", 6))
@@ -215,7 +217,7 @@ def test_replay_of_all_that_there_is_begins_with_an_empty_screen() -> None:
 
 
 def test_replay_of_another_life_of_the_log_is_none_of_what_shows() -> None:
-    """`epoch` names one life of a session's log."""
+    """`epoch` names one life of a session's log. Spec: S16."""
     renderer = on_session(say("a", 5))
     renderer.hello()
     feed(renderer, ready("replay", 3, "f"), say("b", 1))
@@ -234,6 +236,7 @@ def test_render_and_patch_count_as_applied_with_their_commit() -> None:
 
 
 def test_what_came_without_its_commit_is_dropped_with_the_connection() -> None:
+    """Spec: S21."""
     renderer = on_session(show("c"))
     renderer.hello()
     feed(renderer, ready("replay"), commit(9))
@@ -241,7 +244,7 @@ def test_what_came_without_its_commit_is_dropped_with_the_connection() -> None:
 
 
 def test_old_screen_shows_until_the_snapshot_is_complete() -> None:
-    """In a snapshot only the very last `commit` carries `seq`."""
+    """In a snapshot only the very last `commit` carries `seq`. Spec: S16, S19."""
     renderer = on_session(say("old", 5))
     feed(renderer, ready("snapshot", 9, "f"), say("new"), commit(None))
     feed(renderer, TurnMessage(session_id="s", seq=9, turn_id="t1", status="running"))
@@ -255,6 +258,7 @@ def test_old_screen_shows_until_the_snapshot_is_complete() -> None:
 
 
 def test_half_a_snapshot_is_asked_for_again() -> None:
+    """Spec: S19, S20."""
     renderer = on_session(say("old", 5))
     feed(renderer, ready("snapshot", 9), say("ne"))
     assert sent(renderer.hello()).resume is None
@@ -263,7 +267,10 @@ def test_half_a_snapshot_is_asked_for_again() -> None:
 
 
 def test_renderer_stands_nowhere_while_it_catches_up() -> None:
-    """What it was told has no place of its own until the last commit, so it is not resumed."""
+    """What it was told has no place of its own until the last commit, so it is not resumed.
+
+    Spec: S20.
+    """
     renderer = on_session(say("a", 5))
     feed(renderer, say("b"))
     assert renderer.epoch is None
@@ -287,6 +294,7 @@ def test_renderer_stands_nowhere_while_it_catches_up() -> None:
     ids=lambda message: type(message).__name__,
 )
 def test_what_can_be_told_twice_leaves_no_place(message: AgentMessage) -> None:
+    """Spec: S20."""
     renderer = on_session(say("a", 5), message)
     assert sent(renderer.hello()).resume == Resume("e", 5)
 
@@ -309,6 +317,7 @@ def told(messages: list[AgentMessage]) -> list[tuple[int, str]]:
 
 
 def test_message_of_a_newer_peer_is_passed_over() -> None:
+    """Spec: S9."""
     renderer = on_session()
     assert renderer.receive(b'{"type":"hologram","seq":99}') == []
     batch = b'[{"type":"hologram"},' + encode_json(say("a", 5)) + b"]"
@@ -317,6 +326,7 @@ def test_message_of_a_newer_peer_is_passed_over() -> None:
 
 
 def test_commit_that_does_not_fit_is_told_and_costs_a_snapshot() -> None:
+    """Spec: S20."""
     renderer = on_session(show("c"), commit())
     bad = Patch(session_id="s", seq=9, turn_id="t1", ops=[Remove("nobody")])
     heard = feed(renderer, bad, commit(9), say("goes on", 10))
@@ -360,7 +370,7 @@ def test_snapshot_with_something_unreadable_in_it_does_not_count() -> None:
     ],
 )
 def test_nothing_shows_of_a_commit_of_which_something_is_missing(lost: bytes) -> None:
-    """architecture.md, what must always hold, 1."""
+    """architecture.md, what must always hold, 1. Spec: S28."""
     renderer = on_session(show("a"))
     renderer.receive(lost)
     feed(renderer, show("b"), commit())
@@ -397,7 +407,7 @@ def test_what_waits_for_a_commit_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_comes_twice_is_applied_and_told_once() -> None:
-    """protocol.md 2.3: each message once, in order; `seq` never falls."""
+    """protocol.md 2.3: each message once, in order; `seq` never falls. Spec: S10."""
     renderer = on_session(say("a", 3), show("b"), commit())
     assert feed(renderer, say("a", 3), show("b"), commit()) == []
     (heard,) = feed(renderer, say("c", 9))

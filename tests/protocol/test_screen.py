@@ -71,6 +71,7 @@ def output(screen: Screen, turn: str = "t1") -> list[Any]:
 
 
 def test_delta_goes_to_the_open_text_part() -> None:
+    """Spec: S22."""
     screen = shown(delta("one "), delta("two"))
     assert output(screen) == ["one two"]
     assert screen.text("t1") == "one two"
@@ -80,7 +81,7 @@ def test_delta_goes_to_the_open_text_part() -> None:
 
 
 def test_delta_behind_a_component_opens_a_new_part() -> None:
-    """Text and components keep the order in which the agent produced them."""
+    """Text and components keep the order in which the agent produced them. Spec: S22."""
     screen = shown(delta("a"), render(text("c")), commit(), delta("b"), delta("c"))
     assert output(screen) == ["a", "c", "bc"]
     assert screen.turns["t1"].parts == 2
@@ -94,7 +95,7 @@ def test_part_that_is_last_again_goes_on() -> None:
 
 
 def test_parts_of_every_renderer_have_the_same_ids() -> None:
-    """One that joined by a snapshot counts on from what stands there."""
+    """One that joined by a snapshot counts on from what stands there. Spec: S22."""
     live = shown(delta("a"), render(text("c")), commit(), delta("b"), render(text("d")), commit())
     joined = shown(render(*live.output("t1")), commit())
     for screen in (live, joined):
@@ -103,6 +104,7 @@ def test_parts_of_every_renderer_have_the_same_ids() -> None:
 
 
 def test_part_does_not_take_an_id_that_is_there_already() -> None:
+    """Spec: S22."""
     screen = shown(render(text("t1/1"), text("c")), commit("t2"), delta("a"))
     assert [part.id for part in screen.output("t1")] == ["t1/1", "c", "t1/2"]
     elsewhere = shown(render(text("t1/1"), turn="t2"), commit("t2"), delta("a"))
@@ -110,6 +112,7 @@ def test_part_does_not_take_an_id_that_is_there_already() -> None:
 
 
 def test_delta_with_a_target_extends_that_component() -> None:
+    """Spec: S23."""
     screen = shown(
         render(
             text("a", "one"),
@@ -132,6 +135,7 @@ def test_delta_with_a_target_extends_that_component() -> None:
 
 @pytest.mark.parametrize("target", ["nobody", "table", "odd"])
 def test_delta_that_has_nowhere_to_go_is_passed_over(target: str) -> None:
+    """Spec: S23."""
     screen = shown(
         render(Component("table", "table", {}), Component("odd", "text", {"content": 5})),
         commit(),
@@ -141,6 +145,7 @@ def test_delta_that_has_nowhere_to_go_is_passed_over(target: str) -> None:
 
 
 def test_thinking_is_kept_beside_the_output() -> None:
+    """Spec: S24."""
     screen = shown(delta("hm ", 3, kind="thinking"), delta("so", 4, kind="thinking"), delta("a", 5))
     turn = screen.turns["t1"]
     assert (turn.thinking, turn.thought, turn.seq) == ("hm so", 4, 4)
@@ -182,10 +187,25 @@ def test_text_part_is_known_by_its_id(component: Component, is_part: bool) -> No
 
 
 def test_render_and_patch_show_at_their_commit() -> None:
+    """Spec: S1, S27."""
     screen = shown(render(text("a")), patch(Update("a", "props.content", "new")))
     assert output(screen) == []
     screen.apply(commit())
     assert screen.output("t1") == [text("a", "new")]
+
+
+def test_component_takes_the_place_of_the_one_with_its_id_wherever_it_is() -> None:
+    """In a group, and in the output of another turn; else it comes last. Spec: S25."""
+    group = Component(
+        "g", "group", {"children": [{"id": "a", "type": "text", "props": {"content": "a"}}]}
+    )
+    screen = shown(render(group), render(text("b")), commit())
+    for message in (render(text("a", "new"), text("b", "too"), text("c"), turn="t2"), commit("t2")):
+        screen.apply(message)
+    inside, after = screen.output("t1")
+    assert inside.props["children"][0]["props"] == {"content": "new"}
+    assert after == text("b", "too")
+    assert output(screen, "t2") == ["c"]
 
 
 def test_commit_that_does_not_fit_shows_nothing_of_itself() -> None:
@@ -259,6 +279,7 @@ def test_commit_of_which_something_is_missing_shows_nothing() -> None:
 
 
 def test_replace_sets_the_whole_surface() -> None:
+    """Spec: S26."""
     screen = shown(
         render(text("a")), delta("x"), commit(), render(text("b"), replace=True), commit()
     )

@@ -182,7 +182,7 @@ async def test_screen_after_a_cut_at_any_message_equals_one_that_never_left(
 async def test_place_that_is_none_of_the_session_gets_a_snapshot(
     server: Serving, way: str, place: str
 ) -> None:
-    """T31: an explicit snapshot; never silence, never other data."""
+    """T31: an explicit snapshot; never silence, never other data. Spec: S18."""
     session_id = f"place-{way}-{place}"
     async with asyncio.timeout(WAIT_S):
         await play(server, session_id)

@@ -92,6 +92,7 @@ async def test_thousands_of_hellos_on_one_connection_leave_one_session_and_room_
 async def test_hello_says_which_agents_there_are_and_a_session_which_it_has(
     server: Serving,
 ) -> None:
+    """Spec: S14."""
     async with raw(server) as one:
         (told,) = one.of("hello")
         assert told["capabilities"]["title"] == "Two"
@@ -121,6 +122,7 @@ async def test_hello_says_which_agents_there_are_and_a_session_which_it_has(
 async def test_unknown_agent_in_a_hello_is_told_with_the_names_of_those_that_there_are(
     server: Serving,
 ) -> None:
+    """Spec: S14, S15."""
     async with raw(server) as one:
         hello = {"v": 1, "type": "hello", "workflow": "third", "session_id": "of-nobody"}
         await one.send(hello)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import zipfile
@@ -38,6 +39,33 @@ def test_every_python_file_and_the_page_are_in_the_wheel(wheel: zipfile.ZipFile)
     }
     assert {"arp/py.typed", "arp_terminal/py.typed", "arp/server/static/index.html"} <= wanted
     assert not wanted - shipped
+
+
+def test_wheel_alone_has_the_protocol_as_data(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """The gRPC service, the object dialect and the cases, as they are served at `/schemas/`."""
+    wanted = {"arp.proto", "arp-core.protocol.yaml"}
+    wanted |= {f"cases/{path.name}" for path in (ROOT / "schemas" / "cases").glob("*.json")}
+    assert len(wanted) > 4
+    for name in wanted:
+        shipped = wheel.read(f"arp/server/protocol/{name}")
+        assert shipped == (ROOT / "schemas" / name).read_bytes()
+    wheel.extractall(tmp_path)
+    program = (
+        "import arp, json; from arp.server.schemas import documents;"
+        "print(json.dumps([arp.__file__, *documents()]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+    place, *served = json.loads(done.stdout)
+    assert Path(place).is_relative_to(tmp_path)
+    assert wanted <= set(served)
 
 
 def test_nothing_but_the_packages_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:

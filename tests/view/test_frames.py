@@ -115,7 +115,7 @@ def test_text_is_one_delta() -> None:
 
 
 def test_thinking_goes_only_to_who_asked_for_it() -> None:
-    """protocol.md 2.1."""
+    """protocol.md 2.1. Spec: S24."""
     one = spoken("hm", kind=THINKING)
     assert told(text_frames(one, EVERYBODY)) == [delta("hm", kind="thinking")]
     assert text_frames(one, FrameGroup(TEXT, "json")) == []

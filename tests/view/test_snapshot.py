@@ -165,7 +165,10 @@ def test_snapshot_holds_each_turn_in_compact_form() -> None:
 
 
 def test_only_the_last_commit_of_a_snapshot_has_a_place() -> None:
-    """So a renderer that loses the connection in the middle stands where it stood before."""
+    """So a renderer that loses the connection in the middle stands where it stood before.
+
+    Spec: S19.
+    """
     shown = screen((3, echo("hi")), (4, said("a")), (5, said("b", "t2")), (6, failed("t2")))
     *before, last = snapshot(shown, NAME, FULL)[1:]
     assert [getattr(message, "seq", None) for message in before] == [None] * len(before)

@@ -77,6 +77,21 @@ test("it is online once the server has named the session, not before", async () 
   expect(client.sessionId).toBe("s");
 });
 
+test("a connection that never was is tried again, also where only an error says so, as in Node.js", async () => {
+  const client = made();
+  client.connect();
+  await waitUntilDrawn();
+  FakeSocket.last.onerror?.(); // a browser says close next
+  expect(client.store.status.get().attempt).toBe(0);
+  FakeSocket.last.readyState = 0;
+  FakeSocket.last.onerror?.();
+  const { retryAt, attempt } = client.store.status.get();
+  expect(attempt).toBe(1);
+  await vi.advanceTimersByTimeAsync((retryAt as number) - Date.now());
+  FakeSocket.last.welcome();
+  expect(client.connected).toBe(true);
+});
+
 test("a lost connection comes back with its place, after a random part of 1, 2, 4, 8, 16 s", async () => {
   const client = await online();
   FakeSocket.last.notify(delta("x", 7));

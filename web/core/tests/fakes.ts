@@ -14,6 +14,7 @@ export class FakeSocket {
   onerror: (() => void) | null = null;
   readonly sent: Wire.RendererMessage[] = [];
   closed = false;
+  readyState = 3;
 
   readonly url: string;
   readonly protocol: string | undefined;

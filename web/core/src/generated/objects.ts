@@ -360,7 +360,7 @@ export interface InputUnfocusEvent {
 export interface SessionCreateRequest {
   /** The id that the agent side proposes. */
   session_id: string;
-  /** What else there is to say: `epoch`, `title`, `workflows`, `commands`, `resume`. */
+  /** What else there is to say: `capabilities`, those of the `hello` of the session dialect. */
   metadata: JsonObject;
 }
 
