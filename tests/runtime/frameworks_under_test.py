@@ -142,17 +142,17 @@ class AgUiUnderTest(PydanticAIUnderTest):
     name = "ag-ui"
     marks_failures = False
 
-    def make(self) -> RuntimeService:
+    def run(self, run_input: Any) -> Any:
+        """Return the events of a run."""
         from pydantic_ai.ui.ag_ui import AGUIAdapter
 
+        return AGUIAdapter(agent=self.made, run_input=run_input, include_usage=True).run_stream()
+
+    def make(self) -> RuntimeService:
         from arp.runtime.ag_ui import AgUiRuntime
 
-        agent = self.agent()
-
-        def run(run_input: Any) -> Any:
-            return AGUIAdapter(agent=agent, run_input=run_input, include_usage=True).run_stream()
-
-        return AgUiRuntime(run, cwd=self.cwd, directory=self.stored)
+        self.made = self.agent()
+        return AgUiRuntime(self, cwd=self.cwd, directory=self.stored)
 
 
 def _with_model(kind: type[FrameworkUnderTest], place: Path) -> RuntimeUnderTest:

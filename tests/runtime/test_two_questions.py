@@ -18,7 +18,7 @@ from arp.client.client import ArpClient
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
-from tests.runtime.test_stops import open_questions, permission_of, until
+from tests.runtime.answering import open_questions, permission_of, until
 from tests.serving import serving
 
 COMMANDS = ("echo one", "echo two")
