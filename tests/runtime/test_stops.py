@@ -12,7 +12,6 @@ each screen. The page answers in `web/e2e/tests/restart.test.ts`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
@@ -211,17 +210,19 @@ async def sessions_of(place: Place, case: Case) -> AsyncIterator[Sequence[Sessio
 
 
 async def each(sessions: Sequence[Session], does: Callable[[Session], Awaitable[None]]) -> None:
-    """Do something in all sessions at the same time; raise what fails, with the session."""
-    done = await asyncio.gather(*map(does, sessions), return_exceptions=True)
-    failed = [one for one in done if isinstance(one, BaseException)]
-    for session, error in zip(sessions, done, strict=True):
-        if isinstance(error, BaseException):
+    """Do something in one session after the other; an error says in which.
+
+    Frameworks block the loop for seconds when they run first, and clients of the others give up.
+    """
+    for session in sessions:
+        try:
+            await does(session)
+        except Exception as error:
             error.add_note(f"in the session {session.id}: {seen(session.client)}")
-    if failed:
-        raise BaseExceptionGroup("in these sessions", failed)
+            raise
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", cases())
 async def test_what_waits_for_a_person_survives(
     case: Case, tmp_path: Path, model_server: ModelServer
