@@ -7,7 +7,7 @@ now, by an input that waits in the queue, or open still: then the new question t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -55,16 +55,21 @@ class EarlierQuestions:
             if one.turn_id != turn_id and threads.of(one.turn_id) == thread
         ]
 
-    def answers(self) -> Iterator[LateAnswer]:
-        """Yield the answers that nobody has taken: the turn's own input, and those behind it."""
+    def answers(self, lost: Sequence[str] = ()) -> Iterator[LateAnswer]:
+        """Yield the answers that nobody has taken: the turn's own input, and those behind it.
+
+        Args:
+            lost: Turns before this one whose input may be an answer that nobody has taken: their
+                process ended before.
+        """
         session, own = self._session, self._host.turn_id
-        for turn_id in (own, *session.queue):
+        for turn_id in (own, *session.queue, *lost):
             is_answer = turn_id in session.input_log.answers
             same_thread = session.threads.of(turn_id) == session.threads.of(own)
             turn = session.screen.turns.get(turn_id)
             if turn is None or not turn.inputs or turn_id in self._used or not same_thread:
                 continue
-            if turn_id == own or is_answer:
+            if turn_id == own or is_answer or turn_id in lost:
                 yield LateAnswer(turn_id, self._echo(turn_id, turn.inputs[0]))
 
     def _echo(self, turn_id: str, echo: InputEcho) -> InputEcho:

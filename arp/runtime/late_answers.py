@@ -3,8 +3,9 @@
 Theory of operation. A process ends while a runtime asks several things. After the restart the
 answer to one of them begins a turn; the runtime goes on there, and asks all of them again. Each
 request then finds, in this order: an answer that it had before the restart (`again`); an answer
-that came since, with the turn or behind it (`permission`, `component`); or its old question, which
-the new one replaces. So nothing shows twice, and each answer reaches one request, once.
+that came since, with the turn or behind it, or with an earlier turn whose process ended before it
+was taken (`permission`, `component`); or its old question, which the new one replaces. So nothing
+shows twice, and each answer reaches one request, once.
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ class LateAnswers:
         was_asking = turn.input.source_component is not None or bool(self._earlier.left_open())
         self._before = dict(link.answered) if was_asking else {}
         """Answers of before a restart that the runtime may have lost."""
+        self._lost = [one for one in link.answering if was_asking and one != turn.id]
+        """Turns whose input nobody has taken before a restart, so it may answer what is asked."""
 
     @property
     def are_others_asked(self) -> bool:
         """Whether an earlier turn has asked something else that the runtime may ask again."""
-        is_answered = any(True for _ in self._earlier.answers())
+        is_answered = any(True for _ in self._earlier.answers(self._lost))
         return bool(self._before or self._earlier.left_open()) or is_answered
 
     async def ask(self, component: Component) -> Json:
@@ -108,7 +111,7 @@ class LateAnswers:
         digest = input_digest(request)
         if files == "" or self._link.asked.get(asked_key(call.name, digest)) != files:
             return None
-        for answer in self._earlier.answers():
+        for answer in self._earlier.answers(self._lost):
             echo = answer.input
             payload, action = echo.data.get("payload"), echo.data.get("action")
             given: JsonObject = payload if isinstance(payload, dict) else {}
@@ -129,7 +132,7 @@ class LateAnswers:
             asked: What is asked now.
             mark: As in `EarlierQuestions.asks_same`.
         """
-        for answer in self._earlier.answers():
+        for answer in self._earlier.answers(self._lost):
             echo = answer.input
             source = echo.source_component or ""
             if not source or not self._earlier.asks_same(source, asked, mark):
@@ -146,6 +149,9 @@ class LateAnswers:
 
     def _take(self, answer: LateAnswer) -> None:
         queued = self._earlier.take(answer)
+        # What was taken once must not count again, whatever the runtime asks after a restart.
+        self._link.answer_taken(answer.turn_id)
+        self._link.remember(self._turn)
         if queued:
             self._link.take_answer_of(queued)
             self._save()

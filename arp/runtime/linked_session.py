@@ -146,6 +146,8 @@ class LinkedSession:
         """Answers of the runtime's turn: while it asks something else too, it may lose them."""
         self.taken: list[str] = []
         """Turns whose input an earlier turn has taken as an answer: they have nothing to do."""
+        self.answering: list[str] = []
+        """Turns that began with an answer which the runtime may not have taken yet."""
         self.sent_turn = ""
         """The runtime's turn that began with the newest message of ours."""
         self._callers: dict[str, tuple[str, str]] = {}
@@ -153,6 +155,8 @@ class LinkedSession:
     def began(self, turn: Turn) -> None:
         """Note that the runtime has heard a turn: a restart while it asks must find it."""
         self.known_turns = [*self.known_turns, turn.id][-MAX_KNOWN_TURNS:]
+        if turn.input.source_component is not None:
+            self.answering = [*self.answering, turn.id][-MAX_ASKED:]
         self.remember(turn)
 
     def remember(self, turn: Turn) -> None:
@@ -165,6 +169,7 @@ class LinkedSession:
             **({"asked": dict(self.asked)} if self.asked else {}),
             **({"answered": dict(self.answered)} if self.answered else {}),
             **({"taken": list(self.taken)} if self.taken else {}),
+            **({"answering": list(self.answering)} if self.answering else {}),
         }
 
     def asks_for(self, key: str, files: str) -> None:
@@ -186,12 +191,17 @@ class LinkedSession:
             is_asking: Whether questions of earlier turns are open: their answers have to fit.
         """
         self.answered.clear()
+        self.answering.clear()
         if not is_asking:
             self.asked.clear()
 
     def take_answer_of(self, turn_id: str) -> None:
         """Note that the input of a turn that waits was taken as an answer."""
         self.taken = [*self.taken, turn_id][-MAX_ASKED:]
+
+    def answer_taken(self, turn_id: str) -> None:
+        """Note that the runtime has the answer with which a turn began."""
+        self.answering = [one for one in self.answering if one != turn_id]
 
     def is_at(self, state: JsonObject) -> bool:
         """Return whether the runtime has heard exactly the turns behind the state of a branch."""
@@ -218,6 +228,8 @@ class LinkedSession:
             self.asked = dict(asked) if isinstance(asked, dict) else {}
             self.answered = dict(answered) if isinstance(answered, dict) else {}
             self.taken = [str(one) for one in taken] if isinstance(taken, list) else []
+            answering = state.get("answering")
+            self.answering = [str(one) for one in answering] if isinstance(answering, list) else []
 
     def caller(self, event: ari.Event) -> tuple[str, str]:
         """Return id and name of the sub-agent that makes a call; empty: the agent itself does.

@@ -15,7 +15,7 @@ from arp.client.client import ArpClient
 from arp.hub.settings import HubSettings
 from arp.protocol.screen import TurnScreen
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
-from tests.runtime.test_stops import until
+from tests.runtime.answering import until
 from tests.serving import Serving, serving
 from tests.waiting import becomes
 

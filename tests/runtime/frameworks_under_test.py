@@ -16,6 +16,8 @@ from tests.runtime.model_server import ModelServer
 
 MODEL = "fake-1"
 KEY = "none"  # the fake model looks at no key
+CLIENT_S = 60.0
+"""Also to connect: a framework that runs first blocks the loop, on a loaded machine for long."""
 
 
 class FrameworkUnderTest(RuntimeUnderTest):
@@ -56,7 +58,9 @@ class PydanticAIUnderTest(FrameworkUnderTest):
         from pydantic_ai.models.openai import OpenAIResponsesModel
         from pydantic_ai.providers.openai import OpenAIProvider
 
-        client = AsyncOpenAI(base_url=self.server.openai_address, api_key=KEY, max_retries=0)
+        client = AsyncOpenAI(
+            base_url=self.server.openai_address, api_key=KEY, max_retries=0, timeout=CLIENT_S
+        )
         model = OpenAIResponsesModel(MODEL, provider=OpenAIProvider(openai_client=client))
         tool = Tool(self.failing_softly, name="bash", requires_approval=True, takes_ctx=False)
         return Agent(model, tools=[tool], output_type=[str, DeferredToolRequests])
@@ -85,7 +89,9 @@ class OpenAIAgentsUnderTest(FrameworkUnderTest):
 
         from arp.runtime.openai_agents import OpenAIAgentsRuntime
 
-        client = AsyncOpenAI(base_url=self.server.openai_address, api_key=KEY, max_retries=0)
+        client = AsyncOpenAI(
+            base_url=self.server.openai_address, api_key=KEY, max_retries=0, timeout=CLIENT_S
+        )
         tool = function_tool(self.bash, needs_approval=True, name_override="bash")
         model = OpenAIResponsesModel(MODEL, client)
         agent: Agent[None] = Agent("Tester", model=model, tools=[tool])
@@ -124,6 +130,7 @@ class LangGraphUnderTest(FrameworkUnderTest):
             base_url=self.server.openai_address,
             api_key=KEY,  # type: ignore[arg-type]  # a text is taken
             max_retries=0,
+            timeout=CLIENT_S,
             use_responses_api=True,
             output_version="responses/v1",
         )
@@ -142,17 +149,17 @@ class AgUiUnderTest(PydanticAIUnderTest):
     name = "ag-ui"
     marks_failures = False
 
-    def make(self) -> RuntimeService:
+    def run(self, run_input: Any) -> Any:
+        """Return the events of a run."""
         from pydantic_ai.ui.ag_ui import AGUIAdapter
 
+        return AGUIAdapter(agent=self.made, run_input=run_input, include_usage=True).run_stream()
+
+    def make(self) -> RuntimeService:
         from arp.runtime.ag_ui import AgUiRuntime
 
-        agent = self.agent()
-
-        def run(run_input: Any) -> Any:
-            return AGUIAdapter(agent=agent, run_input=run_input, include_usage=True).run_stream()
-
-        return AgUiRuntime(run, cwd=self.cwd, directory=self.stored)
+        self.made = self.agent()
+        return AgUiRuntime(self, cwd=self.cwd, directory=self.stored)
 
 
 def _with_model(kind: type[FrameworkUnderTest], place: Path) -> RuntimeUnderTest:

@@ -44,6 +44,10 @@ OUTPUT_TOKENS = 7
 CACHED_TOKENS = 3
 AGREED = "Your work was interrupted. The user agrees to what you asked for last"
 """What ARP sends an agent whose permission was given after its process had ended."""
+ANSWERED = "Your work was interrupted. The user answers:"
+"""How the text begins that an agent is sent for an answer of its user after such an end."""
+ASKING = ("AskUserQuestion", "request_user_input")
+"""Tools of CLIs that ask the user."""
 RESETS_AT_S = 4_102_444_800
 """2100: when limits are reset."""
 SLOW_STEPS = 300
@@ -139,10 +143,12 @@ class Script:
             return Answer(calls=[shell_call(steps[len(results)], tools)])
         if results:
             return Answer("\n\n".join(f"The tool returned: {result.text}" for result in results))
-        if user.startswith(AGREED):
+        is_late = user.startswith(AGREED)
+        if is_late:
             word, _, rest = asked_for(items).partition(":")
         if word in CALLS:
-            return Answer(calls=CALLS[word](rest.strip(), tools))
+            made = CALLS[word](rest.strip(), tools)
+            return Answer(calls=unanswered(made, items) if is_late else made)
         return self._troubled_answer(user) or plain_answer(user, items)
 
     def _troubled_answer(self, user: str) -> Answer | Failure | None:
@@ -197,6 +203,12 @@ def asked_for(items: Sequence[Item]) -> str:
     return next((text for text in reversed(texts) if text.partition(":")[0] in CALLS), "")
 
 
+def unanswered(calls: Sequence[Call], items: Sequence[Item]) -> list[Call]:
+    """Return the calls without those that ask the user, if the user has answered late."""
+    is_answered = any(isinstance(item, Text) and ANSWERED in item.text for item in items)
+    return [call for call in calls if not (is_answered and call.name in ASKING)]
+
+
 def is_typed(text: str) -> bool:
     """Return whether a user typed it; what CLIs add by themselves begins with a tag or a title."""
     text = text.lstrip()
@@ -207,15 +219,15 @@ def is_typed(text: str) -> bool:
 
 # The first of the offered tools is taken. Codex asks for permission only where the model wants to
 # leave the sandbox and says why.
-_LEAVING = {"sandbox_permissions": "require_escalated", "justification": "the script asks for it"}
+LEAVING = {"sandbox_permissions": "require_escalated", "justification": "the script asks for it"}
 
 
 def shell_call(command: str, tools: Sequence[str]) -> Call:
     """Return a call of the shell tool that is offered, under whatever name."""
     forms: dict[str, dict[str, object]] = {
         "Bash": {"command": command, "description": "Run what the script says"},
-        "exec_command": {"cmd": command, **_LEAVING},
-        "shell_command": {"command": command, **_LEAVING},
+        "exec_command": {"cmd": command, **LEAVING},
+        "shell_command": {"command": command, **LEAVING},
         "bash": {"command": command, "description": "Run what the script says"},
         "run_shell_command": {"command": command, "description": "Run what the script says"},
     }

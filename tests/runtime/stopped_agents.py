@@ -1,6 +1,6 @@
 """Agents that ask before they run a tool, and that ask questions: one of each kind of runtime.
 
-`app_of(NAME, PLACE, MODEL)` is an app whose agent asks; the process that serves it can be ended
+`app_of(AGENTS, MODEL)` is an app whose agents ask; the process that serves it can be ended
 meanwhile, and another one serves the app again. What the user says is in `model_script`:
 
     run: COMMAND                            asks for permission, then runs the command in PLACE/cwd
@@ -13,10 +13,11 @@ MODEL is the address of the fake model. The same agents serve as runtimes of `ar
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -63,7 +64,44 @@ class PydanticAIAsking(frameworks_under_test.PydanticAIUnderTest):
 
 
 class AgUiAsking(frameworks_under_test.AgUiUnderTest):
-    """Its agent asks for permission alone: the adapter of the framework asks nothing else."""
+    """Pydantic AI's adapter asks for permissions; an agent of our own asks its user besides."""
+
+    def run(self, run_input: Any) -> Any:
+        said = next(one.content for one in reversed(run_input.messages) if one.role == "user")
+        word, _, rest = said.partition(": ")
+        is_own = word in ("tool", "both")
+        return self.asking(run_input, rest * (word == "both")) if is_own else super().run(run_input)
+
+    async def asking(self, run_input: Any, command: str) -> AsyncIterator[Any]:
+        """Interrupt a run by a question, and by a call that waits for approval besides."""
+        from ag_ui import core
+
+        run = {"thread_id": run_input.thread_id, "run_id": run_input.run_id}
+        yield core.RunStartedEvent(**run)
+        answers = {one.interrupt_id: one.payload for one in run_input.resume or ()}
+        if not answers:
+            interrupts = [core.Interrupt(id="colour", reason="question", message=QUESTION)]
+            if command:
+                arguments = json.dumps({"command": command})
+                yield core.ToolCallStartEvent(tool_call_id="call", tool_call_name="bash")
+                yield core.ToolCallArgsEvent(tool_call_id="call", delta=arguments)
+                yield core.ToolCallEndEvent(tool_call_id="call")
+                approval = {"properties": {"approved": {"type": "boolean"}}}
+                interrupts.append(
+                    core.Interrupt(
+                        id="may", reason="approval", tool_call_id="call", response_schema=approval
+                    )
+                )
+            outcome = core.RunFinishedInterruptOutcome(type="interrupt", interrupts=interrupts)
+            yield core.RunFinishedEvent(**run, outcome=outcome)
+            return
+        if command and answers["may"]["approved"]:
+            output = await self.bash(command)
+            yield core.ToolCallResultEvent(message_id="r", tool_call_id="call", content=output)
+        yield core.TextMessageStartEvent(message_id="m")
+        yield core.TextMessageContentEvent(message_id="m", delta=f"It is: {answers['colour']}")
+        yield core.TextMessageEndEvent(message_id="m")
+        yield core.RunFinishedEvent(**run)
 
 
 class LangGraphAsking(frameworks_under_test.LangGraphUnderTest):
@@ -181,25 +219,28 @@ def served_runtime() -> RuntimeService:
     return RUNTIMES[name](Path(place), address)
 
 
-def app_of(name: str, place: Path, address: str) -> App:
-    """Return an app with one agent that asks.
+def app_of(agents: Mapping[str, tuple[str, str]], address: str) -> App:
+    """Return an app with agents that ask.
 
     Args:
-        name: One of `RUNTIMES`, `plain`, `model-agent`, or the address of a remote runtime.
-        place: An empty directory of its own, the same for each process.
+        agents: For each name what the agent is, and an empty directory of its own, the same for
+            each process. It is one of `RUNTIMES`, `plain`, `model-agent`,
+            `model-agent-mcp`, or the address of a remote runtime.
         address: Of the fake model.
     """
     app = App("Asking")
-    if name == "plain":
-        app.agent(plain(place))
-    elif name == "model-agent":
-        with_model(app, place, address)
-    elif "://" in name:
-        from arp.runtime.named import named_runtime
+    for name, (what, directory) in agents.items():
+        place = Path(directory)
+        if what == "plain":
+            app.agent(name)(plain(place))
+        elif what.startswith("model-agent"):
+            with_model(app, name, place, address)
+        elif "://" in what:
+            from arp.runtime.named import named_runtime
 
-        app.runtime(named_runtime(name))
-    else:
-        app.runtime(RUNTIMES[name](place, address))
+            app.runtime(named_runtime(what), name=name)
+        else:
+            app.runtime(RUNTIMES[what](place, address), name=name)
     return app
 
 
@@ -229,8 +270,12 @@ def plain(place: Path) -> Any:
     return agent
 
 
-def with_model(app: App, place: Path, address: str) -> None:
-    """Give an app a model with a tool that needs approval, and one that asks by itself."""
+def with_model(app: App, name: str, place: Path, address: str) -> None:
+    """Give an app a model with a tool that needs approval.
+
+    As `model-agent-mcp` it has a server of MCP besides, whose tool asks by itself: each session
+    starts one, which takes a second.
+    """
 
     @tool(needs_approval=True)
     async def run_bash(command: str, description: str = "") -> str:
@@ -239,4 +284,6 @@ def with_model(app: App, place: Path, address: str) -> None:
 
     run_bash.__name__ = "bash"
     shop = f"{sys.executable} {Path(__file__).with_name('mcp_shop.py')}"
-    app.model_agent("openai:fake-1", base_url=f"{address}/v1", tools=[run_bash], mcp=[shop])
+    mcp = [shop] if name == "model-agent-mcp" else []
+    base_url = f"{address}/v1"
+    app.model_agent("openai:fake-1", base_url=base_url, tools=[run_bash], mcp=mcp, name=name)

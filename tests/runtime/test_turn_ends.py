@@ -11,7 +11,8 @@ import pytest
 from arp import App, connect
 from arp.client.client import ArpClient
 from arp.runtime.function import FunctionRuntime, FunctionTurn
-from tests.runtime.test_stops import facts_of, open_questions, permission_of, until
+from tests.runtime.answering import open_questions, permission_of, until
+from tests.runtime.stopped_servers import facts_of
 from tests.serving import serving
 from tests.waiting import becomes
 

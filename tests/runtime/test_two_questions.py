@@ -18,7 +18,7 @@ from arp.client.client import ArpClient
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
-from tests.runtime.test_stops import open_questions, permission_of, until
+from tests.runtime.answering import open_questions, permission_of, until
 from tests.serving import serving
 
 COMMANDS = ("echo one", "echo two")
@@ -51,17 +51,38 @@ class AsksAll(TaskRuntime):
         return b"asks" in self.saved(session_id)
 
 
+class AsksTheColourFirst(AsksAll):
+    """Asks for all at once, and when it is taken up again for the colour first."""
+
+    async def run_turn(self, turn: TaskTurn) -> None:
+        if turn.has_message:
+            await super().run_turn(turn)
+            return
+        self.got.append((COLOUR, await turn.answered("colour", COLOUR)))
+        for number, command in enumerate(COMMANDS):
+            turn.start_call(f"c{number}", "bash", {"command": command})
+            response = await turn.allowed(f"c{number}", "bash", {"command": command})
+            self.got.append((command, response.decision))
+        self.save(turn.session_id, b"{}")
+        turn.say("Done.")
+
+
 class Place:
     """Where the lives of the server are, and what the runtime got in all of them."""
 
-    def __init__(self, directory: Path, settings: HubSettings | None = None) -> None:
-        self.directory = directory
+    def __init__(
+        self,
+        directory: Path,
+        settings: HubSettings | None = None,
+        kind: type[AsksAll] = AsksAll,
+    ) -> None:
+        self.directory, self.kind = directory, kind
         self.settings = settings or HubSettings()
         self.got: list[tuple[str, Any]] = []
 
     def serving(self) -> Any:
         app = App(settings=self.settings)
-        runtime = AsksAll(cwd=self.directory, directory=self.directory / "sessions")
+        runtime = self.kind(cwd=self.directory, directory=self.directory / "sessions")
         runtime.got = self.got
         app.runtime(runtime)
         return serving(app, ledger=f"sqlite:{self.directory / 'ledger.db'}")
@@ -148,6 +169,32 @@ async def test_each_answer_reaches_its_call_after_one_restart(
                 await reply(client, names[2], shown(client)[names[2]])
                 await until(client, lambda: is_at(client, "t2", "completed"))
                 assert client.screen.turns["t1"].status == "completed"
+                assert open_questions(client) == []
+    assert sorted(place.got) == EXPECTED
+
+
+async def test_an_answer_that_nobody_took_before_another_restart_is_not_lost(
+    tmp_path: Path,
+) -> None:
+    """The turn of the answer asks something else first when its server ends."""
+    place = Place(tmp_path, kind=AsksTheColourFirst)
+    async with asyncio.timeout(90):
+        with place.serving() as server:
+            async with connect(server.http, session_id="s") as client:
+                await begun(client)
+        for number in (1, 0):  # neither answer is taken: the colour is asked first
+            with place.serving() as server:
+                async with connect(server.http, session_id="s") as client:
+                    left = (*COMMANDS[: number + 1], COLOUR)
+                    await until(client, partial(are(*left), client))
+                    await reply(client, COMMANDS[number], shown(client)[COMMANDS[number]])
+                    await until(client, partial(is_at, client, f"t{3 - number}", "waiting"))
+                    await until(client, partial(are(*left[:number], COLOUR), client))
+        with place.serving() as server:
+            async with connect(server.http, session_id="s") as client:
+                await until(client, partial(are(COLOUR), client))
+                await reply(client, COLOUR, shown(client)[COLOUR])
+                await until(client, partial(is_at, client, "t4", "completed"))
                 assert open_questions(client) == []
     assert sorted(place.got) == EXPECTED
 

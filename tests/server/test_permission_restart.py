@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,8 +14,9 @@ from arp.client.client import ArpClient, connect
 from arp.protocol.messages import Permission
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command
+from tests.runtime.stopped_servers import ENDINGS, SOON, Life, Place
 from tests.server.processes import Process, start
-from tests.server.rpc import rpc
+from tests.server.rpc import Rpc, rpc
 from tests.server.test_question_restart import APP, left, turn_of
 
 ENDS = pytest.mark.parametrize("end", ["kill", "stop"])
@@ -60,22 +62,37 @@ async def test_permission_is_answered_by_the_client_once(tmp_path: Path, end: st
         await answered_once(other, {"action": "deny", "payload": payload})
 
 
-async def test_permission_is_answered_over_the_control_plane_once(tmp_path: Path) -> None:
-    async with (
-        again(tmp_path / "ledger.db", "kill") as (server, session),
-        connect(server.http, session_id=session) as client,
-        rpc(server.port) as program,
-    ):
-        await permission_on(client)
-        thread = await program.thread(session)
-        (pending,) = thread["pendingRequests"]
-        assert (pending["kind"], pending["tool"]) == ("permission", "delete")
-        answer = {"sessionId": session, "actionId": pending["actionId"], "response": True}
-        told = await program.call("agentSession/action/respond", **answer)
-        assert (told["decision"], told["repeated"]) == ("answered", False)
-        told = await program.call("agentSession/action/respond", **answer)
-        assert told["repeated"] is True
-        await answered_once(client, {"action": "confirm"})
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_permission_is_answered_over_the_control_plane_once(
+    tmp_path: Path, ending: str
+) -> None:
+    place = Place((), tmp_path)
+    place.app_file.parent.mkdir()
+    shutil.copy(APP, place.app_file)
+    life = await Life.begin(place, ending)
+    try:
+        async with connect(place.http, session_id="s", backoff=SOON) as client:
+            await client.send_text("delete")
+            await permission_on(client)
+            life = await life.end(place)
+            await permission_on(client)
+            async with rpc(place.port) as program:
+                await answered_over(program, "s")
+            await answered_once(client, {"action": "confirm"})
+    finally:
+        await life.stop()
+
+
+async def answered_over(program: Rpc, session: str) -> None:
+    """Answers what waits in a session; a second answer changes nothing."""
+    thread = await program.thread(session)
+    (pending,) = thread["pendingRequests"]
+    assert (pending["kind"], pending["tool"]) == ("permission", "delete")
+    answer = {"sessionId": session, "actionId": pending["actionId"], "response": True}
+    told = await program.call("agentSession/action/respond", **answer)
+    assert (told["decision"], told["repeated"]) == ("answered", False)
+    told = await program.call("agentSession/action/respond", **answer)
+    assert told["repeated"] is True
 
 
 @ENDS

@@ -43,11 +43,11 @@ export class ArpServer {
     return new ArpServer(child, url);
   }
 
-  /** Ends it, if it runs, and waits until it has ended. */
-  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+  /** Ends it by one or several signals, if it runs, and waits until it has ended. */
+  async stop(...signals: NodeJS.Signals[]): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.#process.once("exit", resolve));
-    this.#process.kill(signal);
+    for (const signal of signals.length === 0 ? (["SIGTERM"] as const) : signals) this.#process.kill(signal);
     await ended;
   }
 }

@@ -1,6 +1,8 @@
 /** Questions that are open while the server restarts: the pages that stay, and those that come later. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { once } from "node:events";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, utimesSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -24,9 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-beforeEach(async () => {
+beforeEach(async ({ task }) => {
   folder = mkdtempSync(join(tmpdir(), "arp-restart-"));
-  server = await ArpServer.start(APP, "--ledger", ledger());
+  mkdirSync(join(folder, "app"));
+  copyFileSync(APP, watched());
+  const reloads = task.suite?.name.endsWith("--reload") ?? false;
+  const more = reloads ? ["--reload", "--port", await freePort()] : [];
+  server = await ArpServer.start(watched(), "--ledger", ledger(), ...more);
   pages = [];
   page = await shown(server.url);
   await ask(page, "before");
@@ -43,6 +49,18 @@ afterEach(async () => {
 });
 
 const ledger = () => join(folder, "chats.db");
+/** The file of the app that `--reload` watches, in a folder of its own. */
+const watched = () => join(folder, "app", "app.py");
+
+/** A port on which nobody listens: a server that starts again by itself keeps it. */
+async function freePort(): Promise<string> {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port } = taken.address() as AddressInfo;
+  taken.close();
+  await once(taken, "close");
+  return String(port);
+}
 
 async function shown(url: string): Promise<Page> {
   const opened = await open(browser, url);
@@ -50,13 +68,25 @@ async function shown(url: string): Promise<Page> {
   return opened.page;
 }
 
+/** The ways in which a server ends; with `--reload` a change of its file ends it, and starts it again. */
+type Ending = "SIGKILL" | "SIGTERM" | "SIGTERM twice" | "--reload";
+
 /** Ends the server; the one that follows has its ledger and its address. */
-async function restart(signal: NodeJS.Signals, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
+async function restart(ending: Ending, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
   const { port } = new URL(server.url);
-  await server.stop(signal);
-  for (const { page } of pages) await page.locator('.page-link:not([data-phase="online"])').waitFor();
-  await meanwhile();
-  server = await ArpServer.start(APP, "--ledger", ledger(), "--port", port);
+  const away = () => Promise.all(pages.map(({ page }) => page.locator('.page-link:not([data-phase="online"])').waitFor()));
+  if (ending === "--reload") {
+    const { atime, mtime } = statSync(watched());
+    utimesSync(watched(), atime, new Date(mtime.getTime() + 1000));
+    await away();
+    await meanwhile();
+    await vi.waitUntil(() => fetch(server.url).then(({ ok }) => ok, () => false), { timeout: 60_000 });
+  } else {
+    await server.stop(...(ending === "SIGTERM twice" ? (["SIGTERM", "SIGTERM"] as const) : [ending]));
+    await away();
+    await meanwhile();
+    server = await ArpServer.start(watched(), "--ledger", ledger(), "--port", port);
+  }
   for (const { page } of pages) {
     await page.evaluate(() => dispatchEvent(new Event("online"))); // instead of a wait of seconds
     await online(page);
@@ -78,11 +108,11 @@ async function agreed(text: string): Promise<void> {
   expect(all[2]).toEqual(all[0]);
 }
 
-describe.each(["SIGKILL", "SIGTERM"] as const)("after %s", (signal) => {
+describe.each(["SIGKILL", "SIGTERM", "SIGTERM twice", "--reload"] as const)("after %s", (ending) => {
   test("a permission has its buttons on the page that stayed, on one that is reloaded and on a second one; one answer counts", async () => {
     await say(page, "permission");
     for (const where of [page, other]) await card(where).waitFor();
-    await restart(signal);
+    await restart(ending);
     await page.reload();
     for (const where of [page, other]) {
       await card(where).getByText("Change /etc/hosts?").waitFor();
@@ -98,7 +128,7 @@ describe.each(["SIGKILL", "SIGTERM"] as const)("after %s", (signal) => {
   test("a permission that is answered while the server is away takes effect when it is back", async () => {
     await say(page, "permission");
     await card(page).waitFor();
-    await restart(signal, async () => {
+    await restart(ending, async () => {
       await button(card(page), "Deny").click();
       await card(page).waitFor({ state: "detached" });
     });
@@ -115,7 +145,7 @@ describe.each(["SIGKILL", "SIGTERM"] as const)("after %s", (signal) => {
   ] as const)("a question of the kind %s can be answered", async (text, answer, result) => {
     await say(page, text);
     for (const where of [page, other]) await where.locator("arp-message[data-status=waiting]").waitFor();
-    await restart(signal);
+    await restart(ending);
     await answer(other);
     await agreed(result);
   });
