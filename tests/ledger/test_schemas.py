@@ -398,12 +398,17 @@ def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
         "artifactManifestRef",
         "agentQcReportRef",
         "runtimeTranscriptRef",
+        "harborTrialResultRef",
+        "harborVerifierStdoutRef",
     }
     assert {"harborJobRef", "harborTrialRef", "taskTomlRef", "taskId"} <= pack["benchmark"].keys()
     assert {"reward", "durationMs", "timeout", "evidenceComplete"} <= pack["metrics"].keys()
     assert pack["decisionInputs"]["p0QcGateRegressionCount"] == 0
     assert pack["trajectory"]["exportStatus"] == "exported"
     assert (pack["reward"]["value"], pack["reward"]["failureCategory"]) == (1.0, "none")
+    assert pack["reward"]["criteria"] == ["files-counted", "nothing-written"]
+    assert pack["benchmark"]["datasetRef"] == "benchmarks/terminal-tasks"
+    assert set(pack["trajectory"]["requiredFieldStatus"].values()) == {True}
     assert [one["type"] for one in pack["events"]] == [
         "benchmark.dataset.resolved",
         "benchmark.configuration.resolved",
