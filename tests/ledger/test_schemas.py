@@ -55,7 +55,7 @@ OBJECTS = {
 def validator(name: str) -> Draft202012Validator:
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    return Draft202012Validator(schema, format_checker=standard.FORMATS)
 
 
 PUBLIC = validator("agentruntime-event")
@@ -131,6 +131,7 @@ def test_the_profile_needs_the_eight_fields_and_any_runtime_three(name: str) -> 
         ({"sequence": 0}, True, True),
         ({"refs": {"packRef": "p"}, "traceId": ""}, True, True),
         ({"timestamp": "2026-05-11t10:00:00z"}, True, True),
+        ({"timestamp": "2026-05-11 10:00"}, False, False),
         ({"type": "galaxy.seen"}, False, False),
         ({"schemaVersion": "lime-profile-9"}, True, False),
         ({"payload": []}, True, False),
