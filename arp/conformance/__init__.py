@@ -1,1 +1,1 @@
-"""The contract of agent runtimes as cases for anyone's runtime, and the levels of anyone's ledger."""
+"""The contract of agent runtimes as cases, and the levels of a ledger: for anyone's."""

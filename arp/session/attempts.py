@@ -82,7 +82,7 @@ class TurnAttempts(dict[str, TurnAttempt]):
                     self[turn_id] = TurnAttempt(named)
             elif named.keys() >= _RUN:
                 self._follow_attempt(type_name, turn_id, payload, named)
-        elif turn_id in self and _ends_a_turn(type_name, payload):
+        elif turn_id is not None and turn_id in self and _ends_a_turn(type_name, payload):
             ended = self.pop(turn_id)
             for name, known in self.items():
                 if ended.number and known.run == ended.run:  # the attempt goes on with that turn

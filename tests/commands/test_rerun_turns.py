@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -50,6 +51,10 @@ async def otherwise(turn: Turn) -> None:
 
 def _open(live: LiveSession) -> set[str]:
     return {question.action_id for question in live.session.questions.values()}
+
+
+def _is_closed(live: LiveSession, action_id: str) -> bool:
+    return action_id not in _open(live)
 
 
 async def recorded() -> Case:
@@ -303,7 +308,7 @@ async def answered_on_a_screen(agent: Handler, text: str, *answers: dict[str, An
                 source_component=question.component_id,
                 surface=question.surface,
             )
-            await becomes(lambda gone=question.action_id: gone not in _open(live))
+            await becomes(partial(_is_closed, live, question.action_id))
         await becomes(lambda: live.session.running is None)
         return await case_of(control)
 
