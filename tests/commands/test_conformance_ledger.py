@@ -48,6 +48,18 @@ def test_a_ledger_of_this_project_reaches_every_level(tmp_path: Path) -> None:
         assert result.output.splitlines()[-1].endswith("1 snapshots")
 
 
+def test_the_commands_of_the_docs_run_where_an_app_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`app.py` names the ledger of that app; the file has one fact on each line."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".arp").mkdir()
+    ledger(tmp_path / ".arp/app.db", "s")
+    assert told("app.py").exit_code == 0
+    (tmp_path / "facts.jsonl").write_text(lines(*facts()))
+    assert json.loads(told("facts.jsonl", "--json").output)["level"] == "extension"
+
+
 def test_a_wrong_type_a_missing_id_and_an_extension_are_exactly_what_is_told() -> None:
     """The lowest level that each costs is told with it."""
     documents = facts()
