@@ -1,7 +1,7 @@
 """The JSON Schemas of a fact: of any runtime, of the profile, and as this project writes it.
 
-The first two accept whatever the published schemas of the same names accept: a sender of "profile"
-may send what the profile allows. The third has what this project promises besides.
+The first two accept what the published schemas of the same names accept, and nothing else. The
+third has what this project promises besides.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ _PARTS: dict[str, JsonObject] = {
 """Objects of a benchmark, and what of them is typed."""
 
 
-def tolerant() -> JsonObject:
-    """Return the schema of a fact of any runtime: what is not known passes."""
+def public() -> JsonObject:
+    """Return the schema of a fact of any runtime: fields that are not known pass."""
     return {
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:event",
         "title": "A fact of an agent runtime",
-        "description": "Fields and types that are not known pass.",
+        "description": "Fields that are not known pass; types that are not known do not.",
         **_of_any_runtime(),
     }
 
@@ -110,7 +110,6 @@ def profile() -> JsonObject:
                 "properties": {
                     "schemaVersion": {"const": SCHEMA_VERSION},
                     "runtimeId": _TEXT,
-                    "type": {"enum": list(REQUIRED_IDS)},
                     "payload": _OBJECT,
                 },
             },
@@ -155,7 +154,8 @@ def _of_any_runtime() -> JsonObject:
         "type": "object",
         "required": ["type", "eventId", "timestamp"],
         "properties": {
-            "type": {"type": "string", "pattern": r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+" + END},
+            "type": {"type": "string", "enum": list(REQUIRED_IDS)},
+            "payload": {"type": ["object", "array", "string", "number", "boolean", "null"]},
             "timestamp": _TIME,
             "sequence": {"type": "integer", "minimum": 0},
             **dict.fromkeys(_STRINGS.split(), _STRING),

@@ -117,7 +117,14 @@ async def solve(turn: Turn) -> None:
 
 async def _trial(control: Control) -> ExportState:
     """Run a trial of a benchmark as a job would: begun, scored, exported."""
-    benchmark = Benchmark("terminal-tasks", "1.0", "c-2", None, "candidate", "model")
+    benchmark = Benchmark(
+        "terminal-tasks",
+        "1.0",
+        "c-2",
+        role="candidate",
+        changed_variable="model",
+        dataset_ref="benchmarks/terminal-tasks",
+    )
     named: JsonObject = {"session_id": SESSION, "trial_id": "trial-1"}
     started = await control.benchmarks.start(
         StartTrial(
@@ -140,11 +147,15 @@ async def _trial(control: Control) -> ExportState:
         reward_details="jobs/7/trial-1/details.json",
         artifact_manifest="jobs/7/trial-1/manifest.json",
         qc_report="jobs/7/trial-1/qc.json",
+        harbor_trial_result="jobs/7/trial-1/result.json",
+        harbor_verifier_stdout="jobs/7/trial-1/verifier/test-stdout.txt",
     )
     detail = {"passed": 4, "of": 4}
-    await control.benchmarks.reward(
-        RecordReward(**named, reward=1.0, detail=detail, refs=refs, p0_regressions=0)
+    criteria = ("files-counted", "nothing-written")
+    scored = RecordReward(
+        **named, reward=1.0, detail=detail, criteria=criteria, refs=refs, p0_regressions=0
     )
+    await control.benchmarks.reward(scored)
     return await control.benchmarks.export(ExportTrial(**named, evidence_id="benchmark-1"))
 
 

@@ -28,8 +28,8 @@ def main(arguments: list[str]) -> int:
 def files() -> dict[str, str]:
     """Return every schema by its path from the root."""
     schemas = {
-        "agentruntime-event": event_schema.tolerant(),
-        "agentruntime-snapshot": snapshot_schema.tolerant(),
+        "agentruntime-event": event_schema.public(),
+        "agentruntime-snapshot": snapshot_schema.public(),
         "agentruntime-lime-profile-event": event_schema.profile(),
         "agentruntime-lime-profile-snapshot": snapshot_schema.profile(),
         "arp-facts": event_schema.strict(),

@@ -1,6 +1,6 @@
 """The JSON Schemas of a snapshot: of any runtime, of the profile, and as this project returns it.
 
-As for facts, the first two take whatever the published schemas of the same names take.
+As for facts, the first two accept what the published schemas of the same names accept.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ requestedBy owner assignee scope constraints taskProfile progress deliveryState 
 """
 
 
-def tolerant() -> JsonObject:
-    """Return the schema of a snapshot of any runtime: what is not known passes."""
+def public() -> JsonObject:
+    """Return the schema of a snapshot of any runtime: fields that are not known pass."""
     return {
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:snapshot",
@@ -257,7 +257,7 @@ def _definitions() -> JsonObject:
                 **dict.fromkeys(("worker", "retryPolicy", "lastError"), _OBJECT),
                 **dict.fromkeys(("inputRefs", "outputRefs", "checkpointRefs"), _LIST),
                 **dict.fromkeys(("startedAt", "endedAt"), _TIME),
-                "attemptCount": {"type": "integer"},
+                "attemptCount": {"type": "integer", "minimum": 0},
             },
         },
         "relationship": {

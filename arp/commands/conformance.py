@@ -1,4 +1,4 @@
-"""`arp conformance runtime`: run the contract of agent runtimes against anyone's runtime."""
+"""`arp conformance`: which contract a runtime keeps, and which level a ledger reaches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAILED = 1
 
 @click.group(context_settings=CONTEXT)
 def conformance() -> None:
-    """Run the contract suites against code of your own."""
+    """Check a runtime or a ledger of your own."""
 
 
 @conformance.command("runtime", context_settings=CONTEXT)
@@ -55,6 +55,31 @@ def runtime_(target: str, names: tuple[str, ...], matrix: Path | None) -> None:
         fail(f"--case: there is no {unknown[0]}; there are {', '.join(known)}", 2)
     cases = tuple(case for case in CASES if not names or case.name in names)
     if not asyncio.run(_print_outcomes(factory, cases, matrix)):
+        raise SystemExit(FAILED)
+
+
+@conformance.command("ledger", context_settings=CONTEXT)
+@click.argument("source")
+@click.option("--session", "sessions", multiple=True, help="Only this session. Repeatable.")
+@click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def ledger_(source: str, sessions: tuple[str, ...], token: str | None, as_json: bool) -> None:
+    r"""Tell which level of the Lime profile a ledger reaches, and what is in the way.
+
+    SOURCE is a file of facts and snapshots (JSON, one per line; - is the standard input), a ledger
+    (sqlite:PATH, or the target that was served), or the address of a server. The exit code is 1 if
+    the profile core is not reached.
+
+    \b
+      arp conformance ledger facts.jsonl
+      arp conformance ledger app.py --session my-session
+      arp events my-session --json | arp conformance ledger -
+    """
+    from arp.commands.ledger_levels import judged, print_report
+
+    report = judged(source, sessions, token)
+    print_report(report, as_json=as_json)
+    if report.level not in ("profile core", "extension"):
         raise SystemExit(FAILED)
 
 

@@ -20,7 +20,6 @@ import msgspec
 from arp.app import App
 from arp.commands.output import fail, json_text, printable
 from arp.commands.target import TargetError, find
-from arp.control.actions import Respond
 from arp.control.control import Control
 from arp.control.sessions import StartThread
 from arp.control.turns import CancelTurn, StartTurn, TurnInput
@@ -29,13 +28,13 @@ from arp.evidence.replay_case import (
     Difference,
     Expected,
     Reducer,
+    Response,
     TurnCase,
     decode_case,
     first_difference,
 )
 from arp.ledger.fact import Fact, decode
 from arp.protocol.errors import ArpError
-from arp.protocol.json_value import Json
 from arp.server.application import Application
 
 DIFFERENT = 1
@@ -127,23 +126,29 @@ class Rerun:
     async def _follow(
         self, turn: TurnCase, turn_id: str, facts: AsyncIterator[Fact], found: list[Expected]
     ) -> None:
-        answers = list(turn.answers)
+        responses = list(turn.responses)
+        asked: dict[str, str] = {}
         is_stopped = False
         async for fact in facts:
             if is_stopped and turn.is_unfinished:
                 continue  # the rest is not compared, and must not count ids
             self._reducer.add(found, fact)
-            if fact.type == "action.required" and fact.action_id is not None and answers:
-                await self._answer(fact.action_id, answers.pop(0))
-            if not is_stopped and turn.is_to_be_stopped(found):
+            if fact.type == "action.required" and fact.action_id is not None:
+                asked[found[-1].ids["action_id"]] = fact.action_id
+            while responses and not is_stopped and turn.is_due(responses[0], found):
+                response = responses.pop(0)
+                await self._answer(asked.get(response.action, "none"), response)
+            if not is_stopped and (turn.is_to_be_stopped(found) or turn.has_left(found)):
                 is_stopped = True
                 await self._stop(turn_id)
 
-    async def _answer(self, action_id: str, answer: Json) -> None:
+    async def _answer(self, action_id: str, response: Response) -> None:
         assert self.session_id is not None
-        request = Respond(session_id=self.session_id, action_id=action_id, response=answer)
+        given = response.input
         with suppress(ArpError):  # an answer that no longer fits shows as a difference
-            await self._control.actions.respond(request)
+            await self._control.actions.answer(
+                self.session_id, action_id, given["input_type"], given["data"]
+            )
 
     async def _stop(self, turn_id: str) -> None:
         assert self.session_id is not None

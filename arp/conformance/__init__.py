@@ -1,1 +1,1 @@
-"""The contract of agent runtimes, as test cases that anyone can run against their own runtime."""
+"""The contract of agent runtimes as cases, and the levels of a ledger: for anyone's."""

@@ -88,6 +88,27 @@ class Actions:
         component = tree.component(question.component_id)
         input_type, data = as_input(component, request.response)
         data = _with_terms(component, data, request)
+        return await self._answer(live, question, input_type, data)
+
+    async def answer(
+        self, session_id: str, action_id: str, input_type: InputType, data: JsonObject
+    ) -> ActionState:
+        """Answer an open action with an input as a screen sends it, which may also decline.
+
+        Raises:
+            UnknownObject: The action is not open. Nothing has changed.
+            InvalidAnswer: The answer does not fit; the action stays open.
+        """
+        live = await self._context.to_change(session_id)
+        live.expire_questions()
+        question = _open(live, action_id)
+        if question is None:
+            raise UnknownObject(f"no open action {action_id!r:.80}", detail=action_id)
+        return await self._answer(live, question, input_type, data)
+
+    async def _answer(
+        self, live: LiveSession, question: Question, input_type: InputType, data: JsonObject
+    ) -> ActionState:
         message = Input(
             input_type=input_type,
             data=data,

@@ -19,9 +19,9 @@ from arp.control.method import Id, Reason, SessionParams, TurnId, method
 from arp.control.turns import StartTurn, TurnInput, Turns
 from arp.evidence.comparison import DecisionInput, compare
 from arp.evidence.manifest import Scope, TrialOf
-from arp.evidence.trials import NOT_KNOWN, Trial, TrialBook
+from arp.evidence.trials import Trial, TrialBook
 from arp.hub.live import LiveSession
-from arp.ledger.benchmark_names import RENAMED
+from arp.ledger.benchmark_names import NOT_KNOWN, RENAMED
 from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Comparison, Count
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
@@ -85,11 +85,16 @@ class TrialParams(BenchmarkParams, frozen=True, kw_only=True):
     trial_id: Id
 
 
+Criteria = Annotated[tuple[Id, ...], Meta(max_length=100, description="at most 100 names")]
+
+
 class RecordReward(TrialParams, frozen=True, kw_only=True):
     """Records the score of a trial."""
 
     reward: float
     detail: Json = None
+    criteria: Criteria = ()
+    """Names of what it was computed by."""
     failure: Reason | None = None
     """Why the trial failed, if its turn does not say so: `timeout` if it took too long."""
     refs: BenchmarkRefs | None = None
@@ -227,7 +232,11 @@ class Benchmarks:
                     )
                 return TrialState(live.id, trial, live.session.sequence, repeated=True)
             self._end(live, trial, request)
-            payload = {"reward": request.reward, "detail": request.detail}
+            payload = {
+                "reward": request.reward,
+                "detail": request.detail,
+                "criteria": list(request.criteria) or None,
+            }
             self._of_trial(live, trial, request)("benchmark.reward.recorded", payload)
             return await self._state(live, request.trial_id)
 

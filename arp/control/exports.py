@@ -33,6 +33,7 @@ from arp.evidence.pack_writer import PackUnwritable
 from arp.evidence.replay_case import CASE
 from arp.evidence.review import REVIEW
 from arp.evidence.sections import CorrelationIds
+from arp.evidence.trials import refs_of_pack
 from arp.hub.live import LiveSession
 from arp.ledger.chain import ChainBroken, KeptCheck
 from arp.ledger.fact import ATTRIBUTES
@@ -275,7 +276,10 @@ class Exports:
         ids = {**ids, **self._ids}
         if state.file is not None:
             live.session.input_log.remember_files([state.file.sha256])
-            ids |= {"output_ref": state.file.sha256, "refs": msgspec.to_builtins(state.file)}
+            refs = msgspec.to_builtins(state.file)
+            if state.kind == "benchmark":
+                refs |= refs_of_pack(state.file.path)
+            ids |= {"output_ref": state.file.sha256, "refs": refs}
         payload = {
             "kind": state.kind,
             "state": state.state,

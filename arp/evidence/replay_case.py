@@ -20,7 +20,7 @@ from arp.ledger.models.reading import part, text
 from arp.protocol.errors import LocalError
 from arp.protocol.json_value import Json, JsonObject
 
-FORMAT: Final = "arp-case-1"
+FORMAT: Final = "arp-case-2"
 
 CASE: Final = "case.json"
 """What a case is called."""
@@ -67,6 +67,13 @@ BEGINNING: Final = frozenset(
 INTERRUPTED: Final = "interrupted"
 """Why a turn ended that a server could not finish."""
 
+_OF_ONE_RUN: Final = frozenset(("digest", "editable", "input"))
+"""Fields of facts about a question that differ from run to run: the digest of an input with a
+secret is salted, such an input cannot be edited, and an answer has the id that its sender chose."""
+
+_TERMS: Final = ("scope", "reason", "updated_input")
+"""What an answer to a permission says besides yes or no."""
+
 _NAMING: Final = frozenset(("id", "target", "component_id", "source_component", "after", "before"))
 """Fields inside a payload that name something; each run may choose other names."""
 
@@ -108,6 +115,17 @@ class Expected(Struct, frozen=True, rename="camel", omit_defaults=True):
         )
 
 
+class Response(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An answer to a question of the turn: given, or declined."""
+
+    action: str
+    """The question, as `Expected.ids` names it."""
+    after: int
+    """How many of the facts had come before it."""
+    input: JsonObject
+    """`input_type` and `data`, as they were sent."""
+
+
 class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
     """One turn: what was asked, answered and expected."""
 
@@ -115,8 +133,8 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
     """In the log that the case is of."""
     input: JsonObject
     """`input_type` and `data`."""
-    answers: list[Json] = field(default_factory=lambda: list[Json]())
-    """To its questions, in order; those that were not answered are not in it."""
+    responses: list[Response] = field(default_factory=lambda: list[Response]())
+    """To its questions, in order; those that got none are not in it."""
     is_cancelled: bool = False
     """Somebody stopped it."""
     is_unfinished: bool = False
@@ -140,12 +158,26 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
         if not (self.is_cancelled or self.is_unfinished):
             return False
         after = len(self.facts) if self.is_unfinished else self.stopped_after
-        before = self.facts[: -1 if after is None else after]
-        if not before or len(found) < len(before):
-            return not before
-        expected_size, size = (_size(one) for one in (before[-1], found[len(before) - 1]))
-        stop_at = self.stopped_characters
-        return size >= (expected_size if stop_at is None else stop_at)
+        before = len(self.facts[: -1 if after is None else after])
+        return self._has_come(before, found, self.stopped_characters)
+
+    def is_due(self, response: Response, found: list[Expected]) -> bool:
+        """Return whether everything has come again that had come before an answer."""
+        return self._has_come(response.after, found)
+
+    def _has_come(self, count: int, found: list[Expected], characters: int | None = None) -> bool:
+        """Return whether the first facts have come again, the last of them with its text."""
+        if not count or len(found) < count:
+            return not count
+        least = _size(self.facts[count - 1]) if characters is None else characters
+        return _size(found[count - 1]) >= least
+
+    def has_left(self, found: list[Expected]) -> bool:
+        """Return whether the newest fact that can grow no more is not the expected one."""
+        place = len(found) - 2
+        if place < 0 or (self.is_unfinished and place >= len(self.facts) - 1):
+            return False
+        return place >= len(self.facts) or not self.facts[place].same_as(found[place])
 
 
 def _size(fact: Expected) -> int:
@@ -206,8 +238,7 @@ class CaseMaker:
                     stopped_characters=_size(turn.facts[-1]) if turn.facts else None,
                 )
             return
-        if fact.type == "action.resolved" and fact.payload.get("decision") == "answered":
-            turn.answers.append(fact.payload.get("answer"))
+        before = len(turn.facts) - int(_marks_a_question(turn.facts[-1:], fact))
         if fact.type in ("turn.completed", "turn.failed"):
             self._ended.add(turn_id)
             if fact.status_reason == INTERRUPTED:
@@ -218,6 +249,9 @@ class CaseMaker:
         if fact.type == "turn.failed" and fact.status_reason == "cancelled":
             self._turns[turn_id] = turn = msgspec.structs.replace(turn, is_cancelled=True)
         self._reducer.add(turn.facts, fact)
+        if fact.type == "action.resolved" and isinstance(fact.payload.get("input"), dict):
+            named = turn.facts[-1].ids.get("action_id", "unknown")
+            turn.responses.append(Response(named, before, _sent(fact.payload["input"])))
 
     def _is_of_the_caller(self, fact: Fact, turn_id: str) -> bool:
         """Return whether whoever began the turn recorded a fact: the agent will not do it again."""
@@ -242,6 +276,36 @@ class CaseMaker:
         return msgspec.structs.replace(
             turn, is_unfinished=not is_over, stopped_after=None, stopped_characters=None
         )
+
+
+def _sent(submitted: JsonObject) -> JsonObject:
+    """Return an answer so that it fits the same question of another run."""
+    data = part(submitted, "data")
+    payload = part(data, "payload")
+    if "digest" in payload:  # of the input that was shown then
+        rest = {name: value for name, value in payload.items() if name != "digest"}
+        data = {**data, "payload": rest}
+    return {"input_type": text(submitted, "input_type") or "text", "data": data}
+
+
+def _marks_a_question(last: list[Expected], resolved: Fact) -> bool:
+    """Return whether the last fact shows an answer on the screens: it came of the answer."""
+    if resolved.type != "action.resolved" or not last or last[0].type != "artifact.changed":
+        return False
+    changes = last[0].payload.get("changes")
+    first = changes[0] if isinstance(changes, list) and changes else None
+    patch = first.get("patch") if isinstance(first, dict) else None
+    patch = patch if isinstance(patch, list) else []
+    paths = [one.get("path") for one in patch if isinstance(one, dict)]
+    return last[0].sequence == resolved.sequence - 1 and "props.state" in paths
+
+
+def _asked_or_answered(payload: JsonObject) -> JsonObject:
+    """Return the payload of a fact about a question without what is of one run only."""
+    said = part(part(part(payload, "input"), "data"), "payload")
+    terms = {name: said[name] for name in _TERMS if name in said}
+    kept = {name: value for name, value in payload.items() if name not in _OF_ONE_RUN}
+    return {**kept, "terms": terms} if terms else kept
 
 
 def _came_of_the_end(fact: Expected) -> bool:
@@ -272,7 +336,11 @@ class Reducer:
         ids = {
             name: self._named(name, getattr(fact, name)) for name in names if getattr(fact, name)
         }
-        payload: JsonObject = self._reduced(fact.payload)
+        is_of_question = fact.type.startswith(("action.", "permission."))
+        told = _asked_or_answered(fact.payload) if is_of_question else fact.payload
+        if fact.type == "tool.result":  # counts what was redacted; preview and hash have the rest
+            told = {name: value for name, value in told.items() if name != "characters"}
+        payload: JsonObject = self._reduced(told)
         last = facts[-1] if facts else None
         if fact.type in _TEXT and last is not None and last.type == fact.type:
             joined = f"{last.payload.get('text', '')}{payload.get('text', '')}"
@@ -383,5 +451,5 @@ def decode_case(data: bytes) -> Case:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NoCase(f"no replay case: {error}") from None
     if case.format != FORMAT:
-        raise NoCase(f"a case of format {case.format!r:.40}, not {FORMAT}")
+        raise NoCase(f"a case of format {case.format!r:.40}, not {FORMAT}; export it again")
     return case

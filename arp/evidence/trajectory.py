@@ -14,7 +14,6 @@ from typing import Final
 
 import msgspec
 
-from arp.evidence.derived import readable
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import number, part, text, whole
 from arp.protocol.json_value import Json, JsonObject
@@ -201,9 +200,29 @@ class Trajectory:
         }
         return {**document, "extra": extra} if extra else document
 
-    def documents(self, extra: JsonObject | None = None) -> dict[str, bytes]:
-        """Return the one part."""
-        return {TRAJECTORY: readable(self.document(extra))}
+
+def required_field_status(document: JsonObject) -> JsonObject:
+    """Return which fields a trajectory has that a benchmark needs, in the profile's names.
+
+    A call without a result, as one that was interrupted, makes `observation` false; where no tool
+    was called, nothing is missing.
+    """
+    steps: list[JsonObject] = document["steps"]
+    calls = [{call["tool_call_id"] for call in step.get("tool_calls", ())} for step in steps]
+    results = [
+        [result.get("source_call_id") for result in part(step, "observation").get("results", ())]
+        for step in steps
+    ]
+    pairs = list(zip(calls, results, strict=True))
+    return {
+        "schema_version": bool(document.get("schema_version")),
+        "session_id": document.get("session_id") not in (None, "unknown"),
+        "agent": bool(part(document, "agent").get("name")),
+        "steps[].step_id": [step["step_id"] for step in steps] == [*range(1, len(steps) + 1)],
+        "steps[].tool_calls": all(set(came) <= known for known, came in pairs),
+        "steps[].observation": all(known <= set(came) for known, came in pairs),
+        "final_metrics": "final_metrics" in document,
+    }
 
 
 def input_text(given: JsonObject) -> str:

@@ -14,10 +14,16 @@ from msgspec import Struct, field
 from arp.evidence.derived import readable
 from arp.evidence.manifest import FACTS, TrialOf
 from arp.evidence.sections import CorrelationIds
-from arp.evidence.trajectory import TRAJECTORY, VERSION, Agent, Trajectory
-from arp.ledger.benchmark_names import renamed_object
+from arp.evidence.trajectory import (
+    TRAJECTORY,
+    VERSION,
+    Agent,
+    Trajectory,
+    required_field_status,
+)
+from arp.ledger.benchmark_names import EXPORT_REFS, NOT_KNOWN, renamed_object
 from arp.ledger.fact import SCHEMA_VERSION, Fact
-from arp.ledger.models.reading import milliseconds, number, text, whole
+from arp.ledger.models.reading import milliseconds, number, text, texts, whole
 from arp.protocol.errors import LocalError
 from arp.protocol.json_value import Json, JsonObject
 
@@ -42,9 +48,10 @@ REFS: Final = (
 )
 """What the evidence of a trial must name to be whole (evidence.md 6)."""
 
-EXPORTED: Final = "exported"
+SHOWN_REFS: Final = (*REFS, "harborTrialResultRef", "harborVerifierStdoutRef")
+"""What `refs` of a trial always has; Harbor may have no such file."""
 
-NOT_KNOWN: Final = "unavailable"
+EXPORTED: Final = "exported"
 
 
 class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
@@ -63,6 +70,7 @@ class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
     refs: JsonObject = field(default_factory=lambda: dict[str, Any]())
     reward: float | None = None
     detail: Json = None
+    criteria: list[str] = field(default_factory=lambda: list[str]())
     reason: str | None = None
     p0_regressions: int | None = field(default=None, name="p0QcGateRegressionCount")
     first_sequence: int = 0
@@ -81,6 +89,16 @@ class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
             lacking.append("reward")
         named = (name for name in REFS if self.refs.get(name) in (None, NOT_KNOWN))
         return lacking + [f"refs.{name}" for name in named]
+
+
+def refs_of_pack(path: str) -> dict[str, str]:
+    """Return where the parts of a trial are in its pack.
+
+    Args:
+        path: Of the pack.
+    """
+    parts = (TRAJECTORY, FACTS)
+    return {name: f"{path}#{part}" for name, part in zip(EXPORT_REFS, parts, strict=True)}
 
 
 class TrialBook:
@@ -117,6 +135,7 @@ class TrialBook:
             case "benchmark.reward.recorded":
                 trial.reward = number(fact.payload, "reward")
                 trial.detail = fact.payload.get("detail")
+                trial.criteria = texts(fact.payload, "criteria")
             case _:
                 pass
 
@@ -126,11 +145,12 @@ class TrialBook:
                 trial.turn_status = text(fact.payload, "status") or "failed"
 
     def _exported(self, fact: Fact) -> None:
-        """Record where a trajectory lies that was exported from here."""
+        """Record where what was exported from here lies, unless somebody named it before."""
         trial = self.trials.get(text(renamed_object(fact.benchmark), "trialId") or "")
         path = text(renamed_object(fact.refs), "path")
         if trial is not None and path is not None:
-            trial.refs.setdefault("trajectoryRef", f"{path}#{TRAJECTORY}")
+            named = {name: ref for name, ref in trial.refs.items() if ref != NOT_KNOWN}
+            trial.refs |= {**refs_of_pack(path), **named}
 
     def _trial(self, fact: Fact) -> Trial:
         run_id = fact.run_id or "unknown"
@@ -178,10 +198,13 @@ class TrialPart:
             return {}
         return {"benchmark": trial.benchmark, "taskId": trial.task_id, "runId": trial.run_id}
 
-    def document(self) -> JsonObject:
+    def document(self, field_status: JsonObject) -> JsonObject:
         """Return the trial: its ids, where its parts lie, its score, and the facts that say so.
 
         What is not known is `unavailable`; a trajectory that nobody named is the one in the pack.
+
+        Args:
+            field_status: Of the trajectory in the pack; see `required_field_status`.
 
         Source: evidence.md 6, and the profile's evidence boundary.
         """
@@ -191,12 +214,18 @@ class TrialPart:
         correlation = {**dict.fromkeys(self._spine.states(), NOT_KNOWN), **self._spine.document()}
         trial.refs.setdefault("trajectoryRef", TRAJECTORY)
         trial.refs.setdefault("runtimeTranscriptRef", FACTS)
-        refs = {name: trial.refs.get(name, NOT_KNOWN) for name in REFS} | trial.refs
+        refs = {name: trial.refs.get(name, NOT_KNOWN) for name in SHOWN_REFS} | trial.refs
         harbor = {name: refs.pop(name) for name in OF_HARBOR}
         failure = (trial.reason or NOT_KNOWN) if trial.status == "failed" else "none"
         return {
             "schemaVersion": SCHEMA_VERSION,
-            "benchmark": {"taskId": trial.task_id, **trial.benchmark, **harbor},
+            "benchmark": {
+                "taskId": trial.task_id,
+                "trialId": trial.trial_id,
+                **dict.fromkeys(("datasetRef", "configurationId"), NOT_KNOWN),
+                **trial.benchmark,
+                **harbor,
+            },
             "runtimeCorrelation": correlation,
             "refs": refs,
             "status": trial.status,
@@ -207,12 +236,14 @@ class TrialPart:
                 "schema": VERSION,
                 "ref": trial.refs["trajectoryRef"],
                 "exportStatus": EXPORTED,
+                "requiredFieldStatus": field_status,
             },
             "reward": _without_none(
                 value=trial.reward,
                 ref=refs["rewardRef"],
                 detailsRef=refs["rewardDetailsRef"],
                 detail=trial.detail,
+                criteria=trial.criteria,
                 failureCategory=failure,
             ),
             "missing": trial.missing,
@@ -226,10 +257,6 @@ class TrialPart:
             evidenceComplete=not trial.missing,
             **self._measured.document(),
         )
-
-    def documents(self) -> dict[str, bytes]:
-        """Return the one part."""
-        return {TRIAL: readable(self.document())}
 
 
 class Measured:
@@ -350,4 +377,6 @@ class TrialParts:
 
     def documents(self) -> dict[str, bytes]:
         """Return the parts by their names."""
-        return self._trajectory.documents(self._trial.extra()) | self._trial.documents()
+        trajectory = self._trajectory.document(self._trial.extra())
+        trial = self._trial.document(required_field_status(trajectory))
+        return {TRAJECTORY: readable(trajectory), TRIAL: readable(trial)}

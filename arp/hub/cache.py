@@ -15,7 +15,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -43,9 +43,23 @@ what is kept on the screen does not cost more than what happens."""
 
 _NONE = (0, 0)
 
-Repaired: TypeAlias = Callable[[str, str, int, str], Awaitable[None]]
-"""Takes session, name of the kind, sequence and reason when a model that could not be used is
-stored anew."""
+
+class StoredModel(NamedTuple):
+    """A model of a session that was stored."""
+
+    session_id: str
+    name: str
+    """Of its kind."""
+    sequence: int
+    """Of the newest fact that it covers."""
+    size: int
+    """In bytes."""
+    repaired: str | None
+    """Why the stored one before could not be used; `None`: it could, or there was none."""
+
+
+Noted: TypeAlias = Callable[[StoredModel], Awaitable[None]]
+"""Takes a model that was stored."""
 
 
 class Cache(ABC):
@@ -61,12 +75,12 @@ class Cache(ABC):
         store: Store,
         sessions: Mapping[str, LiveSession],
         settings: HubSettings,
-        repaired: Repaired | None = None,
+        noted: Noted | None = None,
     ) -> None:
         self._store = store
         self._sessions = sessions
         self._settings = settings
-        self._repaired = repaired
+        self._noted_by = noted
         self._stored: dict[str, tuple[int, int]] = {}
         """How far the store's copies cover their logs, and how large they are; of sessions in
         memory or just read."""
@@ -157,8 +171,9 @@ class Cache(ABC):
             if self._is_at_hand(session_id):
                 self._stored[session_id] = sequence, len(data)
             reason = self._mended(session_id)
-            if reason is not None and self._repaired is not None:
-                await self._repaired(session_id, self.name, sequence, reason)
+            if self._noted_by is not None:
+                stored = StoredModel(session_id, self.name, sequence, len(data), reason)
+                await self._noted_by(stored)
         except ArpError as error:
             logger.warning("the %s of session %s is not stored: %s", self.what, session_id, error)
             self._mended(session_id)  # it is tried when others are; not in each round

@@ -17,7 +17,7 @@ import msgspec
 
 from arp.access.principal import Key, Principal, keys_of
 from arp.hub.author_call import name_unawaited_calls
-from arp.hub.cache import Cache, keep_up
+from arp.hub.cache import Cache, StoredModel, keep_up
 from arp.hub.delivery import Viewer
 from arp.hub.directory import Directory, utc_now
 from arp.hub.files import Arrived, SessionFiles
@@ -132,7 +132,7 @@ class Hub:
         self.inbound = Inbound(self.directory.states.redactor)
         self.sessions: Mapping[str, LiveSession] = self.directory.sessions
         """The sessions in memory, by id."""
-        self.models = Models(store, self.sessions, self.settings, self._note_repair)
+        self.models = Models(store, self.sessions, self.settings, self._note_model)
         self._caches: tuple[Cache, ...] = (self.directory.states, self.models)
         """What is stored behind the log."""
         self._keeper = Service("arp-caches", lambda: keep_up(self._caches))
@@ -209,14 +209,23 @@ class Hub:
         if effects or live.session.has_recorded:
             self.carry_out(live, effects)
 
-    async def _note_repair(self, session_id: str, name: str, sequence: int, reason: str) -> None:
-        """Record in a session that a stored model of it was made again from its facts."""
+    async def _note_model(self, stored: StoredModel) -> None:
+        """Record in a session that a model of it was stored, or made again from its facts.
+
+        A session that is not in memory is not loaded for a model that was stored as usual.
+        """
         if not self.settings.takes_input:
             return
-        live = self.sessions.get(session_id) or await self.directory.load(session_id)
+        live = self.sessions.get(stored.session_id)
+        if live is None and stored.repaired is not None:
+            live = await self.directory.load(stored.session_id)
         if live is None or live.gone.done() or live.session.log.sealed is not None:
             return
-        _repaired(live, name, sequence, reason)
+        if stored.repaired is not None:
+            _repaired(live, stored.name, stored.sequence, stored.repaired)
+        else:
+            payload = {"readModel": stored.name, "throughSequence": stored.sequence}
+            live.session.record("snapshot.updated", {**payload, "bytes": stored.size})
         live.mark()
 
     async def aclose(self, last: Callable[[], Awaitable[None]] | None = None) -> None:

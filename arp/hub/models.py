@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 
-from arp.hub.cache import Cache, Repaired, slices
+from arp.hub.cache import Cache, Noted, slices
 from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
 from arp.ledger.models.read_model import ReadModel, UnreadableModel
@@ -38,9 +38,9 @@ class Models(Cache):
         store: Store,
         sessions: Mapping[str, LiveSession],
         settings: HubSettings,
-        repaired: Repaired | None = None,
+        noted: Noted | None = None,
     ) -> None:
-        super().__init__(store, sessions, settings, repaired)
+        super().__init__(store, sessions, settings, noted)
         self._kept: dict[str, _Kept] = {}
         """Longest unused first."""
 

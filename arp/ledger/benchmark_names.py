@@ -6,6 +6,12 @@ from typing import Final
 
 from arp.protocol.json_value import Json, JsonObject
 
+NOT_KNOWN: Final = "unavailable"
+"""The value of a name that nobody gave."""
+
+EXPORT_REFS: Final = ("trajectoryRef", "runtimeTranscriptRef")
+"""What the export of a trial makes, in `refs` of its fact."""
+
 RENAMED: Final = {
     "changedVariable": "singleChangedVariable",
     "p0Regressions": "p0QcGateRegressionCount",

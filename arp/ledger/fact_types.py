@@ -164,7 +164,7 @@ ROWS: Final[dict[str, str]] = {
     "benchmark.trial.started": "attempt?",
     "benchmark.trial.completed": "durationMs?",
     "benchmark.trial.failed": "reason durationMs?",
-    "benchmark.reward.recorded": "reward detail?",
+    "benchmark.reward.recorded": "reward detail? criteria?",
     "benchmark.comparison.completed": "reason?",
 }
 """Every type of the profile → what its payload holds."""

@@ -192,6 +192,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     ),
     "component": (JsonObject, "The input component that asks the question."),
     "configuration": (JsonObject, "Configuration of a benchmark."),
+    "criteria": (list[Name], "Names of the criteria by which a reward was computed."),
     "currency": (Currency, "Three capital letters of ISO 4217."),
     "cwd": (str, "Working directory of a process."),
     "decidedBy": (Authority, "Whose rule the decision follows."),

@@ -13,12 +13,13 @@ from arp.ledger.tracing import traceparent_of
 from arp.protocol.errors import ArpError, RemoteError, error_payload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage
+from arp.session.attempts import ATTEMPT_IDS
 from arp.session.effects import Effect
 from arp.session.log import ReadOnly
 from arp.session.projection import At, project
 from arp.session.session import TURN_FACTS, Session
 
-_CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id")
+_CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id", *ATTEMPT_IDS)
 
 
 class Interrupted(RemoteError):

@@ -37,6 +37,7 @@ from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
+from arp.session.attempts import ATTEMPT_FACTS, TurnAttempt, TurnAttempts
 from arp.session.branches import Branches
 from arp.session.effects import Effect, RunTurn, StopTurn
 from arp.session.input_log import GivenAnswer, InputLog
@@ -145,6 +146,7 @@ INPUT_FACTS = frozenset(
 FOLLOWED = frozenset(
     (
         *INPUT_FACTS,
+        *ATTEMPT_FACTS,
         "turn.completed",
         "turn.failed",
         "action.required",
@@ -164,6 +166,7 @@ class Session:
     __slots__ = (
         "_ending",
         "_surfaces",
+        "attempts",
         "head",
         "input_log",
         "leaving",
@@ -199,6 +202,7 @@ class Session:
         """A turn in which several permissions were open at once, or one ended without an answer: a
         yes that names no question may mean another one than the newest."""
         self.input_log = InputLog()
+        self.attempts = TurnAttempts()
         self.leaving: dict[str, SurfaceTransferRequest] = {}
         """Surfaces that renderers were asked to hand over, without a known outcome."""
         self.serials = Serials()
@@ -346,6 +350,7 @@ class Session:
             Forked: It turns to another branch, and the others are not known.
         """
         seen = self.input_log
+        self.attempts.follow(type_name, turn_id or ids.get("turn_id"), payload, ids)
         if type_name in INPUT_FACTS:
             self._follow_input(turn_id, payload, sequence)
         match type_name:
@@ -768,8 +773,11 @@ class Session:
         ids = {"status_reason": reason or status} if status != "completed" else {}
         recorded = "waiting" if waits else status
         ended: JsonObject = {"status": recorded, "usage": usage} if usage else {"status": recorded}
-        was_queued = turn_id in self.queue
+        was_queued, attempt = turn_id in self.queue, self.attempts.get(turn_id)
         self.in_turn(type_name, turn_id, ended, status=recorded, **ids)
+        if not waits:
+            failed = None if status == "completed" else reason or status
+            self._end_attempt(turn_id, attempt, failed)
         self.evict()
         if was_queued:
             self.record_queue()
@@ -950,7 +958,24 @@ class Session:
         if is_last and turn_id != self.running and self.status_of(turn_id) == "waiting":
             is_done = goes_on or payload["decision"] in ("answered", "declined")
             payload["ends"] = "completed" if is_done else "cancelled"
-        self.in_turn("action.resolved", question.turn_id, payload, action_id=question.action_id)
+        attempt = self.attempts.get(turn_id) if "ends" in payload else None
+        self.in_turn("action.resolved", turn_id, payload, action_id=question.action_id)
+        reason = None if payload.get("ends") == "completed" else "cancelled"
+        self._end_attempt(turn_id, attempt, reason)
+
+    def _end_attempt(self, turn_id: str, attempt: TurnAttempt | None, reason: str | None) -> None:
+        """Record the end of the attempt that began with a turn: the turn is over.
+
+        Args:
+            turn_id: The turn.
+            attempt: `None`: the turn is for no task, or the attempt has ended.
+            reason: Why it failed; `None` completes it.
+        """
+        if attempt is None or self.attempts.goes_on(attempt):
+            return
+        of_turn = {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
+        for type_name, payload in attempt.end_facts(reason):
+            self.record(type_name, payload, **attempt.ids, **of_turn)
 
     def mark(
         self, component_id: str, surface: str, state: str, answer: Json, turn_id: str | None

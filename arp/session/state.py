@@ -24,6 +24,7 @@ from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
+from arp.session.attempts import TurnAttempt
 from arp.session.branches import Branches, KeptBranches
 from arp.session.input_log import GivenAnswer, InputLog
 from arp.session.session import Head, Question, Session
@@ -31,7 +32,7 @@ from arp.session.session_settings import Grant, Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 13
+STATE_VERSION = 14
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]
@@ -118,6 +119,7 @@ class StoredSession(Struct, frozen=True):
     surfaces: SurfacesState
     settings: SettingsState
     threads: KeptThreads
+    attempts: dict[str, TurnAttempt]
 
 
 _encoder = msgspec.json.Encoder()
@@ -154,6 +156,7 @@ def encode_state(session: Session) -> bytes:
         _surfaces_state(screen, session.leaving),
         _settings_state(session),
         session.threads.kept,
+        session.attempts,
     )
     return _encoder.encode(state)
 
@@ -188,6 +191,7 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     is_waiting = state.running is not None and session.status_of(state.running) == "waiting"
     session.turns.set(state.running, state.queue, state.settings.paused, is_waiting)
     session.threads.fill(state.threads)
+    session.attempts.update(state.attempts)
     return session
 
 

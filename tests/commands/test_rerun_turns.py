@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -15,11 +17,13 @@ from arp.control.tasks import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import CancelTurn, TurnInput
 from arp.evidence.replay_case import Case, TurnCase, decode_case
 from arp.hub.live import LiveSession
+from arp.hub.runner import Handler
 from arp.hub.turn import Turn
 from arp.store.memory import MemoryStore
 from arp.store.store import SessionWrite
 from arp.ui import confirm
 from tests.control.control_rig import controlled, said
+from tests.hub.rig import Renderer
 from tests.waiting import becomes
 
 
@@ -49,6 +53,10 @@ def _open(live: LiveSession) -> set[str]:
     return {question.action_id for question in live.session.questions.values()}
 
 
+def _is_closed(live: LiveSession, action_id: str) -> bool:
+    return action_id not in _open(live)
+
+
 async def recorded() -> Case:
     """Return the case of a conversation with answers and a cancel."""
     async with controlled(talker) as control:
@@ -72,7 +80,8 @@ async def recorded() -> Case:
 
 async def test_answers_and_a_cancel_come_again_at_their_places() -> None:
     case = await recorded()
-    assert [turn.answers for turn in case.turns] == [[], [True, False], []]
+    actions = [[one.input["data"]["action"] for one in turn.responses] for turn in case.turns]
+    assert actions == [[], ["confirm", "deny"], []]
     assert [turn.is_cancelled for turn in case.turns] == [False, False, True]
     seen: list[str] = []
     async with controlled(talker) as control:
@@ -265,3 +274,121 @@ async def test_turns_of_two_threads_are_run_again_in_two_threads() -> None:
     assert [turn.thread_id for turn in case.turns] == [None, "side", None, "side"]
     async with controlled(recalling) as control:
         assert await Rerun(control, case).first_difference() is None
+
+
+# -- answers as screens send them ------------------------------------------------------------------
+
+KEY = "sk-ant-" + "a1B2c3D4" * 5
+"""A text that the rules of redaction take for a secret."""
+
+
+async def guarded(turn: Turn) -> None:
+    """Asks for permission to use a secret of its own and the text of the user."""
+    for words in (KEY, turn.text):
+        async with turn.tool("shell", {"command": f"login {words}"}) as tool:
+            allowed = await tool.approve(
+                "Log in?", rule="commands", session_rule="any login", editable=True
+            )
+            tool.result(f"{words}: {allowed} {tool.denial}")
+    await turn.say("done")
+
+
+async def answered_on_a_screen(agent: Handler, text: str, *answers: dict[str, Any]) -> Case:
+    """Return the case of a turn whose questions a screen answers: with no `id`."""
+    async with controlled(agent) as control:
+        screen = await Renderer(control.context.hub).join()
+        await screen.say(text)
+        live = await control.context.live("s")
+        for answer in answers:
+            await becomes(lambda: _open(live) != set())
+            (question,) = live.session.questions.values()
+            await screen.send(
+                answer.pop("input_type", "action"),
+                answer,
+                source_component=question.component_id,
+                surface=question.surface,
+            )
+            await becomes(partial(_is_closed, live, question.action_id))
+        await becomes(lambda: live.session.running is None)
+        return await case_of(control)
+
+
+async def assert_same(agent: Handler, case: Case) -> None:
+    async with asyncio.timeout(10), controlled(agent) as control:
+        assert await Rerun(control, case).first_difference() is None
+
+
+async def test_answers_without_an_id_come_again() -> None:
+    case = await answered_on_a_screen(talker, "ask", {"action": "confirm"}, {"action": "deny"})
+    await assert_same(talker, case)
+
+
+@pytest.mark.parametrize("text", ["ls", KEY])
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"action": "confirm"},
+        {"action": "deny", "payload": {"reason": "not now"}},
+        {"action": "confirm", "payload": {"scope": "once"}},
+    ],
+    ids=str,
+)
+async def test_permissions_with_a_secret_pass_with_the_same_agent(
+    first: dict[str, Any], text: str
+) -> None:
+    """Their digests are salted; a secret that the user typed is in no case."""
+    case = await answered_on_a_screen(guarded, text, dict(first), {"action": "confirm"})
+    assert KEY not in str(case)
+    await assert_same(guarded, case)
+
+
+async def test_a_permission_for_the_session_and_an_edited_input_come_again() -> None:
+    async def agent(turn: Turn) -> None:
+        async with turn.tool("shell", {"command": turn.text}) as tool:
+            await tool.approve("Run?", rule="commands", session_rule="any", editable=True)
+            assert tool.approval is not None
+            await turn.say(tool.approval.input)
+
+    payload = {"scope": "session", "updated_input": {"command": "pwd"}}
+    case = await answered_on_a_screen(agent, "ls", {"action": "confirm", "payload": payload})
+    await assert_same(agent, case)
+
+
+async def test_a_declined_question_is_declined_again() -> None:
+    async def agent(turn: Turn) -> None:
+        answer = await turn.ask(confirm("Sure?"), can_decline=True)
+        await turn.say(repr(answer))
+
+    case = await answered_on_a_screen(agent, "go", {"action": "decline"})
+    await assert_same(agent, case)
+
+
+async def test_two_open_questions_are_answered_in_the_order_of_the_case() -> None:
+    async def agent(turn: Turn) -> None:
+        first, second = (
+            asyncio.ensure_future(turn.confirm(f"{name}?", id=name)) for name in ("one", "two")
+        )
+        await turn.say(f"{await first} {await second}")
+
+    async with controlled(agent) as control:
+        await said(control, "go")
+        live = await control.context.live("s")
+        await becomes(lambda: len(_open(live)) == 2)
+        for question, response in zip(
+            reversed(list(live.session.questions.values())), (True, False), strict=True
+        ):
+            await control.actions.respond(
+                Respond(session_id="s", action_id=question.action_id, response=response)
+            )
+        await becomes(lambda: live.session.running is None)
+        assert live.session.screen.text("t1") == "False True"
+        case = await case_of(control)
+    await assert_same(agent, case)
+
+
+async def test_an_agent_that_asks_otherwise_is_stopped_at_once() -> None:
+    """Not after the time limit of the turn: no answer of the case is for its question."""
+    case = await answered_on_a_screen(talker, "ask", {"action": "confirm"}, {"action": "confirm"})
+    async with asyncio.timeout(10), controlled(otherwise) as control:
+        difference = await Rerun(control, case).first_difference()
+    assert difference is not None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -101,6 +104,45 @@ async def test_a_trial_is_a_turn_with_the_ids_of_its_benchmark() -> None:
         assert begun["refs"]["harborJobRef"] == "jobs/7"
         submitted = json.loads((await facts(control))[1][1])
         assert (submitted["taskId"], submitted["runId"]) == ("count", "count.a")
+
+
+async def test_an_exported_trial_names_its_trajectory_and_all_that_the_profile_has() -> None:
+    """In the summary of benchmarks as in the pack."""
+    harbor = {"harbor_trial_result": "jobs/7/a/result.json", "harbor_verifier_stdout": "jobs/7/out"}
+    refs = msgspec.structs.replace(REFS, **harbor)
+    asked = started("a", refs=refs)
+    benchmark = msgspec.structs.replace(asked.benchmark, dataset_ref="sets/terminal")
+    async with controlled(counting) as control:
+        await control.benchmarks.start(msgspec.structs.replace(asked, benchmark=benchmark))
+        await over(control)
+        scored = RecordReward(
+            session_id="s", trial_id="a", reward=1.0, criteria=("counted", "no-writes")
+        )
+        await control.benchmarks.reward(scored)
+        made = await control.benchmarks.export(ExportTrial(session_id="s", trial_id="a"))
+        assert made.file is not None
+        summary = (await control.context.model("s")).snapshot()["benchmarkSummary"]
+        pack = await control.context.hub.blobs.of("s").read(made.file.sha256)
+    with zipfile.ZipFile(io.BytesIO(pack)) as parts:
+        trial = json.loads(parts.read("trial.json"))
+    (told,) = summary["trials"]
+    assert told["refs"]["trajectoryRef"] == f"{made.file.path}#trajectory.json"
+    assert told["refs"]["runtimeTranscriptRef"] == f"{made.file.path}#facts.jsonl"
+    assert told["refs"]["harborTrialResultRef"] == "jobs/7/a/result.json"
+    assert (told["criteria"], told["datasetRef"]) == (["counted", "no-writes"], "sets/terminal")
+    assert trial["benchmark"]["datasetRef"] == "sets/terminal"
+    assert trial["refs"]["harborTrialResultRef"] == "jobs/7/a/result.json"
+    assert trial["refs"]["harborVerifierStdoutRef"] == "jobs/7/out"
+    assert trial["reward"]["criteria"] == ["counted", "no-writes"]
+    assert trial["trajectory"]["requiredFieldStatus"] == {
+        "schema_version": True,
+        "session_id": True,
+        "agent": True,
+        "steps[].step_id": True,
+        "steps[].tool_calls": True,
+        "steps[].observation": True,
+        "final_metrics": True,
+    }
 
 
 async def test_the_same_trial_twice_is_one_turn() -> None:
@@ -206,6 +248,7 @@ async def test_the_pack_of_a_trial_has_its_trajectory_and_its_facts(tmp_path: Pa
             "ref": "jobs/7/a/reward.json",
             "detailsRef": "jobs/7/a/details.json",
             "detail": detail,
+            "criteria": [],
             "failureCategory": "none",
         }
         assert trial["refs"]["trajectoryRef"] == "trajectory.json"

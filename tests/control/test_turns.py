@@ -89,8 +89,9 @@ async def test_turn_for_a_run_of_a_task_begins_the_attempt() -> None:
     async with controlled() as control:
         await control.context.open("s", None)
         await control.tasks.create(CreateTask(session_id="s", objective="Build", task_id="build"))
-        await said(control, task_id="build", run_id="first")
-        assert await ids_of(control) == [
+        await said(control, "wait", task_id="build", run_id="first")
+        begun = await ids_of(control)
+        assert begun == [
             ("task.created", None, None),
             ("task.accepted", None, None),
             ("turn.submitted", "t1", "first"),
@@ -105,18 +106,79 @@ async def test_turn_for_a_run_of_a_task_begins_the_attempt() -> None:
 
 async def test_another_turn_of_the_same_run_goes_on_with_the_attempt() -> None:
     async with controlled() as control:
-        await said(control, task_id="build", run_id="first", turn_id="one")
+        await said(control, "wait", task_id="build", run_id="first", turn_id="one")
         again = await said(control, task_id="build", run_id="first", turn_id="one")
         assert again.repeated
-        await said(control, task_id="build", run_id="first")
+        two = await said(control, task_id="build", run_id="first")
+        gate(control.context.hub).set()
+        live = await control.context.live("s")
+        await becomes(lambda: live.session.running is None)
+        told = await ids_of(control)
+        assert [name for name, _, _ in told].count("task.attempt.started") == 1
+        assert [name for name, _, _ in told].count("turn.submitted") == 2
+        assert told[-1] == ("task.attempt.completed", two.turn_id, "first")
+
+
+ENDS = [
+    ("hello", "completed", None),
+    ("fail", "failed", "failed"),
+    ("wait", "failed", "cancelled"),
+    ("ask", "failed", "cancelled"),
+]
+
+
+@pytest.mark.parametrize(("text", "end", "reason"), ENDS)
+async def test_an_attempt_that_began_with_a_turn_ends_with_it(
+    text: str, end: str, reason: str | None
+) -> None:
+    async with controlled() as control:
+        await control.context.open("s", None)
+        await control.tasks.create(
+            CreateTask(session_id="s", objective="Build", task_id="k", job_id="j", job_item_id="i")
+        )
+        await said(control, text, task_id="k", run_id="first")
+        if reason == "cancelled":
+            await control.turns.cancel(CancelTurn(session_id="s"))
+        live = await control.context.live("s")
+        await becomes(lambda: live.session.running is None)
+        told = [json.loads(fact) for _, fact in await facts(control)]
+        attempt, item = told[-2:]
+        assert (attempt["type"], item["type"]) == (f"task.attempt.{end}", f"job.item.{end}")
+        for fact in (attempt, item):
+            assert fact["payload"] == {"attempt": 1} | ({"reason": reason} if reason else {})
+            assert (fact["turnId"], fact["runId"], fact["jobItemId"]) == ("t1", "first", "i")
+        task = (await control.tasks.get(TaskParams(session_id="s", task_id="k"))).task
+        assert [one["status"] for one in task["attempts"]] == [end]
+        assert "currentRunId" not in task
+        await said(control, "again", task_id="k", run_id="second")
+        await control.tasks.complete(CompleteTask(session_id="s", task_id="k"))
+
+
+async def test_an_attempt_of_a_turn_that_leaves_the_queue_is_cancelled() -> None:
+    async with controlled() as control:
+        await said(control, "wait")
+        queued = await said(control, "hello", task_id="k", run_id="first")
+        await control.turns.remove(QueuedTurn(session_id="s", turn_id=queued.turn_id))
+        task = (await control.tasks.get(TaskParams(session_id="s", task_id="k"))).task
+        (attempt,) = task["attempts"]
+        assert (attempt["status"], attempt["reason"]) == ("failed", "cancelled")
+
+
+async def test_an_attempt_that_somebody_ended_is_left_as_it_is() -> None:
+    async with controlled() as control:
+        await said(control, "wait", task_id="k", run_id="first")
+        await control.tasks.complete(CompleteTask(session_id="s", task_id="k"))
+        gate(control.context.hub).set()
+        live = await control.context.live("s")
+        await becomes(lambda: live.session.running is None)
         told = [name for name, _, _ in await ids_of(control)]
-        assert told.count("task.attempt.started") == 1
-        assert told.count("turn.submitted") == 2
+        assert told.count("task.attempt.completed") == 1
+        assert "task.attempt.failed" not in told
 
 
 async def test_a_run_after_one_that_failed_is_a_retry() -> None:
     async with controlled() as control:
-        await said(control, task_id="build", run_id="first")
+        await said(control, "wait", task_id="build", run_id="first")
         failed = UpdateTask(session_id="s", task_id="build", status="failed", reason="no luck")
         await control.tasks.update(failed)
         await said(control, task_id="build", run_id="second")
@@ -133,7 +195,7 @@ async def test_a_run_after_one_that_failed_is_a_retry() -> None:
 
 async def test_a_run_beside_one_that_runs_and_one_of_what_is_done_are_refused() -> None:
     async with controlled() as control:
-        await said(control, task_id="build", run_id="first")
+        await said(control, "wait", task_id="build", run_id="first")
         before = await types(control)
         with pytest.raises(SessionBusy, match="attempt first of task build still runs"):
             await said(control, task_id="build", run_id="second")

@@ -266,6 +266,10 @@ COMMANDS: Final = (
         r"curl .*openapi.json",
         "dev_tools/test_openapi.py::test_the_server_serves_the_committed_document",
     ),
+    (
+        r"arp conformance ledger ",
+        "commands/test_conformance_ledger.py::test_the_commands_of_the_docs_run_where_an_app_is",
+    ),
     (r"curl .*Show the sales", README + "test_curl_streams_the_beginning_of_the_answer"),
     (
         r"curl .*my-session|arp evidence (export|show|verify) my-session|arp replay my-session",

@@ -14,7 +14,7 @@ from arp.evidence.trials import TrialParts
 from arp.ledger.fact import decode
 from tests.ledger.histories import long_history
 
-FACTS = Path(__file__).parents[1] / "ledger" / "models" / "version_3.ndjson"
+FACTS = Path(__file__).parents[1] / "ledger" / "models" / "version_4.ndjson"
 
 MADE = {
     1: "a5e21f3bdd43bac19fe148259f459e40d7dd12a3907bd0dd4c87fedbc6353d5e",

@@ -13,6 +13,7 @@ from arp.evidence.replay_case import (
     CaseMaker,
     Difference,
     NoCase,
+    Response,
     TurnCase,
     decode_case,
     first_difference,
@@ -49,7 +50,8 @@ def ran(
     action = {**own, "action_id": f"{turn_id}.sure.7"}
     shown = {"component": {"id": "sure", "type": "confirm"}, "surface": "main"}
     told.add("action.required", shown, **action)
-    answered = {"decision": "answered", "resumes": True, "answer": True}
+    sent = {"input_type": "action", "data": {"action": "confirm"}, "id": f"answer to {turn_id}"}
+    answered = {"decision": "answered", "resumes": True, "answer": True, "input": sent}
     told.add("action.resolved", answered, **action)
     for word in words:
         told.add("model.delta", {"text": word}, **own)
@@ -73,7 +75,8 @@ def test_a_case_has_what_was_put_in_and_what_came_of_it() -> None:
     assert (case.session_id, case.workflow, case.through) == ("s", "agent", 10)
     (one,) = case.turns
     assert one.input["data"] == {"text": "How many?"}
-    assert one.answers == [True]
+    confirmed = {"input_type": "action", "data": {"action": "confirm"}}
+    assert one.responses == [Response("action#1", 3, confirmed)]
     assert not one.is_cancelled
     assert [fact.type for fact in one.facts] == [
         "tool.started",
@@ -191,7 +194,7 @@ def test_a_case_is_read_as_it_was_written() -> None:
         (b"[]", "no replay case: "),
         (
             readable({**msgspec.to_builtins(ran()), "format": "arp-case-9"}),
-            "a case of format 'arp-case-9', not arp-case-1",
+            "a case of format 'arp-case-9', not arp-case-2; export it again",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from arp.evidence.trajectory import Agent, Trajectory
+from arp.evidence.trajectory import Agent, Trajectory, required_field_status
 from arp.protocol.json_value import JsonObject
 from tests.ledger.historian import Historian
 
@@ -24,7 +24,7 @@ def made(told: Historian, extra: JsonObject | None = None) -> Any:
     trajectory = Trajectory("trial-1", Agent("counter", "2.1"))
     for fact in told.facts:
         trajectory.take(fact)
-    return json.loads(trajectory.documents(extra)["trajectory.json"])
+    return json.loads(json.dumps(trajectory.document(extra)))
 
 
 def bare(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -170,3 +170,25 @@ def test_facts_that_anybody_may_have_written_still_give_a_trajectory() -> None:
 def test_a_trajectory_of_nothing_says_so() -> None:
     (step,) = made(Historian())["steps"]
     assert step == {"step_id": 1, "source": "system", "message": "nothing happened"}
+
+
+def test_the_status_of_the_fields_says_what_a_trajectory_lacks() -> None:
+    step = {"step_id": 1, "tool_calls": [{"tool_call_id": "c"}]}
+    whole = {
+        "schema_version": "ATIF-v1.8",
+        "session_id": "s",
+        "agent": {"name": "agent", "version": "1"},
+        "steps": [{**step, "observation": {"results": [{"source_call_id": "c"}]}}],
+        "final_metrics": {},
+    }
+    assert all(required_field_status(whole).values())
+
+    def lacks(**changes: Any) -> list[str]:
+        return [
+            name for name, has in required_field_status({**whole, **changes}).items() if not has
+        ]
+
+    assert lacks(steps=[step]) == ["steps[].observation"]
+    assert lacks(steps=[{"step_id": 1, "observation": {"results": [{}]}}]) == ["steps[].tool_calls"]
+    assert lacks(steps=[{"step_id": 2}]) == ["steps[].step_id"]
+    assert lacks(session_id="unknown", agent={}) == ["session_id", "agent"]

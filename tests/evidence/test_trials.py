@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from arp.evidence.trials import REFS, Trial, TrialBook, TrialPart
@@ -21,7 +20,8 @@ def story(trial_id: str | None = "a") -> Historian:
     told.add("benchmark.trial.started", {"attempt": 1}, **ids)
     told.add("benchmark.trial.failed", {"reason": "timeout"}, **ids)
     ids |= {"benchmark": {**named, "p0QcGateRegressionCount": 2}, "refs": {"rewardRef": "r.json"}}
-    told.add("benchmark.reward.recorded", {"reward": 0.5, "detail": [1]}, **ids)
+    scored = {"reward": 0.5, "detail": [1], "criteria": ["files-counted"]}
+    told.add("benchmark.reward.recorded", scored, **ids)
     other = {**ids, "benchmark": {**DATA, "trialId": "z"}, "run_id": "r9"}
     told.add("benchmark.trial.started", {}, **other)
     return told
@@ -48,6 +48,7 @@ def test_a_trial_is_what_all_its_facts_say() -> None:
         refs={"harborJobRef": "jobs/7", "rewardRef": "r.json"},
         reward=0.5,
         detail=[1],
+        criteria=["files-counted"],
         reason="timeout",
         p0_regressions=2,
         first_sequence=3,
@@ -109,6 +110,7 @@ def test_an_exported_trajectory_is_where_the_pack_lies_unless_it_was_named_befor
     told.add("evidence.changed", payload, evidence_id="g", **ids)
     trials = book_of(told).trials
     assert trials["a"].refs["trajectoryRef"] == "/packs/1#trajectory.json"
+    assert trials["a"].refs["runtimeTranscriptRef"] == "/packs/1#facts.jsonl"
     assert trials["b"].refs["trajectoryRef"] == "t.json"
 
 
@@ -116,7 +118,7 @@ def part_of(told: Historian, trial_id: str) -> Any:
     maker = TrialPart(trial_id)
     for fact in told.facts:
         maker.take(fact)
-    return json.loads(maker.documents()["trial.json"])
+    return maker.document({"agent": True})
 
 
 def test_the_document_of_a_trial_has_its_facts_and_says_what_is_not_known() -> None:
@@ -134,6 +136,8 @@ def test_the_document_of_a_trial_has_its_facts_and_says_what_is_not_known() -> N
         **DATA,
         "taskId": "count",
         "trialId": "a",
+        "datasetRef": "unavailable",
+        "configurationId": "unavailable",
         "p0QcGateRegressionCount": 2,
         "harborJobRef": "jobs/7",
         "harborTrialRef": "unavailable",
@@ -145,12 +149,14 @@ def test_the_document_of_a_trial_has_its_facts_and_says_what_is_not_known() -> N
         "ref": "r.json",
         "detailsRef": "unavailable",
         "detail": [1],
+        "criteria": ["files-counted"],
         "failureCategory": "timeout",
     }
     assert document["trajectory"] == {
         "schema": "ATIF-v1.8",
         "ref": "trajectory.json",
         "exportStatus": "exported",
+        "requiredFieldStatus": {"agent": True},
     }
     assert document["decisionInputs"] == {
         "p0QcGateRegressionCount": 2,
@@ -161,7 +167,8 @@ def test_the_document_of_a_trial_has_its_facts_and_says_what_is_not_known() -> N
     }
     assert document["refs"]["runtimeTranscriptRef"] == "facts.jsonl"
     assert document["refs"]["trajectoryRef"] == "trajectory.json"
-    assert document["refs"]["agentQcReportRef"] == "unavailable"
+    for name in ("agentQcReportRef", "harborTrialResultRef", "harborVerifierStdoutRef"):
+        assert document["refs"][name] == "unavailable"
     assert [event["sequence"] for event in document["events"]] == [2, 3, 4, 5]
 
 

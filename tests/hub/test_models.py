@@ -13,7 +13,7 @@ import pytest
 
 from arp import Turn
 from arp.access.principal import Principal
-from arp.hub.cache import SHORT, keep_up
+from arp.hub.cache import SHORT, StoredModel, keep_up
 from arp.hub.models import Models
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import Service
@@ -416,6 +416,53 @@ async def test_a_model_that_was_made_again_is_told_once(
     assert model.encode() == rebuilt(log)
 
 
+async def test_a_stored_model_is_told_once_while_its_session_is_in_memory(
+    store: SpiedStore,
+) -> None:
+    async def agent(turn: Turn) -> None:
+        for _ in range(200):
+            async with turn.tool("query", {}):
+                pass
+
+    async with running(agent, store=store, settings=HubSettings(model_every_facts=100)) as hub:
+        user = await Renderer(hub).join()
+        await user.say("go")
+        await user.ended("t1")
+        await hub.sessions["s"].written()
+        stored_through = hub.sessions["s"].stored
+        for _ in range(3):  # the fact itself is no reason to store the model again
+            await hub.models.keep_up()
+            await hub.sessions["s"].written()
+        sequence, data = store._models["s", NAME]
+        model = (await hub.models.read("s")).snapshot()
+    await store.open()
+    log = [decode(body) for _, body in await store.read("s", 0, 10_000)]
+    (told,) = [fact.payload for fact in log if fact.type == "snapshot.updated"]
+    assert told == {
+        "readModel": "session",
+        "throughSequence": stored_through,
+        "bytes": len(data),
+    }
+    assert sequence == stored_through
+    assert model["history"]["storedModels"] == {"session": stored_through}
+
+
+async def test_a_session_that_left_the_memory_does_not_come_back_to_tell_of_its_model(
+    store: SpiedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.hub.cache.SHORT", 1)
+    await long_talk(store)
+    del store._models["s", NAME]
+    before = len(await store.read("s", 0, 10_000))
+    async with running(nothing, store=store) as hub:
+        hub.models.rest("s")
+        await hub.models.keep_up()
+        assert ("s", NAME) in store._models
+        assert "s" not in hub.sessions
+    await store.open()
+    assert len(await store.read("s", 0, 10_000)) == before
+
+
 async def test_of_a_session_that_is_gone_no_repair_is_told(store: SpiedStore) -> None:
     await long_talk(store)
     store._models["s", NAME] = 1, b""
@@ -423,7 +470,7 @@ async def test_of_a_session_that_is_gone_no_repair_is_told(store: SpiedStore) ->
         await hub.models.read("s")
         await hub.delete("s", Principal())
         await hub.models.keep_up()
-        await hub._note_repair("s", NAME, 1, "it was damaged")
+        await hub._note_model(StoredModel("s", NAME, 1, 2, "it was damaged"))
         assert "s" not in hub.sessions
 
 

@@ -18,6 +18,7 @@ from arp.ledger.fact_types import REQUIRED_IDS, ROWS, ProfileViolation, check
 from arp.ledger.models.read_model import ReadModel
 from arp.ledger.payloads import check_payload, row
 from tests import written_facts
+from tests.ledger import standard
 from tests.ledger.histories import histories
 from tests.ledger.test_payloads import FITTING, REFUSED
 from tools import gen_fixtures
@@ -54,10 +55,10 @@ OBJECTS = {
 def validator(name: str) -> Draft202012Validator:
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    return Draft202012Validator(schema, format_checker=standard.FORMATS)
 
 
-TOLERANT = validator("agentruntime-event")
+PUBLIC = validator("agentruntime-event")
 PROFILE = validator("agentruntime-lime-profile-event")
 STRICT = validator("arp-facts")
 PUBLIC_SNAPSHOT = validator("agentruntime-snapshot")
@@ -88,7 +89,7 @@ def test_what_the_ledger_takes_the_strict_schema_takes(
     document = msgspec.to_builtins(event(fact_type, payload, ids))
     assert wrong_with(STRICT, document) == []
     assert wrong_with(PROFILE, document) == []
-    assert wrong_with(TOLERANT, document) == []
+    assert wrong_with(PUBLIC, document) == []
 
 
 @pytest.mark.parametrize(("fact_type", "payload", "ids", "told"), REFUSED)
@@ -120,7 +121,7 @@ def test_the_profile_needs_the_eight_fields_and_any_runtime_three(name: str) -> 
     del document[name]
     assert wrong_with(STRICT, document)
     assert wrong_with(PROFILE, document)
-    assert bool(wrong_with(TOLERANT, document)) is (name in ("type", "eventId", "timestamp"))
+    assert bool(wrong_with(PUBLIC, document)) is (name in ("type", "eventId", "timestamp"))
 
 
 @pytest.mark.parametrize(
@@ -130,9 +131,11 @@ def test_the_profile_needs_the_eight_fields_and_any_runtime_three(name: str) -> 
         ({"sequence": 0}, True, True),
         ({"refs": {"packRef": "p"}, "traceId": ""}, True, True),
         ({"timestamp": "2026-05-11t10:00:00z"}, True, True),
-        ({"type": "galaxy.seen"}, True, False),
+        ({"timestamp": "2026-05-11 10:00"}, False, False),
+        ({"type": "galaxy.seen"}, False, False),
         ({"schemaVersion": "lime-profile-9"}, True, False),
         ({"payload": []}, True, False),
+        ({"payload": None}, True, False),
         ({"runtimeId": ""}, True, False),
         ({"type": "no family"}, False, False),
         ({"sequence": "1"}, False, False),
@@ -145,7 +148,7 @@ def test_the_profile_takes_what_is_published_and_this_project_promises_more(
 ) -> None:
     """Stricter rules of this project alone stand in `arp-facts.schema.json`."""
     document = event("session.updated", {}, {}) | change
-    assert (wrong_with(TOLERANT, document) == []) is public
+    assert (wrong_with(PUBLIC, document) == []) is public
     assert (wrong_with(PROFILE, document) == []) is profile
     assert wrong_with(STRICT, document) or set(change) == {"refs", "traceId"}
 
@@ -210,7 +213,7 @@ TURN_7 = {"threadId": "thread-7", "turnId": "turn-7"}
 def test_what_another_runtime_of_the_profile_writes_is_taken_under_its_name(
     document: dict[str, Any],
 ) -> None:
-    assert wrong_with(TOLERANT, document) == []
+    assert wrong_with(PUBLIC, document) == []
     assert wrong_with(PROFILE, document) == []
     assert wrong_with(STRICT, document)
 
@@ -228,8 +231,87 @@ def test_what_another_runtime_of_the_profile_writes_is_taken_under_its_name(
 )
 def test_objects_of_a_benchmark_are_typed_for_any_runtime(change: dict[str, Any]) -> None:
     document = event("session.updated", {}, {}) | change
-    assert wrong_with(TOLERANT, document)
+    assert wrong_with(PUBLIC, document)
     assert wrong_with(PROFILE, document)
+
+
+# -- the standard ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", standard.SCHEMAS)
+def test_the_copy_of_the_standard_is_what_is_published(name: str) -> None:
+    assert standard.digest(standard.SCHEMAS[name]()) == standard.DIGESTS[name]
+
+
+def inlined(part: Any, root: dict[str, Any]) -> Any:
+    """Return a schema with what its references name in their places."""
+    if isinstance(part, list):
+        return [inlined(one, root) for one in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return inlined(root["$defs"][part["$ref"].rpartition("/")[2]], root)
+    return {name: inlined(value, root) for name, value in part.items() if name != "$defs"}
+
+
+@pytest.mark.parametrize("kind", ["event", "snapshot"])
+def test_the_base_schema_is_that_of_the_standard(kind: str) -> None:
+    """It accepts the same documents; unknown types too are refused by both."""
+    schema: Any = (PUBLIC if kind == "event" else PUBLIC_SNAPSHOT).schema
+    assert standard.digest(inlined(schema, schema)) == standard.DIGESTS[f"base {kind}"]
+
+
+NAMES = ["threadId", "turnId", "runId", "refs", "benchmark", "payload", "type", "sequence"]
+
+MUTATIONS: Any = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.sampled_from([None, "", "x", 0, -1, 1.5, [], {}, {"role": "judge"}, "galaxy.seen"]),
+    max_size=2,
+)
+
+
+@given(st.sampled_from([*REQUIRED_IDS]), st.sets(st.sampled_from(NAMES)), MUTATIONS)
+def test_the_profile_schema_of_an_event_judges_as_the_standard(
+    fact_type: str, missing: set[str], changes: dict[str, Any]
+) -> None:
+    whole = event(fact_type, {}, {})
+    document = {name: value for name, value in whole.items() if name not in missing} | changes
+    assert bool(wrong_with(PROFILE, document)) is bool(standard.faults("event", document))
+
+
+PLACES = [
+    *[(name,) for name in ("threads", "tasks", "taskSummary", "evidenceRefs", "updatedAt")],
+    *[("threads", 0, name) for name in ("status", "turns", "incidents", "evidenceSummary")],
+    *[("tasks", 0, name) for name in ("status", "artifacts", "attempts", "title")],
+]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(PLACES),
+            st.sampled_from([..., None, "", "x", 1, [], [""], [{}], {}, "running"]),
+        ),
+        max_size=3,
+    )
+)
+def test_the_profile_schema_of_a_snapshot_judges_as_the_standard(
+    changes: list[tuple[tuple[Any, ...], Any]],
+) -> None:
+    document = fixture("thread-read-snapshot")
+    for (*path, last), value in changes:
+        place = document
+        for step in path:
+            place = (
+                place[step]
+                if isinstance(place, dict) and step in place
+                else (place[0] if isinstance(place, list) and place else {})
+            )
+        if isinstance(place, dict):
+            place.pop(last, None)
+            place |= {} if value is ... else {last: value}
+    schema = SNAPSHOTS["agentruntime-lime-profile-snapshot"]
+    assert bool(wrong_with(schema, document)) is bool(standard.faults("snapshot", document))
 
 
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
@@ -282,7 +364,7 @@ def test_an_example_of_a_fact_is_one(name: str, fact_type: str, ids: set[str]) -
     document = fixture(name)
     assert document["type"] == fact_type
     assert ids <= document.keys()
-    for schema in (STRICT, PROFILE, TOLERANT):
+    for schema in (STRICT, PROFILE, PUBLIC):
         assert wrong_with(schema, document) == []
 
 
@@ -317,12 +399,17 @@ def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
         "artifactManifestRef",
         "agentQcReportRef",
         "runtimeTranscriptRef",
+        "harborTrialResultRef",
+        "harborVerifierStdoutRef",
     }
     assert {"harborJobRef", "harborTrialRef", "taskTomlRef", "taskId"} <= pack["benchmark"].keys()
     assert {"reward", "durationMs", "timeout", "evidenceComplete"} <= pack["metrics"].keys()
     assert pack["decisionInputs"]["p0QcGateRegressionCount"] == 0
     assert pack["trajectory"]["exportStatus"] == "exported"
     assert (pack["reward"]["value"], pack["reward"]["failureCategory"]) == (1.0, "none")
+    assert pack["reward"]["criteria"] == ["files-counted", "nothing-written"]
+    assert pack["benchmark"]["datasetRef"] == "benchmarks/terminal-tasks"
+    assert set(pack["trajectory"]["requiredFieldStatus"].values()) == {True}
     assert [one["type"] for one in pack["events"]] == [
         "benchmark.dataset.resolved",
         "benchmark.configuration.resolved",

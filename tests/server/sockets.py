@@ -10,6 +10,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.server.processes import Process
 from tests.serving import Serving
 
 WAIT_S = 30.0
@@ -71,7 +72,7 @@ class Raw:
 
 
 @asynccontextmanager
-async def raw(server: Serving, **options: Any) -> AsyncIterator[Raw]:
+async def raw(server: Serving | Process, **options: Any) -> AsyncIterator[Raw]:
     """Connects; the agent side's `hello` is read already."""
     async with connect(server.ws, compression=None, max_size=None, **options) as socket:
         connection = Raw(socket)

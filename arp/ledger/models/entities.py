@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from arp.ledger.benchmark_names import renamed, renamed_object
+from arp.ledger.benchmark_names import EXPORT_REFS, NOT_KNOWN, renamed, renamed_object
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import LIST_ITEMS, brief, number, part, text, texts, whole
 from arp.ledger.models.records import EntityKind, FieldRow, JsonWindow, Records, RecordWindow, Rule
@@ -549,8 +549,8 @@ _LINES: Final[dict[str, Rule]] = {
 
 TRIALS: Final = EntityKind(
     "trials",
-    "trialId status datasetId datasetVersion configurationId role singleChangedVariable taskId"
-    f" runId {_IN_TURN} reward rewardDetail p0QcGateRegressionCount reason refs",
+    "trialId status datasetId datasetVersion datasetRef configurationId role singleChangedVariable"
+    f" taskId runId {_IN_TURN} reward rewardDetail criteria p0QcGateRegressionCount reason refs",
     (100, 50),
     key="trialId",
     begin="status=running",
@@ -566,8 +566,8 @@ COMPARISONS: Final = EntityKind(
 )
 
 _ABOUT: Final = FieldRow(
-    "^taskId ^runId datasetId? datasetVersion? configurationId? role? singleChangedVariable?"
-    " p0QcGateRegressionCount:count?? ^threadId? ^turnId?"
+    "^taskId ^runId datasetId? datasetVersion? datasetRef? configurationId? role?"
+    " singleChangedVariable? p0QcGateRegressionCount:count?? ^threadId? ^turnId?"
 )
 
 
@@ -610,7 +610,7 @@ def _trial_started(records: Records, fact: Fact) -> None:
 
 _END: Final = FieldRow("status=* reason")
 _REASON: Final = FieldRow("reason")
-_DETAIL: Final = FieldRow("rewardDetail:json(detail)")
+_DETAIL: Final = FieldRow("rewardDetail:json(detail) criteria?")
 
 
 def _trial_ended(records: Records, fact: Fact) -> None:
@@ -627,6 +627,19 @@ def _rewarded(records: Records, fact: Fact) -> None:
         records.values["rewardTotal"] = records.values.get("rewardTotal", 0.0) + reward
         trial["reward"] = reward
     _DETAIL.change(trial, fact, fact.payload)
+
+
+def _trial_exported(records: Records, fact: Fact) -> None:
+    """Add where trajectory and transcript of an exported trial are, unless the trial names them."""
+    name = text(renamed_object(fact.benchmark), "trialId")
+    trial, refs = records.window("trials").get(name), renamed_object(fact.refs)
+    made = {one: refs[one] for one in EXPORT_REFS if isinstance(refs.get(one), str)}
+    if trial is None or not made:
+        return
+    known = trial.get("refs")
+    named = known if isinstance(known, dict) else {}
+    trial["refs"] = brief({**made, **{k: v for k, v in named.items() if v != NOT_KNOWN}})
+    trial["lastSequence"] = fact.sequence
 
 
 def _compared(records: Records, fact: Fact) -> None:
@@ -648,6 +661,7 @@ _BENCHMARKS: Final[dict[str, Rule]] = {
     "benchmark.trial.failed": _trial_ended,
     "benchmark.reward.recorded": _rewarded,
     "benchmark.comparison.completed": _compared,
+    "evidence.changed": _trial_exported,
 }
 
 # -- context and history ---------------------------------------------------------------------------

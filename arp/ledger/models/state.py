@@ -16,7 +16,7 @@ from arp.ledger.models.entities import TABLES
 from arp.ledger.models.reading import part, text
 from arp.ledger.models.records import Records, Rule
 
-MODEL_VERSION: Final = 3
+MODEL_VERSION: Final = 4
 """Raised with each change of what is remembered or of how facts fold: stored models of another
 version are not read, but rebuilt."""
 

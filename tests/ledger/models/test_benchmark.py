@@ -96,6 +96,22 @@ def test_a_trial_without_an_id_of_its_own_is_known_by_its_run() -> None:
     assert (found["trialId"], found["refs"]) == ("r1", ["t.json"])
 
 
+def test_an_export_adds_where_the_trajectory_is_unless_the_trial_names_it() -> None:
+    story = Story()
+    story.tell("benchmark.trial.completed", trial() | {"refs": {"trajectoryRef": "unavailable"}})
+    story.tell("benchmark.trial.completed", trial(2) | {"refs": {"trajectoryRef": "t.json"}})
+    story.tell("benchmark.trial.completed", trial(3) | {"refs": ["t.json"]})
+    made = {"path": "/p", "trajectoryRef": "/p#t", "runtimeTranscriptRef": "/p#f"}
+    told = {"kind": "benchmark", "state": "exported"}
+    for number, refs in ((1, made), (2, made), (3, made), (1, {"path": "/old"}), (9, made)):
+        ids = {"evidence_id": f"e{number}", "benchmark": trial(number)["benchmark"], "refs": refs}
+        story.tell("evidence.changed", ids, **told)
+    first, second, third = summary(story)["trials"]
+    exported = {"trajectoryRef": "/p#t", "runtimeTranscriptRef": "/p#f"}
+    assert (first["refs"], third["refs"]) == (exported, exported)
+    assert second["refs"] == {**exported, "trajectoryRef": "t.json"}
+
+
 def test_the_mean_reward_is_of_what_was_rewarded() -> None:
     story = Story()
     for number, reward in enumerate((1, 0, "high"), 1):
