@@ -11,6 +11,7 @@ import json
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 NEEDED = ("ArpCompositor", "ArpInput", "ArpShell", "ArpSession")
@@ -121,7 +122,8 @@ class Lines:
     """Standard input and output, a message a line."""
 
     async def send(self, message: Any) -> None:
-        print(json.dumps(message), flush=True)
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
 
     async def receive(self) -> Any:
         line = await asyncio.to_thread(sys.stdin.readline)
@@ -139,7 +141,5 @@ async def play_on(pipe: Pipe, play: Callable[[PlainAgent], Awaitable[None]]) -> 
 
 
 if __name__ == "__main__":
-    try:
+    with suppress(EOFError):
         asyncio.run(play_on(Lines(), PlainAgent.play))
-    except EOFError:
-        pass

@@ -148,7 +148,7 @@ async def serving_agent(
         async def on_connect(_: Any, context: Any) -> None:
             await played(agents, play, Call(context))
 
-        handler = grpc.stream_stream_rpc_method_handler(on_connect)
+        handler: Any = grpc.stream_stream_rpc_method_handler(on_connect)
         service = grpc.method_handlers_generic_handler(SERVICE, {"Connect": handler})
         grpc_server = grpc.aio.server()
         grpc_server.add_generic_rpc_handlers([service])
