@@ -14,7 +14,11 @@ async def offers(turn: Turn) -> None:
         return
     if turn.text:
         turn.show(ui.table(["Item", "Cost"], [["Lamp", "12"], ["Desk", "80"]], id="t1"))
-        turn.show(ui.chart("bar", ["a", "b"], {"Cost": [1, 2]}, id="c1"))
+        turn.show(
+            ui.chart(
+                "bar", labels=["a", "b"], datasets=[{"label": "Cost", "data": [1, 2]}], id="c1"
+            )
+        )
         await turn.say("Shown.")
         return
     await turn.say(f"selected {turn.input.data['selected']} of {turn.input.source_component}")
