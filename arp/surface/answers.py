@@ -2,7 +2,8 @@
 
 `check_answer` judges what a renderer sent, `answer_value` gives what the agent's `ask` returns.
 Rows of any table can be selected, also where none is asked for, and of a chart or cards that a
-renderer shows as a table. Typed text becomes an answer in `typed_answer`, whose `understand` can be had from here too.
+renderer shows as a table. Typed text becomes an answer in `typed_answer`, whose `understand` can be
+had from here too.
 """
 
 from __future__ import annotations
