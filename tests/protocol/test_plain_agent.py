@@ -108,7 +108,7 @@ class Talk:
         self.agent.send(self.main, SurfaceCommitRequest(**more))
         return self.exchange()
 
-    def type(self, words: str, source: str | None = None) -> None:
+    def enter(self, words: str, source: str | None = None) -> None:
         frame = self.screen.input("text", {"text": words}, input_id=words, source=source)
         if frame:
             self.events += self.agent.receive(frame)
@@ -131,7 +131,7 @@ class Talk:
 def test_session_begins_with_the_name_that_the_agent_gives() -> None:
     """Nothing is resumed that was never shown; what the user says waits for a surface."""
     talk = Talk()
-    talk.type("early")
+    talk.enter("early")
     hello, ready, *_ = talk.open()
     assert isinstance(hello, AgentHello)
     assert isinstance(ready, SessionReady)
@@ -192,12 +192,12 @@ def test_change_before_anything_shows_belongs_to_no_turn() -> None:
 def test_input_begins_a_turn_when_the_agent_has_it() -> None:
     talk = Talk()
     talk.open()
-    talk.type("hi")
+    talk.enter("hi")
     assert talk.shown() == {}
     *_, ack = talk.ack()
     assert ack == InputAck(id="hi", session_id="", turn_id="d1")
     talk.show(text("a"))
-    assert talk.screen.screen.turns["d1"].status == "running"
+    assert not talk.screen.screen.turns["d1"].final
     talk.show(final=True)
     assert talk.screen.screen.turns["d1"].status == "completed"
     assert talk.screen.unacknowledged == {}
@@ -206,7 +206,7 @@ def test_input_begins_a_turn_when_the_agent_has_it() -> None:
 def test_answer_without_an_acknowledgement_begins_the_turn_too() -> None:
     talk = Talk()
     talk.open()
-    talk.type("hi")
+    talk.enter("hi")
     talk.show(text("a"), final=True)
     assert [echo.id for echo in talk.screen.screen.turns["d1"].inputs] == ["hi"]
     assert talk.ack() == [InputAck(id="hi", session_id="", turn_id="d1")]
@@ -216,7 +216,7 @@ def test_answer_without_an_acknowledgement_begins_the_turn_too() -> None:
 def test_refused_input_begins_nothing(by_error: bool) -> None:
     talk = Talk()
     talk.open()
-    talk.type("hi")
+    talk.enter("hi")
     serial = talk.got(InputInputEvent)[-1].serial
     refusal: Struct = InputRefuseRequest(serial, 17, "busy")
     about = talk.agent.bound["ArpInput"]
@@ -235,9 +235,9 @@ def test_refused_input_begins_nothing(by_error: bool) -> None:
 
 def test_agent_that_takes_no_input_is_told_apart() -> None:
     talk = Talk(("ArpCompositor", "ArpShell", "ArpSession"))
-    talk.type("early")
+    talk.enter("early")
     refused = [one for one in talk.open() if isinstance(one, ErrorMessage)]
-    talk.type("late")
+    talk.enter("late")
     refused += [one for one in talk.screen.echoes() if isinstance(one, ErrorMessage)]
     assert [one.payload.id for one in refused] == ["early", "late"]
     assert talk.screen.unacknowledged == {}
@@ -246,10 +246,10 @@ def test_agent_that_takes_no_input_is_told_apart() -> None:
 def test_answer_to_a_question_of_an_open_turn_stays_in_it() -> None:
     talk = Talk()
     talk.open()
-    talk.type("hi")
+    talk.enter("hi")
     talk.ack()
     talk.show(CONFIRM)
-    talk.type("yes", "sure")
+    talk.enter("yes", "sure")
     assert talk.ack()[-1] == InputAck(id="yes", session_id="", turn_id="d1")
     talk.show(text("a"), final=True)
     assert talk.shown() == {"d1": ["sure", "a"]}
@@ -290,7 +290,7 @@ def test_hidden_surface_that_is_destroyed_was_never_shown() -> None:
 def test_popup_and_overlay_are_described() -> None:
     talk = Talk()
     talk.open()
-    talk.type("hi")
+    talk.enter("hi")
     talk.ack()
     popup, overlay = talk.agent.create_surface("p"), talk.agent.create_surface("o")
     talk.agent.get_popup(popup, talk.main, 1, "a")
@@ -319,7 +319,7 @@ def test_title_of_the_first_surface_is_that_of_the_app() -> None:
 def test_whole_screen_is_not_granted() -> None:
     talk = Talk()
     talk.open()
-    talk.type("hi")
+    talk.enter("hi")
     talk.agent.send(talk.role, ToplevelSetFullscreenRequest(1))
     talk.exchange()
     assert talk.got(ToplevelConfigureEvent)[-1].states == ["activated"]
@@ -352,7 +352,7 @@ def test_next_connection_begins_again_and_sends_no_input_twice() -> None:
     talk.show(text("a"))
     side = talk.agent.create_surface("side")
     talk.agent.get_toplevel(side)
-    talk.type("lost")
+    talk.enter("lost")
     talk.show(text("b"), on=side)
     talk.connect()
     out = talk.open()
