@@ -81,10 +81,11 @@ class ArpClient:
         backoff = options.get("backoff") or Backoff()
         is_object = dial.access.dialect == "object"
         encoding = dial.access.encoding
+        spare_id = secrets.token_hex(8)
         self._connection = (
-            ObjectScreenConnection(hello, encoding, time.monotonic)
+            ObjectScreenConnection(hello, encoding, time.monotonic, spare_id)
             if is_object
-            else RendererConnection(hello, encoding, spare_id=secrets.token_hex(8))
+            else RendererConnection(hello, encoding, spare_id)
         )
         self._driver = Driver(
             self._connection,

@@ -327,14 +327,16 @@ class FrameQueue:
         self._news = asyncio.Event()
 
     def put(self, frame: Outgoing) -> None:
-        """Add a frame at the end."""
-        self._frames.append(frame)
-        self._news.set()
+        """Add a frame at the end; an empty one is nothing to send."""
+        if frame != b"":
+            self._frames.append(frame)
+            self._news.set()
 
     def put_ack(self, frame: bytes) -> None:
         """Add an acknowledgement in place of one that has not left yet."""
-        self._ack = frame
-        self._news.set()
+        if frame:
+            self._ack = frame
+            self._news.set()
 
     def clear(self) -> None:
         """Forget everything: it was for another connection."""

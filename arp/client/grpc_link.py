@@ -177,7 +177,8 @@ async def open_grpc(address: Address, access: LinkSettings, hello: bytes) -> Grp
         connect: grpc.aio.StreamStreamMultiCallable[Any, Any] = channel.stream_stream(CONNECT)
         link = GrpcLink(channel, connect(metadata=metadata), url, access)
         await link.admitted()
-        await link.send(hello)
+        if hello:
+            await link.send(hello)
     except TimeoutError:
         await channel.close()
         raise LinkLost(f"{url}: no answer within {OPEN_TIMEOUT_S:g} s") from None

@@ -138,7 +138,8 @@ async def open_stdio(
         raise LinkLost(problem, error=ServerRefused(problem)) from None
     link = StdioLink(process, name, grace_s, on_stderr)
     try:
-        await link.send(hello)
+        if hello:
+            await link.send(hello)
     except BaseException:
         await link.aclose()
         raise

@@ -118,7 +118,8 @@ async def _begin(own: socket.socket, name: str, hello: bytes) -> UnixLink:
         raise LinkLost(problem, error=PermissionDenied(problem))
     link = UnixLink(FramedSocket(own, MAX_FRAME_BYTES), name)
     try:
-        await link.send(hello)
+        if hello:
+            await link.send(hello)
     except BaseException:
         await link.aclose()
         raise

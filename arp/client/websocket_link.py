@@ -96,7 +96,8 @@ async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -
             problem = f"{address.websocket_url} does not speak {subprotocol}"
             other = 'encoding="json"' if access.dialect == "session" else 'dialect="session"'
             raise LinkLost(problem, error=ServerRefused(f"{problem}; use {other}"))
-        await link.send(hello)
+        if hello:
+            await link.send(hello)
     except BaseException:
         await link.aclose()
         raise

@@ -35,7 +35,10 @@ logger = logging.getLogger(__name__)
 
 State: TypeAlias = Literal["new", "joining", "current", "behind", "paced", "returning"]
 
-COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
+TURN_ENDS = frozenset(("turn.completed", "turn.failed"))
+"""Types of facts that end a turn."""
+
+COMMITS = frozenset(("artifact.changed", *TURN_ENDS))
 """Types of facts that reach a renderer as a commit."""
 
 _NO_COMMITS: Sequence[int] = ()
@@ -62,6 +65,7 @@ class Viewer:
         "id",
         "info",
         "made_at",
+        "on_turn_end",
         "outbox",
         "part",
         "presented",
@@ -83,6 +87,8 @@ class Viewer:
         """That of the session that it is on."""
         self.hand_over: HandOver | None = None
         """Asks it to give a surface to another of its agents; `None`: it has no others."""
+        self.on_turn_end: Callable[[], None] | None = None
+        """Is called when a turn has ended and that is delivered."""
         self.made_at: int | None = None
         """The newest fact of the session that was made for it, when it had joined; while there is
         no newer one, nobody has used that session."""
@@ -349,6 +355,10 @@ class SessionDelivery:
             self._reached = batch
             return
         self._reached = batch.cursor
+        if any(one.type in TURN_ENDS for one in batch.recorded):
+            for viewer in list(self.viewers.values()):
+                if viewer.on_turn_end is not None:
+                    viewer.on_turn_end()
 
     def _deliver_to(
         self, group: FrameGroup, viewers: list[Viewer], batch: TextBatch | Batch

@@ -104,6 +104,7 @@ class ObjectPeer(Peer):
         self._accepting: set[asyncio.Task[None]] = set()
         super().__init__(hub, self._frames, "json", workflow, principal, check_token)
         self.viewer.hand_over = self._hand_over
+        self.viewer.on_turn_end = self._turn_ended
 
     def start(self) -> None:
         """Ask what the renderer offers."""
@@ -145,6 +146,11 @@ class ObjectPeer(Peer):
         self._frames.flush()
         await self._take(events, size)
         if was_waiting and not self._dialect.is_behind and not self._dialect.waiting_bytes:
+            self.viewer.drained()
+
+    def _turn_ended(self) -> None:
+        """Bring a suspended conversation to the end of its turn (docs/protocol.md, O16)."""
+        if self._dialect.let_through():
             self.viewer.drained()
 
     # -- surfaces that go to another agent, or come from one ---------------------------------------

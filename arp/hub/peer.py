@@ -187,7 +187,8 @@ class Peer:
                 case Pong() if self.principal is not None:
                     pass  # we ask only over event streams, where it comes by POST
                 case _:
-                    self.refuse(Unauthenticated("say hello with a token first"))
+                    input_id = event.id if isinstance(event, Input) else None
+                    self.refuse(Unauthenticated("say hello with a token first"), input_id)
 
     def _answer(self, ping: Ping) -> None:
         """Answer at once, before what waits; no session hears of it."""

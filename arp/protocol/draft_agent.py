@@ -2,16 +2,17 @@
 
 Theory of operation. `completed` adds the fields that such an agent side leaves out of a message.
 The draft has no turns: it echoes no input, acknowledges none, and ends its stream at a question.
-`DraftTurns` makes the turns on this side. Each input begins one. What comes belongs to the oldest
-turn that is open, and a final commit ends it. If it asked something, it is `waiting` from then on,
-as a turn that was cut off is; the next input completes it.
+`DraftTurns` makes the turns on this side. Each input begins one, but for the answer to a question
+of a turn that is still open. What comes belongs to the oldest turn that is open, and a final commit
+ends it. If it asked something, it is `waiting` from then on, as a turn that was cut off is; the
+next input completes it.
 
 Source: protocol.md, differences from the v0.1 draft.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -129,8 +130,9 @@ class DraftTurns:
         ack = InputAck(id=input_id, session_id="")
         if message.input_type in ("focus", "unfocus", "resize"):
             return [ack]
+        asking = self._asking.get(message.source_component or "")
         out: list[AgentMessage] = self._answered(message)
-        turn_id = self._new()
+        turn_id = asking if asking is not None and asking in self._open else self._new()
         echo = InputEcho(
             session_id="",
             turn_id=turn_id,
@@ -142,6 +144,25 @@ class DraftTurns:
         )
         running = TurnMessage(session_id="", turn_id=turn_id, status="running")
         return [*out, echo, running, replace(ack, turn_id=turn_id)]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what comes answers an input."""
+        return bool(self._open)
+
+    def committed(self, changes: Sequence[Render | Patch], commit: Commit) -> list[AgentMessage]:
+        """Return the messages of one commit of the object dialect, with their turn.
+
+        If no turn is open, what is new on `main` makes a turn, which ends with the commit. What
+        only changes belongs to the newest turn, and so does the content of other surfaces.
+        """
+        if not self._open and not (commit.surface == "main" and any(map(_adds, changes))):
+            newest = f"d{self._count}" if self._count else None
+            changed = [replace(one, turn_id=newest) for one in changes]
+            return [*changed, replace(commit, turn_id=newest, final=False)]
+        if not self._open:
+            commit = replace(commit, final=True)
+        return [placed for one in (*changes, commit) for placed in self._in_turn(one)]
 
     def placed(self, message: AgentMessage) -> list[AgentMessage]:
         """Return a message with the turn that it belongs to, and what shows a change of that."""
@@ -197,7 +218,9 @@ class DraftTurns:
             TurnMessage(session_id="", turn_id=turn_id, status="completed")
             for turn_id in sorted(ended)
         )
-        self._asking = {key: turn for key, turn in self._asking.items() if turn not in ended}
+        self._asking = {
+            key: turn for key, turn in self._asking.items() if key != name and turn not in ended
+        }
         return out
 
 
@@ -232,3 +255,10 @@ def _questions(message: AgentMessage) -> Iterator[str]:
             continue  # it does not fit its type, and is refused with its commit
         if one.type in CATALOG and asks(one.type, own):
             yield one.id
+
+
+def _adds(change: Render | Patch) -> bool:
+    """Return whether a change adds components."""
+    if isinstance(change, Render):
+        return bool(change.components)
+    return any(isinstance(op, Insert) for op in change.ops)

@@ -15,7 +15,7 @@ from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, ResourceLimit, UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.object_connection import ObjectConnection, ObjectEvent
+from arp.protocol.object_connection import ObjectConnection
 from arp.protocol.object_messages import (
     INTERFACES,
     CallbackDoneEvent,
@@ -24,6 +24,7 @@ from arp.protocol.object_messages import (
     DisplaySyncRequest,
     RegistryBindRequest,
     RegistryGlobalEvent,
+    RegistryGlobalRemoveEvent,
     SessionCreateRequest,
     ShellGetOverlayRequest,
     ShellGetPopupRequest,
@@ -31,7 +32,7 @@ from arp.protocol.object_messages import (
     SurfaceDestroyRequest,
 )
 from arp.protocol.object_model import Objects
-from arp.protocol.object_wire import AGENT_IDS, DISPLAY, ObjectMessage
+from arp.protocol.object_wire import AGENT_IDS, DISPLAY, ObjectEnvelope, ObjectMessage
 
 SYNC_AFTER = 16
 """Ids that wait to be free before a `sync` is sent for them."""
@@ -42,6 +43,7 @@ class ObjectAgentConnection(ObjectConnection):
 
     def __init__(self, encoding: Encoding, limits: Limits) -> None:
         super().__init__(Objects(limits), "requests", encoding)
+        self._own_limits = limits
         self.registry_id: int | None = None
         self.bound: dict[str, int] = {}
         """The object of each interface that is bound."""
@@ -140,29 +142,34 @@ class ObjectAgentConnection(ObjectConnection):
 
     # -- in --------------------------------------------------------------------------------------
 
-    def receive(self, frame: bytes | str, now_s: float = 0.0) -> list[ObjectEvent]:
-        """As `ObjectConnection.receive`; ids that are free now may be used again."""
-        events = super().receive(frame, now_s)
+    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
+        """Take an event; ids that are free now may be used again."""
+        events = super()._taken(envelope, now_s)
         for event in events:
             match event:
                 case ObjectMessage(object_id, payload=CallbackDoneEvent()):
                     freed = self._syncs.pop(object_id, [])
                     self.objects.forget_dead(freed)
                     self._free += [one for one in freed if one in AGENT_IDS]
-                case ObjectMessage(payload=RegistryGlobalEvent() as added):
-                    self._keep_limit(added)
+                case ObjectMessage(payload=RegistryGlobalEvent() | RegistryGlobalRemoveEvent()):
+                    self._keep_limits()
                 case _:
                     pass
         return events
 
-    def _keep_limit(self, added: RegistryGlobalEvent) -> None:
-        """Keep to a limit of the renderer, if it is one that this version knows."""
-        name = added.interface.removeprefix("limit:")
-        if name == added.interface or name not in Limits.__struct_fields__:
-            return
-        if type(added.value) is int and added.value > 0:
-            limits = msgspec.structs.replace(self.objects.limits, **{name: added.value})
-            self.objects.limits = limits
+    def _keep_limits(self) -> None:
+        """Keep to the limits that the renderer offers now, as far as this version knows them."""
+        given = {
+            one.interface.removeprefix("limit:"): one.value
+            for one in self.objects.globals.values()
+            if one.interface.startswith("limit:")
+        }
+        known = {
+            name: value
+            for name, value in given.items()
+            if name in Limits.__struct_fields__ and type(value) is int and value > 0
+        }
+        self.objects.limits = msgspec.structs.replace(self._own_limits, **known)
 
     def _have_ended(self, ended: list[int]) -> None:
         super()._have_ended(ended)

@@ -6,7 +6,7 @@ on arrival, the commit that it belongs to is refused too: a renderer never shows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -26,11 +26,13 @@ class SurfaceContent:
     """The components of one surface.
 
     Args:
-        offered: The types that this renderer shows, with their newest versions.
+        offered: Returns the types that this renderer shows now, with their newest versions.
     """
 
-    def __init__(self, offered: Mapping[str, int]) -> None:
+    def __init__(self, offered: Callable[[], Mapping[str, int]]) -> None:
         self.tree = Tree()
+        self.applied: list[SurfaceChange] = []
+        """What the last commit changed, with the components as they show."""
         self._offered = offered
         self._pending: list[SurfaceChange] = []
         self._is_spoiled = False
@@ -77,24 +79,30 @@ class SurfaceContent:
             raise InvalidMessage("commit: a part of it was refused", detail="commit")
         self.tree.begin()
         try:
-            for change in pending:
-                self._apply(change)
+            applied = [self._apply(change) for change in pending]
         except BaseException:
             self.tree.rollback()
             raise
         self.tree.keep()
+        self.applied = applied
 
-    def _apply(self, change: SurfaceChange) -> None:
+    def _apply(self, change: SurfaceChange) -> SurfaceChange:
+        """Apply one change; return it with the components as they show."""
         if isinstance(change, SurfacePatchRequest):
-            for index, op in enumerate(change.ops):
+            ops = [
                 self._patch(op, f"ops[{index}] {OP_NAMES[type(op)]}")
-            return
+                for index, op in enumerate(change.ops)
+            ]
+            return msgspec.structs.replace(change, ops=ops)
         if change.replace:
             self.tree.clear()
+        shown: list[Component] = []
         for index, component in enumerate(change.components):
-            self.tree.upsert(self._checked(component, f"components[{index}]"))
+            shown.append(self._checked(component, f"components[{index}]"))
+            self.tree.upsert(shown[-1])
+        return msgspec.structs.replace(change, components=shown)
 
-    def _patch(self, op: PatchOp, where: str) -> None:
+    def _patch(self, op: PatchOp, where: str) -> PatchOp:
         if isinstance(op, Insert | Replace):
             component = self._checked(op.component, f"{where}.component")
             op = msgspec.structs.replace(op, component=component)
@@ -107,6 +115,7 @@ class SurfaceContent:
             value = check(node.type, parse_path(op.path), op.value, f"{where}: {op.path}")
             op = msgspec.structs.replace(op, value=value)
         self.tree.patch(op)
+        return op
 
     def _checked(self, component: Component, where: str) -> Component:
         """Return a component that this renderer shows: itself, or its fallback.
@@ -115,7 +124,8 @@ class SurfaceContent:
             ComponentUnsupported: Neither.
         """
         shown: Component | None = component
-        while shown is not None and self._offered.get(shown.type, 0) < shown.version:
+        offered = self._offered()
+        while shown is not None and offered.get(shown.type, 0) < shown.version:
             shown = shown.fallback
         if shown is None:
             wrong = f"{where}: {component.type!r:.60} is not offered, and has no fallback"

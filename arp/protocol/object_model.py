@@ -178,6 +178,8 @@ class Objects:
         self.focus: int | None = None
         self.waiting_inputs: dict[int, InputSerial] = {}
         """Those that are neither acknowledged nor refused, by serial."""
+        self._refused_inputs: OrderedDict[int, None] = OrderedDict()
+        """Serials of inputs that got an error: version 1 of `ArpInput` lets an `ack` follow."""
         self._serial_age_s = serial_age_s
         self._recent: OrderedDict[int, InputSerial] = OrderedDict()
         """Inputs that a serial may name, by serial."""
@@ -501,6 +503,9 @@ class Objects:
         self._check_serial(payload.trigger_serial, surface_id, "trigger_serial")
 
     def _answer(self, _: int, payload: InputAckRequest | InputRefuseRequest, __: int) -> None:
+        if isinstance(payload, InputAckRequest) and payload.serial in self._refused_inputs:
+            del self._refused_inputs[payload.serial]
+            return
         if payload.serial not in self.waiting_inputs:
             wrong = f"serial: no input {payload.serial} waits for an answer"
             raise InvalidSerial(wrong, detail="serial")
@@ -512,6 +517,9 @@ class Objects:
         for serial, one in list(self.waiting_inputs.items()):
             if one.serial_no == payload.refused_seq:
                 del self.waiting_inputs[serial]
+                self._refused_inputs[serial] = None
+        while len(self._refused_inputs) > MAX_WAITING_INPUTS:
+            self._refused_inputs.popitem(last=False)
 
     def _take_back(self, refused_no: int | None, ids: range) -> None:
         """End the surface or the role that a refused message has made.

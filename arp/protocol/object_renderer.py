@@ -17,7 +17,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, InputType
 from arp.protocol.object_connection import ObjectConnection, ObjectEvent
-from arp.protocol.object_content import SurfaceContent
+from arp.protocol.object_content import SurfaceChange, SurfaceContent
 from arp.protocol.object_messages import (
     INTERFACES,
     CallbackDoneEvent,
@@ -118,9 +118,18 @@ class ObjectRendererConnection(ObjectConnection):
         self._next_serial = 1
         self._registries: list[int] = []
         if keeps_content:
-            self.objects.apply_commit = self._apply_commit
+            self.keep_content()
+
+    def keep_content(self) -> None:
+        """Keep the components of each surface from now on, and refuse what does not fit."""
+        self._keeps_content = True
+        self.objects.apply_commit = self._apply_commit
 
     # -- reading ---------------------------------------------------------------------------------
+
+    def applied(self, surface_id: int) -> list[SurfaceChange]:
+        """Return what the last commit of a surface changed, with the components as they show."""
+        return self._content(surface_id).applied
 
     def content(self, surface_id: int) -> list[Component]:
         """Return what a surface shows."""
@@ -195,6 +204,13 @@ class ObjectRendererConnection(ObjectConnection):
         if pending:
             self.send(surface_id, SurfaceFrameAckEvent(pending[-1]))
 
+    def refuse(self, message: ObjectMessage, error: ArpError) -> None:
+        """Say that a request cannot be shown, with the number of its message."""
+        event = DisplayErrorEvent(
+            message.object_id, int(error.code), error.message, message.serial_no
+        )
+        self.send(DISPLAY, event)
+
     def close(self, surface_id: int) -> None:
         """Say that the user has closed a surface: a popup is done, an overlay dismissed."""
         surface = self.objects.surface(surface_id)
@@ -262,11 +278,7 @@ class ObjectRendererConnection(ObjectConnection):
             error: Why; the same words whether the other session exists or not. `SessionBusy`: that
                 is not known, since the other agent was asked and is gone.
         """
-        refusal = error or TransferDenied("to_session: not handed over")
-        event = DisplayErrorEvent(
-            message.object_id, int(refusal.code), refusal.message, message.serial_no
-        )
-        self.send(DISPLAY, event)
+        self.refuse(message, error or TransferDenied("to_session: not handed over"))
 
     def acquire(
         self,
@@ -325,7 +337,7 @@ class ObjectRendererConnection(ObjectConnection):
     def _content(self, surface_id: int) -> SurfaceContent:
         kept = self._contents.get(surface_id)
         if kept is None:
-            kept = self._contents[surface_id] = SurfaceContent(self.components)
+            kept = self._contents[surface_id] = SurfaceContent(lambda: self.components)
         return kept
 
     def _have_ended(self, ended: list[int]) -> None:

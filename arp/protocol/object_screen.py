@@ -4,10 +4,14 @@ Theory of operation. To its user this is a `RendererConnection`: one object that
 connections and keeps the screen, the cursor and the inputs without an answer. Each connection has
 an `ObjectRendererConnection` of its own, whose requests are read as the messages of the session
 dialect (`object_conversation`). What the protocol wants answered (`configure` of a new role,
-`frame_ack` of each commit, `resumed`) is answered here; `replies` returns those frames, which must
-be sent before any other.
+`frame_ack` of each commit that shows, `resumed`) is answered here; `replies` returns those frames,
+which must be sent before any other.
 
-Renderers say nothing first in this dialect: the first frame is an array without a message.
+An agent side that has not bound `ArpConversation` when it names the session, or makes its first
+surface, shows no conversation. What it shows is read as one by `PlainAgent`, until it sends
+`opened`. Such an agent gets an input once.
+
+Renderers say nothing first in this dialect: there is no first frame.
 """
 
 from __future__ import annotations
@@ -17,8 +21,16 @@ from collections.abc import Callable
 import msgspec
 
 from arp.protocol.agent_connection import Failed
-from arp.protocol.codec import Encoding, agent_decoder, encode, join_frames
-from arp.protocol.errors import ArpError, ErrorPayload, InvalidMessage
+from arp.protocol.codec import Encoding, agent_decoder, join_frames
+from arp.protocol.draft_agent import CUT_OFF
+from arp.protocol.errors import (
+    NO_CODE,
+    ArpError,
+    ErrorPayload,
+    InvalidMessage,
+    InvalidMethod,
+    InvalidPatch,
+)
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
@@ -35,6 +47,7 @@ from arp.protocol.messages import (
     Presented,
     Render,
     RendererHello,
+    SessionReady,
     StateMessage,
 )
 from arp.protocol.object_connection import ObjectEvent, RefusedMessage
@@ -44,6 +57,8 @@ from arp.protocol.object_messages import (
     DisplayErrorRequest,
     InputAckRequest,
     InputRefuseRequest,
+    OverlaySetAnchorRequest,
+    OverlaySetTimeoutRequest,
     SessionCreateRequest,
     SessionStateUpdateRequest,
     ShellGetOverlayRequest,
@@ -53,11 +68,17 @@ from arp.protocol.object_messages import (
     SurfaceDestroyRequest,
     SurfacePatchRequest,
     SurfaceRenderRequest,
+    SurfaceSetTitleRequest,
     SurfaceTransferRequest,
+    ToplevelSetFullscreenRequest,
+    ToplevelSetTitleRequest,
 )
 from arp.protocol.object_renderer import ObjectRendererConnection, offers
 from arp.protocol.object_wire import ObjectMessage
-from arp.protocol.renderer_connection import RendererConnection
+from arp.protocol.plain_agent import PlainAgent, takes_other_places
+from arp.protocol.renderer_connection import DRAFT_EPOCH, RendererConnection
+
+TITLES = (SurfaceSetTitleRequest, ToplevelSetTitleRequest)
 
 LIMITS = Limits(
     max_surfaces=100,
@@ -79,10 +100,17 @@ class ObjectScreenConnection(RendererConnection):
         hello: What the renderer says of itself.
         encoding: Of all frames.
         now: Returns the time, in seconds of a clock that does not go back.
+        spare_id: Of the session, where neither the `hello` nor the agent side names one.
     """
 
-    def __init__(self, hello: RendererHello, encoding: Encoding, now: Callable[[], float]) -> None:
-        super().__init__(hello, encoding)
+    def __init__(
+        self,
+        hello: RendererHello,
+        encoding: Encoding,
+        now: Callable[[], float],
+        spare_id: str = "draft",
+    ) -> None:
+        super().__init__(hello, encoding, spare_id)
         self._now = now
         self._objects = self._new_objects()
         self._names: dict[int, str] = {}
@@ -92,6 +120,14 @@ class ObjectScreenConnection(RendererConnection):
         """The ids of inputs under way on this connection, by serial."""
         self._numbers: dict[int, str | None] = {}
         """The same by the number of their message."""
+        self._plain: PlainAgent | None = None
+        """What the agent side shows, if it is one without a conversation."""
+        self._is_plain = False
+        """Whether it has shown on this connection that it is one."""
+        self._sent_once: set[str] = set()
+        """Inputs without an answer that were sent to it on an earlier connection."""
+        self._late: list[bytes] = []
+        """Frames with inputs that waited for a surface which shows."""
 
     def _new_objects(self) -> ObjectRendererConnection:
         capabilities = self._hello.capabilities
@@ -105,20 +141,30 @@ class ObjectScreenConnection(RendererConnection):
     def hello(self) -> bytes:
         """Return the first frame of a connection; what is pending of the one before is dropped."""
         super().hello()
+        self.is_undecided = False  # a `hello` belongs to the other dialect
+        self._sent_once |= self.unacknowledged.keys() & set(self._serials.values())
+        self._is_plain = False
         self._objects = self._new_objects()
         self._names.clear()
         self._pending.clear()
         self._serials.clear()
         self._numbers.clear()
-        return encode([], self.encoding)
+        return b""
 
     def _completed(self, message: AgentMessage) -> list[AgentMessage]:
-        """Return the message alone: in this dialect `create` of the draft names a session too."""
+        """Return the message alone: `PlainAgent` makes what an agent of the draft does not send."""
+        if isinstance(message, SessionReady) and message.epoch != DRAFT_EPOCH:
+            self._is_draft = self._is_plain = False
+            self._plain = None
         return [message]
+
+    def _made_of(self, message: Input, input_id: str) -> None:
+        """Make nothing of an input before the agent side has it."""
 
     def replies(self) -> list[bytes]:
         """Return the frames that answer what was received, to be sent before any other."""
-        return self._objects.data_to_send()
+        late, self._late = self._late, []
+        return [*late, *self._objects.data_to_send()]
 
     def input(
         self,
@@ -150,25 +196,39 @@ class ObjectScreenConnection(RendererConnection):
         surface_id = self._id_of(message.surface)
         if surface_id is None:
             return b""
+        input_id = message.id or ""
         try:
             serial = self._objects.send_input(surface_id, message, self._now())
+        except InvalidMethod as error:
+            self._made += self._applied(self._not_taken(input_id, error))
+            return b""
         except ArpError:
             return b""  # its surface is closed: the next connection sends it, and is told so
-        self._serials[serial] = message.id or ""
+        self._serials[serial] = input_id
         self._numbers[self._objects.objects.waiting_inputs[serial].serial_no] = message.id
+        if self._is_plain and self._plain is not None:
+            self._plain.sent(message, input_id)
         return join_frames(self._objects.data_to_send(), self.encoding)
 
+    def _not_taken(self, input_id: str, error: ArpError) -> list[AgentMessage]:
+        """Return what says that the agent side takes no inputs at all."""
+        payload = ErrorPayload(f"The agent takes no input: {error.message}", int(error.code))
+        return [ErrorMessage(payload=msgspec.structs.replace(payload, id=input_id))]
+
     def _id_of(self, surface: str) -> int | None:
-        found = (number for number, name in self._names.items() if name == surface)
-        return next(found, next(iter(self._names), None))
+        found = [number for number, name in self._names.items() if name == surface]
+        found += list(self._names)[:1]
+        if self._is_plain and self._plain is not None:  # a surface without a role shows nothing
+            found = [one for one in found if self._plain.has_role(self._names[one])]
+        return found[0] if found else None
 
     def ack(self, seq: int, presented: dict[str, Presented] | None = None) -> bytes:
         """Return nothing to send: each commit is acknowledged when it is applied."""
-        return encode([], self.encoding)
+        return b""
 
     def pong(self, ping: Ping) -> bytes:
         """Return nothing to send: there are no pings in this dialect."""
-        return encode([], self.encoding)
+        return b""
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -187,14 +247,104 @@ class ObjectScreenConnection(RendererConnection):
         if isinstance(event, Failed):
             return [ErrorMessage(payload=ErrorPayload(event.reason, InvalidMessage.code))]
         if isinstance(event, RefusedMessage):
+            if self._is_plain:
+                return []  # the agent has the error, and nothing of it shows
             self._desynchronise()
             error = event.error
             payload = ErrorPayload(error.message, int(error.code), error.detail)
             return [ErrorMessage(payload=payload)]
-        shown = self._meant(event)
-        out = self._apply_all([] if shown is None else [shown], 0)
+        begun = self._applied(self._begin_plain(event))
+        if self._is_plain and self._plain is not None:
+            out = [*begun, *self._applied(self._meant_plainly(event, self._plain))]
+        else:
+            shown = self._meant(event)
+            out = self._apply_all([] if shown is None else [shown], 0)
         self._answer(event)
-        return out
+        return [*out, *self.echoes()] if self._is_plain else out
+
+    def _begin_plain(self, event: ObjectMessage) -> list[AgentMessage]:
+        """Return what begins the session of an agent side that shows no conversation."""
+        if self._is_plain or not isinstance(
+            event.payload, SessionCreateRequest | CompositorCreateSurfaceRequest
+        ):
+            return []
+        bound = (one.interface for one in self._objects.objects.entries.values())
+        if "ArpConversation" in bound:
+            return []
+        proposed = getattr(event.payload, "session_id", None)
+        self._is_plain = self._is_draft = True
+        self._objects.keep_content()
+        is_new = self._plain is None
+        self._plain = self._plain or PlainAgent()
+        ready = SessionReady(
+            session_id=self.session_id or proposed or self._spare_id,
+            epoch=DRAFT_EPOCH,
+            seq=0,
+            resume="new" if is_new else "replay",
+        )
+        lost, self._sent_once = self._sent_once & self.unacknowledged.keys(), set()
+        cut_off = [ErrorMessage(payload=ErrorPayload(CUT_OFF, NO_CODE, id=one)) for one in lost]
+        hello = AgentHello(capabilities=AgentCapabilities([]))
+        return [hello, *cut_off, ready, *self._plain.connected()]
+
+    def _meant_plainly(self, event: ObjectMessage, plain: PlainAgent) -> list[AgentMessage]:
+        """Return what a request of an agent side without a conversation shows."""
+        match event.payload:
+            case SessionCreateRequest():
+                return []
+            case InputAckRequest(serial):
+                return plain.acknowledged(self._serials.pop(serial, ""))
+            case InputRefuseRequest() | DisplayErrorRequest():
+                refused = self._meant(event)
+                assert isinstance(refused, ErrorMessage)
+                return plain.refused(refused.payload.id, refused.payload)
+            case SurfaceRenderRequest() | SurfacePatchRequest():
+                return []  # it shows with its commit
+            case SurfaceCommitRequest(final=final):
+                name = self._names[event.object_id]
+                if not plain.has_role(name):
+                    return []
+                changes = self._objects.applied(event.object_id)
+                if takes_other_places(changes):
+                    changes = [self._whole(event.object_id)]
+                return plain.committed(name, changes, final=final)
+            case SurfaceDestroyRequest():
+                return plain.destroyed(self._names[event.object_id])
+            case _:
+                return self._described(event, plain)
+
+    def _described(self, event: ObjectMessage, plain: PlainAgent) -> list[AgentMessage]:
+        """Return what a request says of a surface; with its role, what it has committed before."""
+        request = event.payload
+        match request:
+            case (
+                ShellGetToplevelRequest(surface_id)
+                | ShellGetPopupRequest(surface_id)
+                | ShellGetOverlayRequest(surface_id)
+            ):
+                name = self._names[surface_id]
+                out = plain.described(name, request, self._name_of)
+                if self._objects.content(surface_id):
+                    out += plain.committed(name, [self._whole(surface_id)], final=False)
+                return out
+            case (
+                SurfaceSetTitleRequest()
+                | ToplevelSetTitleRequest()
+                | OverlaySetAnchorRequest()
+                | OverlaySetTimeoutRequest()
+            ):
+                name = self._names[self._objects.objects.surface_of(event.object_id)]
+                out = plain.described(name, request, self._name_of)
+                if name == MAIN and isinstance(request, TITLES):
+                    about = AgentCapabilities([], title=request.title)
+                    out.append(AgentHello(capabilities=about))
+                return out
+            case _:
+                shown = self._meant(event)
+                return [] if shown is None else [shown]
+
+    def _whole(self, surface_id: int) -> SurfaceRenderRequest:
+        return SurfaceRenderRequest(self._objects.content(surface_id), replace=True)
 
     def _meant(self, event: ObjectMessage) -> AgentMessage | None:
         """Return what a request means in the session dialect."""
@@ -269,17 +419,22 @@ class ObjectScreenConnection(RendererConnection):
             case SessionCreateRequest(session_id):
                 self._choose(session_id)
             case CompositorCreateSurfaceRequest(new_id, name):
-                self._names[new_id] = name or str(new_id)
+                self._names[new_id] = self._new_name(new_id, name)
             case (
                 ShellGetToplevelRequest(surface_id)
                 | ShellGetPopupRequest(surface_id)
                 | ShellGetOverlayRequest(surface_id)
             ):
-                size = self._hello.viewport
-                width, height = (size.width, size.height) if size is not None else (0, 0)
-                self._objects.configure(surface_id, width, height, ["activated"])
+                self._configure(surface_id)
+                if self._is_plain:
+                    self._objects.displayed(surface_id)
+                    # Each in a frame of its own: the draft has no arrays.
+                    self._late += self._objects.data_to_send()
+                    self._late += self.resend()
+            case ToplevelSetFullscreenRequest():
+                self._configure(self._objects.objects.surface_of(event.object_id))  # as it was
             case SurfaceCommitRequest():
-                self._objects.displayed(event.object_id)
+                self._acknowledge(event)
             case SurfaceTransferRequest():
                 self._objects.deny_transfer(event)
             case SurfaceDestroyRequest():
@@ -287,9 +442,38 @@ class ObjectScreenConnection(RendererConnection):
             case _:
                 pass
 
+    def _new_name(self, new_id: int, name: str | None) -> str:
+        """Return what a new surface is called; the first one of a plain agent is `main`."""
+        if not self._is_plain:
+            return name or str(new_id)
+        if not self._names:
+            return MAIN
+        return name if name and name not in self._names.values() else str(new_id)
+
+    def _configure(self, surface_id: int) -> None:
+        size = self._hello.viewport
+        width, height = (size.width, size.height) if size is not None else (0, 0)
+        self._objects.configure(surface_id, width, height, ["activated"])
+
+    def _acknowledge(self, commit: ObjectMessage) -> None:
+        """Say that a commit is displayed, if it is; refuse it if it could not be applied."""
+        surface_id = commit.object_id
+        if self._is_plain and self._plain is not None:
+            if self._plain.has_role(self._names[surface_id]):
+                self._objects.displayed(surface_id)
+        elif self.is_desynchronised:
+            wrong = InvalidPatch("commit: it does not fit what shows; nothing of it shows")
+            self._objects.refuse(commit, wrong)
+        else:
+            self._objects.displayed(surface_id)
+
     def _choose(self, proposed: str) -> None:
         """Name the session that this renderer was on, or take the one that is proposed."""
         hello, is_known = self._hello, self._next_epoch is not None
+        if self._is_plain:
+            if self.session_id != proposed or hello.token is not None:
+                self._objects.resume(self.session_id or proposed, 0, None, hello.token)
+            return
         state = {
             "epoch": self._next_epoch,
             "workflow": hello.workflow,

@@ -107,7 +107,10 @@ class RendererConnection:
     # -- out -------------------------------------------------------------------------------------
 
     def hello(self) -> bytes:
-        """Return the first frame of a connection; what is pending of the one before is dropped."""
+        """Return the first frame of a connection; what is pending of the one before is dropped.
+
+        It is empty where the agent side speaks first: then there is nothing to send.
+        """
         self._aside, self._next_epoch = None, self.epoch
         self.is_undecided, self._is_draft = True, False
         self.screen.drop_pending()
@@ -354,7 +357,7 @@ class RendererConnection:
             self.epoch = self._next_epoch
 
     def _leave_place(self) -> None:
-        if self.epoch is not None:
+        if self.epoch is not None and not self._is_draft:  # else there is no log
             self.epoch, self._next_epoch = None, self.epoch
 
     def _swap(self, screen: Screen, seq: int) -> None:

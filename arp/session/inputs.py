@@ -46,6 +46,7 @@ from arp.surface.answers import (
     answer_value,
     as_asked,
     check_answer,
+    closes,
     is_decline,
     offers_action,
     public_answer,
@@ -519,7 +520,7 @@ def _answer(
     _room(session)
     if question is not None:
         session.answer_question(question, public, None)
-    elif component.type in CATALOG:
+    elif component.type in CATALOG and closes(component, message.input_type):
         session.mark(component.id, message.surface, "answered", public, None)
     thread, answers = _thread_of(session, component, message.surface, question), None
     if question is not None:

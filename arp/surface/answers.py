@@ -1,7 +1,9 @@
 """The border that answers pass: nothing reaches the agent that does not fit its question.
 
 `check_answer` judges what a renderer sent, `answer_value` gives what the agent's `ask` returns.
-Typed text becomes an answer in `typed_answer`, whose `understand` can be had from here too.
+Rows of any table can be selected, also where none is asked for, and of a chart or cards that a
+renderer shows as a table. Typed text becomes an answer in `typed_answer`, whose `understand` can be
+had from here too.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from arp.protocol.components import (
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.json_value import Json, JsonObject, kind_of
 from arp.protocol.messages import InputType
+from arp.surface.conversions import cards_as_table, chart_as_table
 from arp.surface.form_fields import Offered, check_fields, said
 from arp.surface.question_text import HIDDEN
 from arp.surface.typed_answer import DECLINE, understand
@@ -81,7 +84,7 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
     spec = CATALOG.get(component.type)
     if spec is None:
         return data
-    if spec.answered_by is None or not _takes_input(component):
+    if spec.answered_by is None:
         _refuse(f"{named} takes no input", component.id)
     wrong = f"{named} is answered by {spec.answered_by}, not {input_type:.40}"
     raise InvalidAnswer(wrong, detail=component.id)
@@ -138,8 +141,8 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
 
     Returns:
         Of a form the fields by name, of a confirm whether it is confirmed, of choices the value, or
-        with `multi_select` the values, of a table the number of the row or the list of them, of a
-        text input the text; else `data`.
+        with `multi_select` the values, of a table that asks for one row its number, of any other
+        the list of them, of a text input the text; else `data`.
     """
     question = _asked(component, input_type)
     match question.type if question is not None else "":
@@ -147,10 +150,12 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
             return data["fields"]
         case "confirm":
             return data["action"] == "confirm"
-        case "choices" | "table" if question is not None:
-            props = question.props
-            several = props.get("multi_select") or props.get("selectable") == "many"
+        case "choices" if question is not None:
+            several = question.props.get("multi_select")
             return data["selected"] if several else data["selected"][0]
+        case "table" if question is not None:
+            is_one = question.props.get("selectable") == "one"
+            return data["selected"][0] if is_one else data["selected"]
         case "text-input":
             return data["text"]
         case _:
@@ -177,19 +182,23 @@ def public_answer(component: Component, value: Json) -> Json:
     }
 
 
+def closes(component: Component, input_type: str) -> bool:
+    """Return whether an answer closes its component: a table that does not ask stays as it is."""
+    asked = _asked(component, input_type)
+    return asked is None or asked.type != "table" or asks("table", asked.props)
+
+
 def _asked(component: Component | None, input_type: str) -> Component | None:
     """Return what this type of input answers: the component, or what stood in its place."""
     while component is not None:
         spec = CATALOG.get(component.type)
-        if spec is not None and spec.answered_by == input_type and _takes_input(component):
+        if spec is not None and spec.answered_by == input_type:
             return component
+        as_table = _TABLES.get(component.type) if component.fallback is None else None
+        if input_type == "selection" and as_table is not None:
+            return msgspec.structs.replace(component, type="table", props=as_table(component.props))
         component = component.fallback
     return None
-
-
-def _takes_input(component: Component) -> bool:
-    """Return whether there is anything to answer: of a table only if rows can be selected."""
-    return component.type != "table" or asks("table", component.props)
 
 
 def _form(props: JsonObject, data: JsonObject) -> JsonObject:
@@ -294,7 +303,7 @@ def _taken(offered: Offered, value: Json, index: int) -> str | int | float:
 
 def _table(props: JsonObject, data: JsonObject) -> JsonObject:
     selected, rows = _selected(data), len(props["rows"])
-    if props["selectable"] == "one" and len(selected) != 1:
+    if props.get("selectable") == "one" and len(selected) != 1:
         _refuse(f"selected: select one row, got {len(selected)}", "selected")
     taken: dict[int, None] = {}
     for index, value in enumerate(selected):
@@ -347,6 +356,12 @@ def _tabs(props: JsonObject, data: JsonObject) -> JsonObject:
 def _refuse(message: str, detail: str) -> NoReturn:
     raise InvalidAnswer(message, detail=detail)
 
+
+_TABLES: Mapping[str, Callable[[JsonObject], JsonObject]] = {
+    "chart": chart_as_table,
+    "product-cards": cards_as_table,
+}
+"""What shows as a table where it is not known."""
 
 _CHECKS: Mapping[str, Callable[[JsonObject, JsonObject], JsonObject]] = {
     "form": _form,

@@ -12,6 +12,13 @@ it is. For any other all of it becomes components (`object_flat`).
 Commits are paced: a surface with as many commits under way as its renderer allows gets no other.
 What comes meanwhile waits here in order. If more commits wait than `MAX_WAITING_COMMITS`, the
 renderer is behind for the hub, which brings it to the newest state when it has displayed them.
+
+A suspended surface gets nothing before a turn ends, or it shows again. Components wait by
+themselves; a conversation is behind for the hub, which lets one catch-up through at the end of a
+turn (`let_through`).
+
+If the renderer offers something else than at the beginning, the dialect says `hello` to the hub
+once more. What is on its way to the renderer is dropped, since the hub answers with a snapshot.
 """
 
 from __future__ import annotations
@@ -67,6 +74,8 @@ from arp.protocol.object_messages import (
     OverlaySetTimeoutRequest,
     PopupConfigureEvent,
     PopupPopupDoneEvent,
+    RegistryGlobalEvent,
+    RegistryGlobalRemoveEvent,
     SessionResumedEvent,
     SessionStateUpdateRequest,
     SurfaceClosedEvent,
@@ -119,6 +128,8 @@ _AGENT_MESSAGES = agent_decoder("json")
 class _KnownInput(NamedTuple):
     serial: int
     at_s: float
+    number: int
+    """Of its message."""
 
 
 class SurfaceOwner(Protocol):
@@ -196,6 +207,18 @@ class ObjectDialect:
         self._key = key
         self._handshake: int | None = None
         """The callback that it waits for."""
+        self._said: RendererHello | None = None
+        """What it has said to the hub last."""
+        self._awaits_snapshot = False
+        """Whether what comes before the next `session` is not for what the renderer offers now."""
+        self._has_ended = False
+        """Whether the user has closed the conversation."""
+        self._lets_through = False
+        """Whether the next commit goes to a suspended conversation: a turn has ended."""
+        self._unseen: set[str] = set()
+        """Surfaces that the snapshot which is coming has not named yet."""
+        self._due: set[str] = set()
+        """Surfaces that get what they lack also while they are suspended: a turn has ended."""
         self._resumed: SessionResumedEvent | None = None
         self._flat: FlatContent | None = None
         self._takes_arrays = False
@@ -223,13 +246,19 @@ class ObjectDialect:
     @property
     def is_behind(self) -> bool:
         """Whether so much waits that what comes next is better merged."""
-        return self._queued_commits > MAX_WAITING_COMMITS or self.is_suspended
+        if self._flat is None and self._is_suspended(MAIN) and not self._lets_through:
+            return True
+        return self._queued_commits > MAX_WAITING_COMMITS
 
-    @property
-    def is_suspended(self) -> bool:
-        """Whether the renderer shows nothing of `main` now, and wants no intermediate commits."""
-        main = self.connection.objects.entries.get(self._ids.get(MAIN, -1))
-        return main is not None and main.surface is not None and SUSPENDED in main.surface.states
+    def let_through(self) -> bool:
+        """Let one catch-up through to a suspended conversation; return whether it is one."""
+        self._lets_through = self._flat is None and self._is_suspended(MAIN)
+        return self._lets_through
+
+    def _is_suspended(self, name: str) -> bool:
+        """Return whether the renderer shows nothing of a surface now (docs/protocol.md, O16)."""
+        entry = self.connection.objects.entries.get(self._ids.get(name, -1))
+        return entry is not None and entry.surface is not None and SUSPENDED in entry.surface.states
 
     def data_to_send(self) -> list[bytes]:
         """Return the frames that are to be sent now."""
@@ -252,7 +281,8 @@ class ObjectDialect:
         self._handshake = None
         if self.connection.bound:
             self.is_open = True
-            return [self._hello()]
+            self._said = self._hello()
+            return [self._said]
         missing = [one for one in NEEDED if self.connection.objects.offered(one) is None]
         if missing:
             problem = f"the renderer does not offer {', '.join(missing)}"
@@ -322,7 +352,29 @@ class ObjectDialect:
             events = self.connection.receive(frame, now_s)
         else:
             events = self.connection.take(frame, now_s)
-        return [meant for event in events for meant in self._event(event)]
+        out = [meant for event in events for meant in self._event(event)]
+        changed = any(isinstance(one, ObjectMessage) and _changes_offer(one) for one in events)
+        return [*out, *self._offer_changed()] if changed and self.is_open else out
+
+    def _offer_changed(self) -> list[AgentEvent]:
+        """Say what the renderer offers now, if the hub knows something else."""
+        hello = msgspec.structs.replace(self._hello(), resume=None)
+        known = self._said
+        self._takes_arrays = self.connection.objects.offered("feature:batch") is not None
+        if known is None or hello.capabilities == known.capabilities:
+            return []
+        self._said = hello
+        if self._flat is not None:
+            self._flat.appends = "patch-append" in self._features()
+        self._awaits_snapshot = True
+        waiting, self._queue = self._queue, deque()
+        self._queued_bytes = self._queued_commits = 0
+        for message, size in waiting:
+            if _is_kept(message):
+                self._queue.append((message, size))
+                self._queued_bytes += size
+        self._pending.clear()
+        return [hello]
 
     def _event(self, event: ObjectEvent) -> list[AgentEvent]:
         if isinstance(event, Failed):
@@ -336,7 +388,7 @@ class ObjectDialect:
             case SessionResumedEvent() as chosen:
                 self._resumed = chosen
             case InputInputEvent() as given:
-                return [self._input(given)]
+                return [self._input(given, event.serial_no)]
             case InputFocusEvent(surface_id):
                 return self._note("focus", {}, surface_id)
             case InputUnfocusEvent(surface_id):
@@ -376,9 +428,9 @@ class ObjectDialect:
                 pass
         return []
 
-    def _input(self, given: InputInputEvent) -> Input:
+    def _input(self, given: InputInputEvent, number: int) -> Input:
         input_id = given.input_id or f"{self._key}.{given.serial}"
-        self._inputs[input_id] = _KnownInput(given.serial, self._now_s)
+        self._inputs[input_id] = _KnownInput(given.serial, self._now_s, number)
         return Input(
             input_type=given.type,
             data=given.data,
@@ -402,7 +454,7 @@ class ObjectDialect:
             | OverlayConfigureEvent
         ),
     ) -> list[AgentEvent]:
-        self._answer_configures()
+        self._go_on()  # what waited for a surface that shows again answers it
         bounds = size.bounds if isinstance(size, OverlayConfigureEvent) else size
         data: JsonObject = {
             "width": min(bounds.width, MAX_LENGTH),
@@ -422,8 +474,17 @@ class ObjectDialect:
     def _closed(self, surface_id: int) -> list[AgentEvent]:
         name = self._names.get(surface_id)
         if name == MAIN:
+            self._destroy_all()
             return [Failed(1000, "the user closed the surface")]
         return self._note("action", {"action": CLOSE}, surface_id)
+
+    def _destroy_all(self) -> None:
+        """Destroy every surface, those over others first: the user has closed the conversation."""
+        self._has_ended = True
+        self._queue.clear()
+        self._queued_bytes = self._queued_commits = 0
+        for name in list(reversed(self._ids)):
+            self._remove(name)
 
     def _drop_refused(self) -> list[AgentEvent]:
         """Show nothing more on a surface that the renderer has refused.
@@ -544,8 +605,14 @@ class ObjectDialect:
             now_s: The time.
         """
         self._now_s = now_s
+        if self._has_ended:
+            return
         for frame in frames:
             for message in _AGENT_MESSAGES.decode(frame):
+                self._awaits_snapshot &= not isinstance(message, SessionReady)
+                if self._awaits_snapshot and not _is_kept(message):
+                    continue
+                self._lets_through &= not isinstance(message, Commit)
                 self._queue.append((message, len(frame)))
                 self._queued_commits += isinstance(message, Commit)
                 self._queued_bytes += len(frame)
@@ -556,7 +623,7 @@ class ObjectDialect:
             message, size = self._queue.popleft()
             self._queued_bytes -= size
             self._queued_commits -= isinstance(message, Commit)
-        if self._flat is not None:
+        if self._flat is not None and not self._awaits_snapshot:
             self._flush()
         self._answer_configures()
         if self._leaving:
@@ -573,6 +640,9 @@ class ObjectDialect:
     def _written(self, message: AgentMessage) -> bool:
         if (self._arrived or self._gone) and self._is_late(message):
             return True
+        self._unseen.discard(getattr(message, "surface", None) or MAIN)
+        if self._unseen and isinstance(message, Commit) and message.seq is not None:
+            self._remove_unseen()
         match message:
             case Commit() if self._flat is None:
                 return self._commit(message)
@@ -615,6 +685,10 @@ class ObjectDialect:
     def _ready(self, ready: SessionReady) -> None:
         self._pending.clear()
         self._gone.clear()
+        if ready.resume != "replay":
+            self._unseen = self._ids.keys() - {MAIN, *self._arrived.values()}
+        if ready.resume == "new":
+            self._remove_unseen()
         if MAIN not in self._ids:
             title = self._about.capabilities.title
             self._make_surface(MAIN, SurfaceInfo(title=title))
@@ -622,7 +696,15 @@ class ObjectDialect:
             request = SessionStateUpdateRequest(ready.state, ready.seq)
             self.connection.send(self.connection.bound["ArpSession"], request)
 
+    def _remove_unseen(self) -> None:
+        """Remove surfaces that were closed while nothing was sent: a snapshot has no closings."""
+        unseen, self._unseen = self._unseen, set()
+        for name in unseen:
+            self._remove(name)
+
     def _converse(self, message: AgentMessage) -> None:
+        if isinstance(message, Commit) and message.final:
+            self._due.update(name for name in self._ids if self._is_suspended(name))
         if self._flat is not None:
             was_desynchronised = self._flat.is_desynchronised
             self._flat.apply(message)
@@ -652,14 +734,16 @@ class ObjectDialect:
         if known is None:
             return
         input_object = self.connection.bound["ArpInput"]
-        request: Struct = InputAckRequest(known.serial)
         if self.connection.objects.entries[input_object].version > 1:
-            request = InputRefuseRequest(
+            refusal = InputRefuseRequest(
                 known.serial, error.code, error.error, error.retryable, error.detail
             )
-        else:
-            self._tell_at_once(error)
-        self.connection.send(input_object, request)
+            self.connection.send(input_object, refusal)
+            return
+        # The first version of the interface has no `refuse` (protocol.md, O8, O21).
+        told = DisplayErrorRequest(input_object, error.code, error.error, known.number)
+        self.connection.send(DISPLAY, told)
+        self.connection.send(input_object, InputAckRequest(known.serial))
 
     def _tell(self, error: ArpError) -> None:
         """Say that something of ours does not fit this renderer."""
@@ -784,15 +868,33 @@ class ObjectDialect:
             if name in self._gone:
                 continue
             surface_id = self._surface_id(name)
+            if self._is_suspended(name) and name not in self._due:
+                continue
             while self.connection.objects.surface(surface_id).flow != CommitFlow.FULL:
                 request = self._flat.write(name, surface_id)
                 if request is None:
+                    self._due.discard(name)
                     break
                 self.connection.send(surface_id, request)
 
 
 MAX_LENGTH: Final = 100_000
 """Of a width or a height, as in the session dialect."""
+
+
+def _changes_offer(event: ObjectMessage) -> bool:
+    return isinstance(event.payload, RegistryGlobalEvent | RegistryGlobalRemoveEvent)
+
+
+def _is_kept(message: AgentMessage) -> bool:
+    """Return whether a snapshot does not have what a message says."""
+    match message:
+        case InputAck() | SurfaceMessage(closed=str()):
+            return True
+        case ErrorMessage():
+            return message.seq is None and message.turn_id is None
+        case _:
+            return False
 
 
 def _text(value: Json, most: int) -> str | None:

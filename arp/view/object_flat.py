@@ -96,7 +96,8 @@ class FlatContent:
 
     def __init__(self, connection: ObjectAgentConnection, features: frozenset[str]) -> None:
         self._connection = connection
-        self._appends = "patch-append" in features
+        self.appends = "patch-append" in features
+        """Whether the renderer takes `append` ops."""
         self._screen = Window()
         self._left: dict[str, None] = {}
         """The newest turns that have left."""
@@ -315,7 +316,7 @@ class FlatContent:
         known = shown.roots.get(root)
         if component is None:
             return (Remove(root) if known is not None else None), 0
-        if known is not None and known >= 0 and self._appends:
+        if known is not None and known >= 0 and self.appends:
             text = component.props.get("content", "")
             return (Append(root, "props.content", text[known:], known) if text[known:] else None), 0
         weight = component_count([component])

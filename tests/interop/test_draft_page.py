@@ -41,6 +41,10 @@ def test_page_talks_to_the_drafts_server(requires: Callable[[str], str]) -> None
                 expect(page.get_by_text(shown).first).to_be_visible(timeout=WAIT_MS)
             expect(page.get_by_text("Lamp").first).to_be_visible(timeout=WAIT_MS)
             expect(page.get_by_text("unknown message type")).to_have_count(0)
+            # What is offered is what the server has announced: neither turns nor files.
+            expect(page.get_by_role("button", name="Copy").first).to_be_attached()
+            for name in ("Edit", "Regenerate", "Stop", "Attach files"):
+                expect(page.get_by_role("button", name=name)).to_have_count(0)
             page.get_by_role("button", name="Yes").click()
             expect(page.get_by_text("Deleted.").first).to_be_visible(timeout=WAIT_MS)
         finally:

@@ -62,7 +62,7 @@ class Talk:
 
     def connect(self) -> list[AgentMessage]:
         self.agent = ObjectAgentConnection("json", Limits())
-        assert self.screen.hello() == b"[]"
+        assert self.screen.hello() == b""
         self.agent.get_registry()
         self.exchange()
         for name in ("ArpCompositor", "ArpShell", "ArpInput", "ArpSession", "ArpConversation"):
@@ -157,7 +157,7 @@ def test_input_to_a_surface_that_is_closed_waits_for_the_next_connection() -> No
     talk.screen._objects.close(talk.main)
     assert talk.screen.input("text", {"text": "x"}, input_id="a") == b""
     assert "a" in talk.screen.unacknowledged
-    assert json.loads(talk.screen.ack(3)) == json.loads(talk.screen.pong(Ping(id="p"))) == []
+    assert talk.screen.ack(3) == talk.screen.pong(Ping(id="p")) == b""
 
 
 def test_next_connection_names_the_place_that_was_applied() -> None:
@@ -257,3 +257,17 @@ def test_input_with_files_is_an_input_of_its_surface_once_there_is_one() -> None
     given = sent["payload"]
     assert (sent["op"], given["type"], given["input_id"]) == ("input", "file", "i")
     assert talk.screen.resend() == []
+
+
+def test_commit_that_cannot_be_applied_is_refused_and_not_acknowledged() -> None:
+    """What does not show is not acknowledged. Spec: O15."""
+    talk = Talk()
+    talk.open()
+    talk.agent.send(talk.main, SurfacePatchRequest([Update("gone", "props.content", "y")]))
+    number = talk.agent.send(talk.main, SurfaceCommitRequest(session_seq=3))
+    for frame in talk.agent.data_to_send():
+        talk.screen.receive(frame)
+    told = [json.loads(frame) for frame in talk.screen.replies()]
+    assert [(one["op"], one["payload"]["refused_seq"]) for one in told[-1:]] == [("error", number)]
+    assert all(one["op"] != "frame_ack" for one in told)
+    assert talk.screen.is_desynchronised

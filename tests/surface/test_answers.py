@@ -14,6 +14,7 @@ from arp.surface.answers import (
     MAX_EDITED_BYTES,
     answer_value,
     check_answer,
+    closes,
     public_answer,
     understand,
 )
@@ -45,6 +46,8 @@ ROWS = {"headers": ["n"], "rows": [[1], [2], [3]]}
 ROW = Component("r", "table", {**ROWS, "selectable": "one"})
 SOME_ROWS = Component("r", "table", {**ROWS, "selectable": "many"})
 PLAIN = Component("r", "table", ROWS)
+CHART = Component("c", "chart", {"type": "bar", "labels": ["a", "b"], "datasets": []})
+CARDS = Component("c", "product-cards", {"cards": [{"name": "Lamp"}, {"name": "Desk"}]})
 NEVER = Component("r", "table", {**ROWS, "selectable": "none"})
 
 PICKER = Component("p", "x-acme-picker", {}, fallback=ONE)
@@ -242,8 +245,21 @@ def test_an_answer_that_fits_is_given_in_one_form(
         ),
         (SOME_ROWS, "selection", {"selected": [1, "1"]}, "selected[1]: row 1 is selected twice"),
         (ROW, "action", {"action": "x"}, 'table "r" is answered by selection, not action'),
-        (PLAIN, "selection", {"selected": [0]}, 'table "r" takes no input'),
-        (NEVER, "selection", {"selected": [0]}, 'table "r" takes no input'),
+        (
+            PLAIN,
+            "selection",
+            {"selected": [9]},
+            "selected[0]: 9 is no row; there are 3, counted from 0",
+        ),
+        (NEVER, "selection", {"selected": [0, 0]}, "selected[1]: row 0 is selected twice"),
+        (PLAIN, "action", {"action": "x"}, 'table "r" is answered by selection, not action'),
+        (
+            CHART,
+            "selection",
+            {"selected": [2]},
+            "selected[0]: 2 is no row; there are 2, counted from 0",
+        ),
+        (CHART, "action", {"action": "x"}, 'chart "c" takes no input'),
         (LINE, "text", {"text": None}, "text: expected string, got null"),
         (LINE, "text", {"text": "abcd"}, "text: at most 3 characters, got 4"),
         (LINE, "text", {"text": "a\nb"}, "text: expected one line"),
@@ -381,3 +397,13 @@ def test_any_data_is_taken_or_refused_with_its_code(
     except InvalidAnswer:
         return
     assert check_answer(component, input_type, checked) == checked
+
+
+@pytest.mark.parametrize("component", [PLAIN, NEVER, CHART, CARDS])
+def test_rows_of_any_table_can_be_selected_and_it_stays_as_it_is(component: Component) -> None:
+    """Also of what a renderer shows as a table. Nothing was asked, so nothing closes."""
+    data = check_answer(component, "selection", {"selected": ["1", 0]})
+    assert data == {"selected": [1, 0]}
+    assert answer_value(component, "selection", data) == [1, 0]
+    assert not closes(component, "selection")
+    assert closes(ROW, "selection")

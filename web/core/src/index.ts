@@ -10,6 +10,8 @@ export type { ArpClientOptions } from "./options.js";
 export { newId } from "./options.js";
 export type { ArpClientCallbacks } from "./callbacks.js";
 export { questionState } from "./answers.js";
+export { offered } from "./offered.js";
+export type { Offered } from "./offered.js";
 export { repeatsKey } from "./shape.js";
 export type { InputType, QuestionState } from "./answers.js";
 

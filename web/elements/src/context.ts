@@ -1,6 +1,6 @@
 /** What every component gets besides its own data: where answers go, texts, and announcements. */
 
-import { createComponentRegistry, type ArpClient, type Component, type ComponentRegistry, type Json, type Presented } from "@agent-rendering/core";
+import { createComponentRegistry, offered, type ArpClient, type Component, type ComponentRegistry, type Json, type Presented } from "@agent-rendering/core";
 import { translator, type Translator } from "@agent-rendering/core/strings";
 import type { TemplateResult } from "lit";
 
@@ -86,8 +86,7 @@ export function createContext(given: Partial<ArpContext> = {}): ArpContext {
 
 /** Whether the agent side shows what has happened once, and takes no input. */
 export function showsRecording(client: ArpClient | null): boolean {
-  const features = client?.capabilities?.features;
-  return features !== undefined && features.includes("resume") && !features.includes("input");
+  return !offered(client?.capabilities).input;
 }
 
 /** A registry of your own components: `{"x-acme-map": (component, context) => node}`. */

@@ -8,6 +8,7 @@
 
 import {
   ArpClient,
+  offered,
   type ComponentRegistry,
   type ErrorPayload,
   type Status,
@@ -228,7 +229,13 @@ export class ArpChat extends ArpElement {
 
   /** Stops what runs. */
   stop(): void {
-    if (this.#active && this.#active.store.status.get().activeTurn !== null) this.#active.stop();
+    if (this.#canStop) this.#active?.stop();
+  }
+
+  /** Whether something runs that the server can stop. */
+  get #canStop(): boolean {
+    const client = this.#active;
+    return client !== null && client.store.status.get().activeTurn !== null && offered(client.capabilities).turns;
   }
 
   /** Puts a text into the message box. */
@@ -615,7 +622,7 @@ export class ArpChat extends ArpElement {
 
   #key = (event: KeyboardEvent): void => {
     const { stop, previous, next, newest } = this.#keys;
-    if (isPressed(stop, event) && this.#active?.store.status.get().activeTurn != null) {
+    if (isPressed(stop, event) && this.#canStop) {
       event.preventDefault();
       this.stop();
       this.focus();
@@ -682,7 +689,8 @@ export class ArpChat extends ArpElement {
     const isForField = (event.target as HTMLElement).matches?.("input[type=file]"); // of a form, which takes it
     if (event.defaultPrevented || isForField || !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault(); // else the browser opens the file in place of the page
-    this.dropping = event.type === "dragover" || (event.type === "dragleave" && within.contains(event.relatedTarget as Node | null));
+    const isTaken = offered(this.#active?.capabilities).files;
+    this.dropping = isTaken && (event.type === "dragover" || (event.type === "dragleave" && within.contains(event.relatedTarget as Node | null)));
     if (event.type === "drop") this.#composer?.addFiles([...event.dataTransfer.files]);
   }
 
@@ -693,7 +701,7 @@ export class ArpChat extends ArpElement {
     const status = client?.store.status.get() ?? null;
     const { context } = this;
     const { t } = context;
-    const canAttach = status?.capabilities?.features?.includes("file-upload") ?? true;
+    const { files, turns } = offered(status?.capabilities);
     const limit = status?.capabilities?.limits?.max_upload_bytes;
     return html`
       <div class="arp-body">
@@ -719,9 +727,9 @@ export class ArpChat extends ArpElement {
             .recording=${showsRecording(client)}
             .commands=${status?.commands ?? NO_COMMANDS}
             .placeholder=${this.placeholder ?? ""}
-            .running=${status !== null && status.activeTurn !== null}
+            .running=${turns && status !== null && status.activeTurn !== null}
             .stopKey=${this.#keys.stop}
-            .canAttach=${canAttach}
+            .canAttach=${files}
             .maxBytes=${typeof limit === "number" ? limit : 25 << 20}
           ></arp-composer>
         </div>
@@ -739,7 +747,7 @@ export class ArpChat extends ArpElement {
       ...{ client, status, context, avatar, showActivity, number: this.#number },
       older: this.#older,
       recent: this.#recent,
-      actions: showsRecording(client) ? NO_ACTIONS : this.#actions,
+      actions: showsRecording(client) || !offered(client.capabilities).turns ? NO_ACTIONS : this.#actions,
       welcome: () => {
         const agent = this.#agent ?? { title: this.#title };
         const picker = this.#picker?.(this.getRootNode(), this.agents, this.#agent?.name, context.t, (name) => this.choose(name));

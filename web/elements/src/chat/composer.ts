@@ -92,7 +92,7 @@ export class ArpComposer extends ArpElement {
   /** Takes files, as if they had been picked; what is too big is reported. */
   addFiles(files: Iterable<File>): void {
     const { t } = this.context;
-    if (this.recording) return;
+    if (this.recording || !this.canAttach) return;
     for (const file of files) {
       if (file.size > this.maxBytes) {
         this.#picked.refuse(t("fileTooBig", { name: file.name, size: sizeText(this.maxBytes, t) }));
