@@ -67,7 +67,8 @@ class ApiRuntime:
         return tool.runtime
 
     async def call(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
-        """See `ToolRuntime.call`."""
+        """See `ToolRuntime.call`. A service is asked for a stream only if it supports that."""
+        on_chunk = on_chunk if tool.stream_support else None
         call = HttpCall(
             tool.runtime.http_method, url_of(tool), params, _headers(tool), f"tool {tool.tool_id}"
         )

@@ -441,7 +441,7 @@ async def test_a_task_makes_a_tool_with_the_four_docker_tools(
     assert raw.containers.list(all=True) == []
     assert service.ports.given == frozenset()
     assert box.registered is None
-    assert service.registry.get("echo").status is ToolStatus.INACTIVE
+    assert service.registry.get("echo").status is ToolStatus.STAGING
     with pytest.raises(ToolAgentError):
         await service.call("echo", {"n": 3})
 
