@@ -396,6 +396,7 @@ class Toolbox:
                 title = f"Start the tool {tool.tool_id}?"
                 request = RunRequest(title, given, place, mounted)
                 await approved.enter_async_context(self._approvals.approved(request, shown))
+            self._check_repaired()  # it may have been removed while a person thought
             shown.progress("starting it, and checking that it answers")
             self.registered = await self._service.activate(tool, replace=True)
         registered = self.registered

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import msgspec
 import pytest
 
 from arp.access.principal import User
@@ -26,6 +27,7 @@ from tests.tools.house import settings_in
 from tests.tools.local_tools import active, local, processes_of, serving
 from tests.tools.serving_routes import tool_house
 from tests.tools.test_service import HOLDS
+from tests.tools.test_toolbox import STREAMING_PROCESS
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -191,6 +193,23 @@ def test_two_removals_at_once_remove_once(lives: Lives) -> None:
     assert codes == [0, 1]
     assert said[0].startswith("arp: There is no tool 'holds'")
     assert said[1] == "removed holds, project demo\n"
+
+
+def test_pieces_of_a_process_are_printed_as_they_come(lives: Lives) -> None:
+    """The tool goes on when its first piece has been read."""
+    (lives.project / "main.py").write_text(STREAMING_PROCESS)
+    registry = ToolRegistry(lives.data_dir)
+    runtime = msgspec.structs.replace(
+        lives.tool.runtime, entry="python -S main.py", internal_port=0, host_port=0
+    )
+    streams = ToolMeta("streams", "Streams", runtime=runtime, status=ToolStatus.ACTIVE)
+    registry.add(streams)
+    with lives.serve() as url, started(url, "invoke", "streams", "--stream") as calling:
+        assert calling.stdout is not None
+        assert calling.stdout.readline() == "half\n"
+        (lives.project / "heard").touch()
+        assert calling.stdout.read().splitlines() == ["done", '{"ok":true}']
+        assert calling.wait(WAIT_S) == 0
 
 
 # -- over HTTP ------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from arp.protocol.json_value import JsonObject
 from arp.tools.backend import ToolBackend
 from arp.tools.bus import CANCELLED, ToolError, ToolRequest
 from arp.tools.coding_job import TASK_OVER, CodingJob, CodingOutcome
-from arp.tools.errors import ToolAgentError, ToolRefused
-from arp.tools.models import RuntimeInfo, SchedulingMode, ToolScheduling, ToolStatus
+from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolRefused
+from arp.tools.models import RuntimeInfo, SchedulingMode, ToolMeta, ToolScheduling, ToolStatus
 from arp.tools.router import TaskRequest
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskRecord, TaskStatus
@@ -524,6 +524,27 @@ async def test_tool_that_its_task_has_changed_again_is_not_ready(tmp_path: Path)
             assert service.projects.projects() == []
         finally:
             await backend.aclose()
+
+
+async def test_tool_that_cannot_start_gets_a_repair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for the next health check."""
+
+    async def fails(tool: ToolMeta) -> RuntimeInfo:
+        raise ToolCallFailed("main.py is broken")
+
+    async with backend_in(tmp_path, Blocks()) as (backend, coder):
+        runtime = backend.service.runtimes.of(backend.service.registry.get("add"))
+        monkeypatch.setattr(runtime, "start", fails)
+        with pytest.raises(ToolCallFailed, match="broken"):
+            await backend.service.call("add", {"a": 1, "b": 2})
+        (repair,) = backend.book.tasks()
+        assert repair.description == "Repair add: main.py is broken"
+        await becomes(lambda: len(coder.jobs) == 1)
+        assert "main.py is broken" in coder.jobs[0].words
+        # The restart of the repair failed too, which is no reason for a second one.
+        assert len(backend.book.tasks()) == 1
 
 
 # -- people who change tools meanwhile -------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from arp.protocol.json_value import Json
 from arp.tools.budget import Purchase
 from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolConflict, UnknownTool
-from arp.tools.models import SchedulingMode, SystemInfo, ToolState, ToolStatus
+from arp.tools.models import SchedulingMode, SystemInfo, ToolMeta, ToolState, ToolStatus
 from arp.tools.registry import ToolRegistry
 from arp.tools.runtime import HealthAlert
 from arp.tools.service import ToolService
@@ -192,8 +192,8 @@ async def test_removed_tool_leaves_nothing_but_what_it_has_cost(held: Held, tmp_
     (tmp_path / "data" / "config.json").write_text('{"network_tools": ["holds"]}')
     forgotten: list[str] = []
 
-    async def forget(tool: object) -> None:
-        forgotten.append(getattr(tool, "tool_id"))  # noqa: B009 - any tool
+    async def forget(tool: ToolMeta) -> None:
+        forgotten.append(tool.tool_id)
         raise OSError("not now")
 
     service.on_removed(forget)
@@ -311,9 +311,9 @@ async def test_disabled_tool_stays_disabled_after_a_restart(tmp_path: Path, end:
         assert (await service.remove("holds")).removed == ["project demo"]
 
 
-def _running(tool: object) -> object:
-    scheduling = msgspec.structs.replace(tool.scheduling, state=ToolState.RUNNING)  # type: ignore[attr-defined] # a tool
-    return msgspec.structs.replace(tool, scheduling=scheduling)  # type: ignore[type-var] # as above
+def _running(tool: ToolMeta) -> ToolMeta:
+    scheduling = msgspec.structs.replace(tool.scheduling, state=ToolState.RUNNING)
+    return msgspec.structs.replace(tool, scheduling=scheduling)
 
 
 async def test_idle_tool_makes_room_on_the_machine(held: Held) -> None:
