@@ -24,7 +24,7 @@ from arp.tools.registry import ToolRegistry
 logger = logging.getLogger(__name__)
 
 
-class Removal(msgspec.Struct, frozen=True):
+class ToolRemoval(msgspec.Struct, frozen=True):
     """What a removal did."""
 
     removed: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Belongings:
         self._containers = containers
         self._docker = docker
 
-    async def remove_of_tool(self, tool: ToolMeta) -> Removal:
+    async def remove_of_tool(self, tool: ToolMeta) -> ToolRemoval:
         """Remove the projects and containers of a tool that is to be removed.
 
         Raises:
@@ -63,7 +63,9 @@ class Belongings:
         """
         return await self._remove(*self._of(tool), but=tool.tool_id)
 
-    async def remove_of_task(self, projects: Iterable[str], containers: Iterable[str]) -> Removal:
+    async def remove_of_task(
+        self, projects: Iterable[str], containers: Iterable[str]
+    ) -> ToolRemoval:
         """Remove the projects and containers that a task has made, except those of tools.
 
         Raises:
@@ -81,9 +83,9 @@ class Belongings:
         names = {one.relative_to(self._projects.root).parts[:1] for one in inside}
         return {name for (name,) in filter(None, names)}, {one.container_id for one in own}
 
-    async def _remove(self, projects: set[str], containers: set[str], but: str = "") -> Removal:
+    async def _remove(self, projects: set[str], containers: set[str], but: str = "") -> ToolRemoval:
         """Remove what no tool uses; the tool `but` does not count."""
-        result = Removal()
+        result = ToolRemoval()
         users = await asyncio.to_thread(self._users, but)
         for container_id in sorted(containers):
             if container_id in users:

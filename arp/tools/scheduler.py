@@ -359,7 +359,8 @@ class Scheduler:
         try:
             info = await runtime.start(tool)
         except Exception as error:
-            await asyncio.shield(self._not_started(tool, live, str(error)))
+            problem = str(error) or type(error).__name__
+            await asyncio.shield(self._not_started(tool, live, problem))
             raise
         except BaseException:  # the caller has gone
             await asyncio.shield(self._not_started(tool, live))

@@ -14,7 +14,7 @@ import msgspec
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.api import ApiRuntime
-from arp.tools.belongings import Belongings, Removal
+from arp.tools.belongings import Belongings, ToolRemoval
 from arp.tools.browser import BrowserRuntime
 from arp.tools.budget import Budget, Reservation
 from arp.tools.clock import SYSTEM_CLOCK, Clock
@@ -274,7 +274,7 @@ class ToolService:
         async with self._command(tool_id) as tool:
             return tool if tool.status is ToolStatus.ACTIVE else self.set_life(tool_id, "enable")
 
-    async def remove(self, tool_id: str) -> Removal:
+    async def remove(self, tool_id: str) -> ToolRemoval:
         """Remove a tool once its calls have ended, with its files and its container.
 
         What it has cost stays in the budget, and its tasks in the list of tasks. If the removal is
