@@ -197,9 +197,12 @@ class Router:
         """Begin a task when another one is over."""
 
         async def work() -> None:
-            await self.book.over(repair_id)
-            if not self.book.get(task_id).is_over:
-                await self.dispatch(task_id)
+            try:
+                await self.book.over(repair_id)
+                if not self.book.get(task_id).is_over:
+                    await self.dispatch(task_id)
+            except Exception:  # the next start tries again
+                logger.exception("task %s could not be begun", task_id)
 
         waiting = asyncio.get_running_loop().create_task(work())
         self._delayed.add(waiting)

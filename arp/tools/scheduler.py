@@ -225,7 +225,7 @@ class Scheduler:
         return problem
 
     async def watch(self, tool_id: str) -> None:
-        """Check on an active tool that could not be repaired, also if it does not run any more.
+        """Check on a tool that could not be repaired, if it is active, also if it does not run.
 
         Its next alert comes after a wait.
 
@@ -235,6 +235,8 @@ class Scheduler:
         live = self._of(tool_id)
         async with live.lock:
             tool = self._registry.get(tool_id)
+            if tool.status is not ToolStatus.ACTIVE:
+                return
             is_stopped = tool.scheduling.state is ToolState.STOPPED
             if is_stopped and tool.scheduling.mode is not _STATELESS:
                 await self._record(tool_id, "fail", tool.runtime)

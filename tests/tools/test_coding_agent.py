@@ -19,7 +19,14 @@ from arp.tools.backend import ToolBackend
 from arp.tools.bus import CANCELLED, ToolError, ToolRequest
 from arp.tools.coding_job import TASK_OVER, CodingJob, CodingOutcome
 from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolRefused
-from arp.tools.models import RuntimeInfo, SchedulingMode, ToolMeta, ToolScheduling, ToolStatus
+from arp.tools.models import (
+    RuntimeInfo,
+    SchedulingMode,
+    ToolMeta,
+    ToolScheduling,
+    ToolState,
+    ToolStatus,
+)
 from arp.tools.router import TaskRequest
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskRecord, TaskStatus
@@ -569,7 +576,9 @@ async def test_repair_of_a_tool_that_a_person_takes_away_fails(
 
     async with backend_in(tmp_path, repairs, coding_tasks_at_once=1) as (backend, coder):
         service = backend.service
-        service.registry.update("add", lambda tool: replace(tool, status=ToolStatus.STAGING))
+        cold = ToolScheduling(SchedulingMode.COLD)
+        staging = replace(tool_named("add", ToolStatus.STAGING), scheduling=cold)
+        service.registry.add(staging, replace=True)
         runtime = service.runtimes.of(service.registry.get("add"))
         assert isinstance(runtime, FunctionTools)
         runtime.sick["add"] = "HTTP 503"
@@ -586,6 +595,8 @@ async def test_repair_of_a_tool_that_a_person_takes_away_fails(
         assert reason in errors[1]
         assert len(coder.jobs) == 1
         assert runtime.started.count("add") == 1  # the restart before the coder
+        if command == "disable":  # who enables it begins with a tool that is not degraded
+            assert service.registry.get("add").scheduling.state is ToolState.STOPPED
 
 
 async def test_build_whose_tool_is_disabled_before_it_ends_fails(tmp_path: Path) -> None:
