@@ -82,7 +82,8 @@ class Principal(Struct, frozen=True):
     expires_at: float | None = None
     """Until when they may come in, in seconds since 1970."""
     is_admin: bool = False
-    """Whether they may read the sessions of all users, and nothing more."""
+    """Whether they may read the sessions of all users, and stop, disable and remove tools of the
+    Tool Agent; nothing more."""
 
     @property
     def user(self) -> User:

@@ -1,8 +1,8 @@
 """`arp tools`: the Tool Agent on the command line.
 
-`list` and `show` read the data directory, or ask a server; `invoke` and `request` ask a server,
-which alone may start tools; `import` registers the tools of an MCP server; `budget` shows what was
-spent; `serve` serves all.
+`list` and `show` read the data directory, or ask a server; `invoke`, `request`, `stop`, `enable`,
+`disable` and `remove` ask a server, which alone may start and end tools; `import` registers the
+tools of an MCP server; `budget` shows what was spent; `serve` serves all.
 """
 
 from __future__ import annotations
@@ -140,6 +140,60 @@ def progress_line(server: str, task: JsonObject) -> str:
     place, mark, fragment = server.partition("#")
     page = f"{place.rstrip('/')}/?session={task['session_id']}{mark}{fragment}"
     return f"waiting for your answer: {task['waiting_for']} Answer it here: {page}"
+
+
+@tools.command(context_settings=CONTEXT)
+@click.argument("tool_id")
+@_URL
+@_TOKEN
+def stop(tool_id: str, url: str | None, token: str | None) -> None:
+    """Stop a tool once its calls have ended; its next call starts it again."""
+    _command(tool_id, "stop", url, token)
+
+
+@tools.command(context_settings=CONTEXT)
+@click.argument("tool_id")
+@_URL
+@_TOKEN
+def disable(tool_id: str, url: str | None, token: str | None) -> None:
+    """Refuse further calls of a tool until it is enabled; stop it once its calls have ended.
+
+    It stays disabled after a restart, and no task repairs it.
+    """
+    _command(tool_id, "disable", url, token)
+
+
+@tools.command(context_settings=CONTEXT)
+@click.argument("tool_id")
+@_URL
+@_TOKEN
+def enable(tool_id: str, url: str | None, token: str | None) -> None:
+    """Let a tool that was disabled be called again."""
+    _command(tool_id, "enable", url, token)
+
+
+@tools.command(context_settings=CONTEXT)
+@click.argument("tool_id")
+@_URL
+@_TOKEN
+def remove(tool_id: str, url: str | None, token: str | None) -> None:
+    """Remove a tool once its calls have ended, with its files and its container.
+
+    What it has cost stays in the budget.
+    """
+    done = _asked(_server(url), token, "DELETE", f"/tools/{_quoted(tool_id)}")
+    what = "".join(f", {printable(one)}" for one in done["removed"])
+    click.echo(f"removed {printable(done['tool_id'])}{what}")
+    for one in done["kept"]:
+        click.echo(f"kept {printable(one)}", err=True)
+
+
+def _command(tool_id: str, command: str, url: str | None, token: str | None) -> None:
+    """Have a server carry out a command about a tool, and print what the tool is then."""
+    path = f"/tools/{_quoted(tool_id)}/{command}"
+    tool = _asked(_server(url), token, "POST", path, {})
+    words = (printable(tool[name]) for name in ("tool_id", "status", "state"))
+    click.echo("  ".join(words))
 
 
 @tools.command("import", context_settings=CONTEXT)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import mcp_types as mcp
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from arp.hub.tool import ToolFailed
 from arp.protocol.json_value import Json, JsonObject
@@ -64,6 +64,7 @@ class McpImports:
         self._file = JsonFile(Path(service.settings.data_dir) / SERVERS_FILE, _ServersDocument)
         self._links: dict[str, ServerLink] = {}
         self._opening = asyncio.Lock()
+        service.on_removed(self._forget)
 
     def servers(self) -> list[McpServer]:
         """Return the servers."""
@@ -71,6 +72,8 @@ class McpImports:
 
     async def add(self, server: McpServer) -> list[ToolMeta]:
         """Connect to a server, and register its tools; those that it had before are replaced.
+
+        A tool that was disabled stays disabled.
 
         Raises:
             InvalidToolMeta: The name cannot be one.
@@ -86,7 +89,7 @@ class McpImports:
                 raise RuntimeMissing(
                     link.problem or f"the MCP server {server.name} cannot be reached"
                 )
-            found = [_meta(server, tool) for tool in link.tools]
+            found = [self._as_before(_meta(server, tool)) for tool in link.tools]
             self._check_free(server, found)
             self._file.change(lambda before: (_with(before, server), None))
             return [self._service.registry.add(tool, replace=True) for tool in found]
@@ -94,6 +97,23 @@ class McpImports:
             await link.aclose()
             if (old := self._links.pop(server.name, None)) is not None:
                 await old.aclose()
+
+    def _as_before(self, tool: ToolMeta) -> ToolMeta:
+        """Return a tool with the status that the one of its id has, if a person disabled that."""
+        known = self._service.registry.find(tool.tool_id)
+        is_disabled = known is not None and known.status is ToolStatus.INACTIVE
+        return structs.replace(tool, status=ToolStatus.INACTIVE) if is_disabled else tool
+
+    async def _forget(self, tool: ToolMeta) -> None:
+        """Forget a server whose last tool was removed, with its variables and headers."""
+        scheme, _, place = tool.runtime.entry.partition(":")
+        name = place.partition("/")[0]
+        others = (one.runtime.entry for one in self._service.registry)
+        if scheme != SCHEME or any(one.startswith(f"{SCHEME}:{name}/") for one in others):
+            return
+        self._file.change(lambda before: (_without(before, name), None))
+        if (link := self._links.pop(name, None)) is not None:
+            await link.aclose()
 
     def _check_free(self, server: McpServer, tools: list[ToolMeta]) -> None:
         for tool in tools:
@@ -249,5 +269,8 @@ def _data_url(content: bytes, mime: str) -> str:
 
 
 def _with(before: _ServersDocument, server: McpServer) -> _ServersDocument:
-    others = [one for one in before.servers if one.name != server.name]
-    return _ServersDocument([*others, server])
+    return _ServersDocument([*_without(before, server.name).servers, server])
+
+
+def _without(before: _ServersDocument, name: str) -> _ServersDocument:
+    return _ServersDocument([one for one in before.servers if one.name != name])

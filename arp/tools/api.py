@@ -67,9 +67,14 @@ class ApiRuntime:
         return tool.runtime
 
     async def call(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
-        """See `ToolRuntime.call`."""
+        """See `ToolRuntime.call`. A service is asked for a stream only if it supports that."""
         call = HttpCall(
-            tool.runtime.http_method, url_of(tool), params, _headers(tool), f"tool {tool.tool_id}"
+            tool.runtime.http_method,
+            url_of(tool),
+            params,
+            _headers(tool),
+            f"tool {tool.tool_id}",
+            may_stream=tool.stream_support,
         )
         wait = FIRST_WAIT_S
         for attempt in range(1, ATTEMPTS + 1):

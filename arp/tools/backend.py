@@ -33,6 +33,8 @@ class ToolBackend:
         self.coding = CodingAgent(self.service, self.bus, self.book, coder, open_place)
         self._is_started = False
         self.service.on_alert(self.router.on_alert)
+        self.service.on_removed(self.router.forget)
+        self.service.on_removed(self.coding.forget)
 
     async def start(self) -> None:
         """Start everything. May be repeated.

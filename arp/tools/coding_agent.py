@@ -10,6 +10,7 @@ session of its own that `open_place` begins, or headless. There:
 4. The coder gets the task in words and the ten tools of a `Toolbox`. It calls them by MCP, or in
    this process.
 5. The task is done if a tool is registered and answers; whatever else the coder says, it failed.
+6. Projects and containers of a task that failed or was cancelled are removed.
 
 What came of it goes to the router: `tool_ready` or `tool_error`. A bad task spec is a `tool_error`.
 
@@ -44,6 +45,7 @@ from arp.tools.registry import url_of
 from arp.tools.runtime import HealthAlert
 from arp.tools.service import ToolService
 from arp.tools.task_book import TaskBook, TaskRecord, TaskStatus
+from arp.tools.task_leftovers import is_made_by, remove_leftovers
 from arp.tools.task_money import TaskMoney
 from arp.tools.task_specs import (
     GithubDeploy,
@@ -126,6 +128,10 @@ class CodingAgent:
             one.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._listening = None
+
+    async def forget(self, tool: ToolMeta) -> None:
+        """Forget the alert of a tool that was removed."""
+        self.alerts.pop(tool.tool_id, None)
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -224,6 +230,8 @@ class CodingAgent:
             if self._is_leaving:
                 self._put_back(task_id)
             else:
+                task = self._book.get(task_id)
+                await asyncio.shield(remove_leftovers(self._service, task, all_tools=False))
                 await self._bus.send("router", ToolError("", CANCELLED, task_id))
             raise
         finally:
@@ -249,12 +257,12 @@ class CodingAgent:
             tool, result = await self._execute(task, spec, place)
             return ToolReady(tool.tool_id, result, url_of(tool), task_id)
         except ToolAgentError as failed:
-            return ToolError(name, failed.message, task_id)
+            error = failed.message
         except Exception as failed:
             logger.exception("task %s failed", task_id)
-            return ToolError(
-                name, f"the task failed: {type(failed).__name__}: {failed}"[:500], task_id
-            )
+            error = f"the task failed: {type(failed).__name__}: {failed}"[:500]
+        await remove_leftovers(self._service, self._book.get(task_id), all_tools=False)
+        return ToolError(name, error, task_id)
 
     async def _execute(
         self, task: TaskRecord, spec: TaskSpec, place: Workplace
@@ -284,13 +292,16 @@ class CodingAgent:
     async def _carry_out(
         self, task: TaskRecord, spec: TaskSpec, place: Workplace, money: TaskMoney, log: CodingLog
     ) -> tuple[ToolMeta, str]:
+        if isinstance(spec, RepairTool):
+            self._check_enabled(spec.tool_id)
         if task.attempts > 1 and (found := await self._registered_before(task, spec)):
             return found, "it was registered before the service was stopped, and answers"
         if isinstance(spec, RepairTool) and (healed := await self._restart(spec, place, log)):
             return healed, RESTARTED
         if self._coder is None:
             raise ToolConflict("no coding agent is configured; arp tools serve --coder NAME")
-        await self._clear_leftovers(task, spec)
+        if task.attempts > 1:
+            await remove_leftovers(self._service, task, all_tools=True)
         toolbox = Toolbox(self._service, spec, asks=self._service.settings.current.approve_builds)
         job = CodingJob(task, "", toolbox, place, self._book)
         job.log, job.money = log, money
@@ -302,7 +313,17 @@ class CodingAgent:
         if toolbox.registered is None:
             why = outcome.error or outcome.text.strip() or "it ended without a message"
             raise ToolCallFailed(f"no tool was registered: {why[-1_000:]}")
+        self._check_enabled(toolbox.registered.tool_id)
         return toolbox.registered, "the tool is registered, and answers"
+
+    def _check_enabled(self, tool_id: str) -> None:
+        """Check that nobody has removed or disabled a tool.
+
+        Raises:
+            UnknownTool, ToolConflict: Somebody has.
+        """
+        if self._service.registry.get(tool_id).status is ToolStatus.INACTIVE:
+            raise ToolConflict(f"tool {tool_id} was disabled by a person; enable it first")
 
     async def _run_coder(self, coder: Coder, job: CodingJob, money: TaskMoney) -> CodingOutcome:
         """Run the coder until it ends or its money is used up; return how it ended.
@@ -347,7 +368,15 @@ class CodingAgent:
         await money.reserve(coder.name, most, approve if job.place.session_id else None)
 
     async def _restart(self, spec: RepairTool, place: Workplace, log: CodingLog) -> ToolMeta | None:
-        """Restart a tool; return it if it answers after that."""
+        """Restart a tool; return it if it answers after that.
+
+        Files of a tool that is not active may have changed since a person has seen them, so it is
+        restarted only if nobody is asked.
+        """
+        status = self._service.registry.get(spec.tool_id).status
+        asks = self._service.settings.current.approve_builds
+        if asks and status is not ToolStatus.ACTIVE:
+            return None
         arguments = {"tool_id": spec.tool_id}
         log.tool_use("restart", arguments)
         async with place.call("restart", arguments) as shown:
@@ -385,40 +414,12 @@ class CodingAgent:
         if isinstance(spec, RepairTool):
             return None  # it is started again in any case
         for tool in self._service.registry.tools():
-            if _is_made_by(task, tool) and tool.status is ToolStatus.ACTIVE:
+            if is_made_by(task, tool) and tool.status is ToolStatus.ACTIVE:
                 with suppress(ToolAgentError):
                     return await self._service.restart(tool.tool_id)
         return None
-
-    async def _clear_leftovers(self, task: TaskRecord, spec: TaskSpec) -> None:
-        """Remove what earlier attempts left; the project of a tool under repair stays."""
-        if task.attempts == 1:
-            return
-        repaired = spec.tool_id if isinstance(spec, RepairTool) else ""
-        for tool in self._service.registry.tools():
-            if _is_made_by(task, tool) and tool.tool_id != repaired:
-                await self._service.remove(tool.tool_id)
-        used = {tool.runtime.host_dir for tool in self._service.registry.tools()}
-        for project in task.projects:
-            if project not in used:
-                with suppress(UnknownTool):
-                    await asyncio.to_thread(self._service.projects.remove, project)
-        kept = {tool.runtime.container_id for tool in self._service.registry.tools()}
-        for container_id in task.containers:
-            if container_id not in kept:
-                with suppress(ToolAgentError):
-                    await self._service.docker.destroy(container_id)
 
 
 def _title(task: TaskRecord) -> str:
     """Return the description of a task for the billing log."""
     return f"{task.description[:MAX_TITLE]} (task {task.task_id})"
-
-
-def _is_made_by(task: TaskRecord, tool: ToolMeta) -> bool:
-    runtime = tool.runtime
-    return (
-        tool.tool_id == task.registered
-        or runtime.host_dir in task.projects
-        or runtime.container_id in task.containers
-    )

@@ -121,9 +121,9 @@ class CodingJob:
         """Save what the task has made, so that the next start can find it."""
         box, task = self.toolbox, self._book.get(self.task_id)
         fields: dict[str, Any] = {
-            "projects": [str(project) for project in box.projects],
+            "projects": [str(project) for project in box.made_projects],
             "containers": sorted(box.containers),
-            "registered": "" if box.registered is None else box.registered.tool_id,
+            "registered": box.own_ids[-1] if box.own_ids else "",
         }
         if any(getattr(task, name) != value for name, value in fields.items()):
             self._book.set(self.task_id, **fields)

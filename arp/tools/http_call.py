@@ -42,6 +42,8 @@ class HttpCall(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     name: str = ""
     """What messages call it: the tool's id."""
+    may_stream: bool = True
+    """Whether a stream may be asked for; one that comes unasked is read all the same."""
 
 
 async def call_http(
@@ -52,7 +54,7 @@ async def call_http(
     Args:
         client: Sends it.
         call: What is sent.
-        on_chunk: Gets the pieces of a stream; `None` asks for no stream.
+        on_chunk: Gets the pieces of a stream; `None` asks for none.
 
     Raises:
         InvalidToolCall: A parameter cannot be in the path.
@@ -111,7 +113,8 @@ def _request(call: HttpCall, on_chunk: OnChunk | None) -> dict[str, Json]:
         raise ToolCallFailed(f"{call.name}: http_method {call.method!r:.20} is not known")
     url, rest = _in_path(call.url, call.params)
     accepted = "application/json, */*;q=0.5"
-    headers = {"accept": accepted if on_chunk is None else f"text/event-stream, {accepted}"}
+    wants_stream = call.may_stream and on_chunk is not None
+    headers = {"accept": f"text/event-stream, {accepted}" if wants_stream else accepted}
     request: dict[str, Json] = {
         "method": call.method,
         "url": url,

@@ -69,8 +69,11 @@ class ToolStatus(StrEnum):
 
     ACTIVE = "active"
     INACTIVE = "inactive"
+    """A person disabled it; only a person enables it again."""
     STAGING = "staging"
+    """Not called until a task has registered it, for the first time or after a change."""
     BUILDING = "building"
+    """A task registers it: it is started and checked."""
 
 
 class MessageType(StrEnum):
@@ -142,6 +145,7 @@ class ToolScheduling(msgspec.Struct, frozen=True):
 
     mode: SchedulingMode = SchedulingMode.COLD
     idle_timeout_s: Annotated[int, Meta(ge=0)] = 300
+    """0: that of the settings (`cold_tool_idle_timeout_s`), as of every tool that was built."""
     state: ToolState = ToolState.STOPPED
 
 
@@ -181,7 +185,8 @@ class ToolMeta(msgspec.Struct, frozen=True):
     output_schema: JsonObject = field(default_factory=dict)
     """Empty: any JSON value."""
     stream_support: bool = False
-    """Whether it sends its result in pieces."""
+    """Whether it sends its result in pieces. An api tool is asked for them only if it does; a local
+    or docker tool is asked in any case, and may answer without."""
     runtime: RuntimeInfo = field(default_factory=RuntimeInfo)
     scheduling: ToolScheduling = field(default_factory=ToolScheduling)
     stats: ToolStats = field(default_factory=ToolStats)

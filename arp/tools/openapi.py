@@ -21,6 +21,7 @@ _OUTCOME: Final = {
     "required": ["status", "result", "error"],
     "additionalProperties": False,
 }
+_STATUS: Final = {"enum": ["active", "inactive", "staging", "building"]}
 _TOOL: Final = {
     "type": "object",
     "properties": {
@@ -28,7 +29,7 @@ _TOOL: Final = {
         "name": {"type": "string"},
         "category": {"type": "string"},
         "description": {"type": "string"},
-        "status": {"enum": ["active", "inactive", "staging", "building"]},
+        "status": _STATUS,
     },
     "required": ["tool_id", "name", "category", "description", "status"],
     "additionalProperties": False,
@@ -112,6 +113,21 @@ def openapi_document(title: str) -> JsonObject:
                 "parameters": [_parameter("tool_id")],
                 "post": _invoke_operation(),
             },
+            "/tools/{tool_id}/stop": _command(
+                "stop_tool", "Stop a tool once its calls have ended; its next call starts it again."
+            ),
+            "/tools/{tool_id}/enable": _command("enable_tool", "Let a disabled tool be called."),
+            "/tools/{tool_id}/disable": _command(
+                "disable_tool", "Refuse further calls of a tool; stop it once its calls have ended."
+            ),
+            "/tools/{tool_id}": {
+                "parameters": [_parameter("tool_id")],
+                "delete": _operation(
+                    "remove_tool",
+                    "Remove a tool once its calls have ended, with its files and its container.",
+                    _removal(),
+                ),
+            },
             "/tools/request": {
                 "post": _posting(
                     _operation("request_tool", "Ask for a tool; it is made later.", _task()),
@@ -157,6 +173,35 @@ def _schemas() -> JsonObject:
             "output_schema": {"type": "object"},
         },
         "required": ["tool_id", "input_schema", "output_schema"],
+        "additionalProperties": False,
+    }
+
+
+def _command(name: str, summary: str) -> JsonObject:
+    """Return the path of a command that changes a tool."""
+    tool = {
+        "type": "object",
+        "properties": {
+            "tool_id": {"type": "string"},
+            "status": _STATUS,
+            "state": {"enum": ["running", "sleeping", "stopped", "degraded"]},
+        },
+        "required": ["tool_id", "status", "state"],
+        "additionalProperties": False,
+    }
+    nothing = {"type": "object", "additionalProperties": False}
+    return {
+        "parameters": [_parameter("tool_id")],
+        "post": _posting(_operation(name, summary, tool), nothing),
+    }
+
+
+def _removal() -> JsonObject:
+    texts = {"type": "array", "items": {"type": "string"}}
+    return {
+        "type": "object",
+        "properties": {"tool_id": {"type": "string"}, "removed": texts, "kept": texts},
+        "required": ["tool_id", "removed", "kept"],
         "additionalProperties": False,
     }
 

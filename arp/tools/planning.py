@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Final
 
-from arp.tools.models import ToolMeta, ToolStatus
+from arp.tools.models import ToolMeta, ToolState, ToolStatus
 from arp.tools.task_specs import BuildTool, GithubDeploy, TaskSpec
 
 ENOUGH: Final = 0.6
@@ -41,13 +41,22 @@ _LEAST_STEM: Final = 4
 def existing_tool(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
     """Return the active tool that matches a request; `None` if none does.
 
-    A tool that is named by its id is meant, whatever else the request says.
+    A tool that is named by its id is meant, whatever else the request says. A degraded tool is
+    returned only if no other one matches.
     """
+    by_health: tuple[list[ToolMeta], list[ToolMeta]] = ([], [])
+    for tool in tools:
+        if tool.status is ToolStatus.ACTIVE:
+            by_health[tool.scheduling.state is ToolState.DEGRADED].append(tool)
+    healthy, degraded = by_health
+    return _matching(description, healthy) or _matching(description, degraded)
+
+
+def _matching(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
+    """Return the tool that matches a request best; `None` if none does."""
     words_of_request = _meaning(description)
     best, most = None, 0.0
     for tool in tools:
-        if tool.status is not ToolStatus.ACTIVE:
-            continue
         if re.search(rf"(?<![\w-]){re.escape(tool.tool_id)}(?![\w-])", description):
             return tool
         words = _meaning(" ".join((tool.tool_id, tool.name, tool.description)))

@@ -304,14 +304,18 @@ class LocalProjects:
         )
 
     def remove(self, project_dir: str | Path) -> None:
-        """Remove a project and all its files.
+        """Remove a project and all its files. After an error it may be repeated.
 
         Raises:
             UnknownTool: There is no such project.
+            ToolCallFailed: Some of its files are still there, so it is still ours.
         """
         project = self.project_of(project_dir)
-        shutil.rmtree(self.root / project.name, ignore_errors=True)
-        self._table.forget(project.name)
+        if not self._delete(project.name):
+            raise ToolCallFailed(
+                f"some files of {self.root / project.name} cannot be removed; try it again, or "
+                "remove them by hand"
+            )
 
     def program(
         self,
@@ -410,12 +414,17 @@ class LocalProjects:
         found = self._table.find(name)
         if found is None or found.mark != mark:
             return  # it was refused: the project of this name is another one
+        if not self._delete(name):
+            logger.warning("%s cannot be removed; the next start tries again", self.root / name)
+
+    def _delete(self, name: str) -> bool:
+        """Remove the files of a project, then its line; return whether nothing is left of it."""
         directory = self.root / name
         shutil.rmtree(directory, ignore_errors=True)
         if os.path.lexists(directory):
-            logger.warning("%s cannot be removed; the next start tries again", directory)
-        else:
-            self._table.forget(name)
+            return False
+        self._table.forget(name)
+        return True
 
     def _make(self, project: Project) -> None:
         directory = self.root / project.name

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final, Protocol
-
-import msgspec
 
 from arp.tools.errors import CapacityExceeded, extra_missing
 from arp.tools.models import ResourceLimits, ResourceUsage, SystemInfo
@@ -105,42 +103,47 @@ class Resources:
         Raises:
             CapacityExceeded: There is not enough; nothing has changed. The message says of what.
         """
-        wanted = ResourceUsage(limits.cores, float(limits.memory_mb), 0.0)
-        others = _sum(usage for one, usage in self._allocated.items() if one != tool_id)
+        shortage = self.shortage(tool_id, limits)
+        if shortage:
+            raise CapacityExceeded(shortage)
+        gpu_mb = self._machine.gpu_memory_mb() if limits.gpu else 0.0
+        usage = ResourceUsage(limits.cores, float(limits.memory_mb), gpu_mb)
+        self._allocated[tool_id] = usage
+        return usage
+
+    def shortage(self, tool_id: str, limits: ResourceLimits, without: Collection[str] = ()) -> str:
+        """Return what is missing for a tool; empty if there is enough.
+
+        Args:
+            tool_id: Of the tool; what it has itself is free for it.
+            limits: What it may use.
+            without: Tools whose allocations do not count.
+        """
+        gone = {tool_id, *without}
+        others = {one: usage for one, usage in self._allocated.items() if one not in gone}
+        used = _sum(others.values())
         system = self._machine.system()
-        if others.cpu_cores + wanted.cpu_cores > system.cpu_count:
-            raise CapacityExceeded(
-                f"tool {tool_id} needs {wanted.cpu_cores:g} cores; {others.cpu_cores:g} of "
+        if used.cpu_cores + limits.cores > system.cpu_count:
+            return (
+                f"tool {tool_id} needs {limits.cores:g} cores; {used.cpu_cores:g} of "
                 f"{system.cpu_count} are allocated: stop a tool, or lower its cpu"
             )
         room = system.memory_total_mb * MEMORY_SHARE
-        if others.memory_mb + wanted.memory_mb > room:
-            raise CapacityExceeded(
-                f"tool {tool_id} needs {wanted.memory_mb:g} MB; {others.memory_mb:g} of {room:.0f} "
+        if used.memory_mb + limits.memory_mb > room:
+            return (
+                f"tool {tool_id} needs {limits.memory_mb:g} MB; {used.memory_mb:g} of {room:.0f} "
                 f"(80 % of {system.memory_total_mb}) are allocated: stop a tool"
             )
-        if limits.gpu:
-            wanted = msgspec.structs.replace(wanted, gpu_memory_mb=self._gpu(tool_id))
-        self._allocated[tool_id] = wanted
-        return wanted
+        if limits.gpu and not self._machine.gpu_memory_mb():
+            return f"tool {tool_id} needs a GPU, and this machine has none"
+        holder = next((one for one, usage in others.items() if usage.gpu_memory_mb), None)
+        if limits.gpu and holder is not None:
+            return f"tool {tool_id} needs the GPU, which tool {holder} has"
+        return ""
 
     def release(self, tool_id: str) -> None:
         """Give back what a tool has been allocated. May be repeated."""
         self._allocated.pop(tool_id, None)
-
-    def _gpu(self, tool_id: str) -> float:
-        """Return the memory of the GPU, which one tool has at a time.
-
-        Raises:
-            CapacityExceeded: There is none, or another tool has it.
-        """
-        memory = self._machine.gpu_memory_mb()
-        if not memory:
-            raise CapacityExceeded(f"tool {tool_id} needs a GPU, and this machine has none")
-        for other, usage in self._allocated.items():
-            if other != tool_id and usage.gpu_memory_mb:
-                raise CapacityExceeded(f"tool {tool_id} needs the GPU, which tool {other} has")
-        return memory
 
 
 def _sum(usages: Iterable[ResourceUsage]) -> ResourceUsage:

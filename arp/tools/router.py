@@ -4,11 +4,12 @@ Theory of operation. A request becomes a task that is pending. If a tool does al
 for, the task is completed with it; else its spec goes to the coding agent as a `tool_request`. What
 comes back (`tool_ready`, `tool_error`) ends the task and is delivered to its `callback_url`. A
 message about a task that is not open, or that names a tool that is not registered, changes nothing.
+A degraded tool is handed out to nobody: who asks for it waits for its repair.
 
-A `health_alert` is passed on, with a repair task behind it. While a tool is being repaired no
-further one is made for it. A tool that could not be repaired is checked on, so that its alert comes
-again; after `MAX_REPAIRS` in a row that failed or were cancelled it is left alone until it is
-healthy once, or somebody asks for a repair. A restart counts the repairs in the task book.
+A `health_alert` of an active tool is passed on, with a repair task behind it. While a tool is being
+repaired no further one is made for it. A tool that could not be repaired is checked on, so that its
+alert comes again; after `MAX_REPAIRS` in a row that failed or were cancelled it is left alone until
+it is healthy once, or somebody asks for a repair. A restart counts the repairs in the task book.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ from arp.tools.bus import (
 )
 from arp.tools.callbacks import CallbackSender
 from arp.tools.errors import InvalidToolMeta, ToolAgentError, ToolRefused, UnknownTool
-from arp.tools.models import RuntimeType, ToolStatus
+from arp.tools.models import RuntimeType, ToolMeta, ToolState, ToolStatus
 from arp.tools.planning import existing_tool, spec_for
 from arp.tools.registry import url_of
 from arp.tools.runtime import HealthAlert
 from arp.tools.service import ToolService
 from arp.tools.task_book import CUT_OFF, MAX_ATTEMPTS, TaskBook, TaskRecord, TaskStatus
+from arp.tools.task_leftovers import remove_leftovers
 from arp.tools.task_specs import (
     MAX_DESCRIPTION,
     GithubDeploy,
@@ -55,6 +57,8 @@ logger = logging.getLogger(__name__)
 
 MAX_REPAIRS: Final = 3
 """Repairs of one tool in a row that may fail before nobody tries any more."""
+DEGRADED: Final = "somebody asks for it, and it does not answer"
+"""The error of a repair that begins with a request for a tool."""
 ALREADY_THERE: Final = "there is such a tool already"
 """The result of a task for which nothing had to be built."""
 
@@ -95,6 +99,8 @@ class Router:
         self._last_healthy: dict[str, str | None] = {}
         """When each tool was last healthy, as its last alert says."""
         self._deliveries: set[asyncio.Task[None]] = set()
+        self._delayed: set[asyncio.Task[None]] = set()
+        """Requests that wait until a tool is repaired."""
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -110,13 +116,18 @@ class Router:
             if task.attempts < MAX_ATTEMPTS:
                 await self.dispatch(task.task_id)
             else:
+                await remove_leftovers(self.service, task, all_tools=False)
                 cut_off = ToolError(task.tool_id, CUT_OFF, task.task_id)
                 await self._watch(cut_off)
                 self._count_repair(self._finish(cut_off, TaskStatus.FAILED))
 
     async def aclose(self) -> None:
         """Stop; a callback that is under way is sent again after the next start."""
-        tasks = [*self._deliveries, *([self._task] if self._task is not None else [])]
+        tasks = [
+            *self._deliveries,
+            *self._delayed,
+            *([self._task] if self._task is not None else []),
+        ]
         for one in tasks:
             one.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -155,14 +166,20 @@ class Router:
         return check_repo_url(url, now.git_hosts, now.git_directories)
 
     async def dispatch(self, task_id: str) -> TaskRecord:
-        """Begin a pending task: complete it by a tool that is there, or send it; return it."""
+        """Begin a pending task: complete it by a tool that is there, or send it; return it.
+
+        A request that only a degraded tool fits waits for the repair of that tool, or is one.
+        """
         task = self.book.get(task_id)
         if not task.task_spec:
             found = existing_tool(task.description, self.service.registry.tools())
-            if found is not None:
+            if found is not None and found.scheduling.state is not ToolState.DEGRADED:
                 ready = ToolReady(found.tool_id, ALREADY_THERE, url_of(found), task_id)
                 return self._finish(ready, TaskStatus.COMPLETED)
-            spec = await self._spec(task.description)
+            if found is not None and (repair := self._open_repair(found.tool_id)) is not None:
+                self._dispatch_after(repair.task_id, task_id)
+                return task
+            spec = await self._spec(task.description, found)
             text, name = task_spec_text(spec), name_of_spec(spec)
             task = self.book.set(task_id, task_spec=text, tool_id=name)
         await self.bus.send("coding", ToolRequest(task.task_spec, task_id, task.callback_url))
@@ -176,7 +193,26 @@ class Router:
         """
         return await self.dispatch(self.accept(request).task_id)
 
-    async def _spec(self, description: str) -> TaskSpec:
+    def _dispatch_after(self, repair_id: str, task_id: str) -> None:
+        """Begin a task when another one is over."""
+
+        async def work() -> None:
+            try:
+                await self.book.over(repair_id)
+                if not self.book.get(task_id).is_over:
+                    await self.dispatch(task_id)
+            except Exception:  # the next start tries again
+                logger.exception("task %s could not be begun", task_id)
+
+        waiting = asyncio.get_running_loop().create_task(work())
+        self._delayed.add(waiting)
+        waiting.add_done_callback(self._delayed.discard)
+
+    async def _spec(self, description: str, degraded: ToolMeta | None) -> TaskSpec:
+        """Return the spec for a request: the repair of a degraded tool that fits, or a new tool."""
+        if degraded is not None:
+            container_id = degraded.runtime.container_id
+            return RepairTool(degraded.tool_id, DEGRADED, container_id, description)
         reports = await self.service.runtimes.reports()
         has_docker = any(one.type == RuntimeType.DOCKER and one.available for one in reports)
         hosts = self.service.settings.current.git_hosts
@@ -188,7 +224,10 @@ class Router:
         """Pass an alert on, and have the tool repaired."""
         await self.bus.send("coding", alert)
         tool_id = alert.tool_id
-        if any(self._repairs(task, tool_id) for task in self.book.tasks() if not task.is_over):
+        tool = self.service.registry.find(tool_id)
+        if tool is None or tool.status is not ToolStatus.ACTIVE:
+            return  # it was removed or disabled, or a task has it in hand
+        if self._open_repair(tool_id) is not None:
             return
         if alert.last_healthy != self._last_healthy.get(tool_id):  # it was healthy in between
             self._failed_repairs.pop(tool_id, None)
@@ -202,6 +241,16 @@ class Router:
             await self.request(TaskRequest(f"Repair {tool_id}: {alert.error}"[:500], spec=spec))
         except ToolAgentError as refused:
             logger.warning("no repair task for tool %s: %s", tool_id, refused.message)
+
+    async def forget(self, tool: ToolMeta) -> None:
+        """Forget the repairs of a tool that was removed: the next one of this id is another one."""
+        self._failed_repairs.pop(tool.tool_id, None)
+        self._last_healthy.pop(tool.tool_id, None)
+
+    def _open_repair(self, tool_id: str) -> TaskRecord | None:
+        """Return the open task that repairs a tool; `None` if there is none."""
+        open_tasks = (task for task in self.book.tasks() if not task.is_over)
+        return next((task for task in open_tasks if self._repairs(task, tool_id)), None)
 
     def _count_repair(self, task: TaskRecord) -> None:
         """Count what a task that is over says of its tool: a repair has failed, or it is ready."""
@@ -235,11 +284,24 @@ class Router:
             try:
                 payload = payload_of(message)
                 await self._watch(payload)
-                self.receive(payload)
+                try:
+                    self.receive(payload)
+                except ToolAgentError as refused:
+                    self._fail_running(payload, refused)
+                    raise
             except (BadMessage, ToolAgentError) as refused:
                 logger.warning("a message to the router is passed over: %s", refused)
             except Exception:
                 logger.exception("a message to the router failed")
+
+    def _fail_running(self, payload: Payload, refused: ToolAgentError) -> None:
+        """End a task that runs and whose tool somebody removed or disabled as it became ready."""
+        if not isinstance(payload, ToolReady):
+            return
+        with suppress(UnknownTool):
+            if self.book.get(payload.task_id).status is TaskStatus.RUNNING:
+                error = ToolError(payload.tool_id, refused.message, payload.task_id)
+                self._count_repair(self._finish(error, TaskStatus.FAILED))
 
     def receive(self, payload: Payload) -> None:
         """End the task that an outcome is about.

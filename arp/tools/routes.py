@@ -27,7 +27,8 @@ from arp.net.bodies import JsonBodies, http_status, keys_of_scope
 from arp.protocol.errors import InvalidMessage, RateLimited, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.backend import ToolBackend
-from arp.tools.errors import InvalidToolMeta, ToolAgentError, UnknownTool
+from arp.tools.errors import InvalidToolMeta, ToolAgentError, ToolRefused, UnknownTool
+from arp.tools.models import ToolMeta
 from arp.tools.openapi import openapi_document
 from arp.tools.router import TaskRequest
 from arp.tools.schemas import check_params
@@ -59,6 +60,10 @@ class NewTaskRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What exactly is to be done; our addition."""
 
 
+class CommandRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `POST /tools/{tool_id}/stop`, `/enable` and `/disable`: an empty object."""
+
+
 class HttpRefusal(ToolAgentError):
     """A request that is refused before a tool is called."""
 
@@ -88,6 +93,7 @@ class ToolRoutes:
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes, `/health` not among them: servers have it."""
+        service = self._backend.service
         return [
             Route("/health/runtimes", self._answered(self._runtimes)),
             Route("/openapi.json", self._answered(self._openapi)),
@@ -95,6 +101,10 @@ class ToolRoutes:
             Route("/tools/request", self._answered(self._request), methods=["POST"]),
             Route("/tools/{tool_id}/schema", self._answered(self._schema)),
             Route("/tools/{tool_id}/invoke", self._answered(self._invoke), methods=["POST"]),
+            Route("/tools/{tool_id}/stop", self._command(service.stop), methods=["POST"]),
+            Route("/tools/{tool_id}/enable", self._command(service.enable), methods=["POST"]),
+            Route("/tools/{tool_id}/disable", self._command(service.disable), methods=["POST"]),
+            Route("/tools/{tool_id}", self._answered(self._remove), methods=["DELETE"]),
             Route("/tasks/{task_id}/status", self._answered(self._status)),
         ]
 
@@ -204,6 +214,26 @@ class ToolRoutes:
             with suppress(asyncio.CancelledError, ToolAgentError):
                 await task
 
+    # -- commands of people ----------------------------------------------------------------------
+
+    def _command(self, command: Callable[[str], Awaitable[ToolMeta]]) -> Handler:
+        """Return the handler of a command that changes a tool; it answers with what the tool is."""
+
+        async def handler(request: Request) -> Response:
+            _check_operator(request)
+            await _body(request, self._bodies, CommandRequest)
+            tool = await command(request.path_params["tool_id"])
+            state = str(tool.scheduling.state)
+            return _json({"tool_id": tool.tool_id, "status": str(tool.status), "state": state})
+
+        return self._answered(handler)
+
+    async def _remove(self, request: Request) -> Response:
+        _check_operator(request)
+        tool_id = request.path_params["tool_id"]
+        removal = await self._backend.service.remove(tool_id)
+        return _json({"tool_id": tool_id, "removed": removal.removed, "kept": removal.kept})
+
     # -- tasks -----------------------------------------------------------------------------------
 
     async def _request(self, request: Request) -> Response:
@@ -235,6 +265,17 @@ def _owner(request: Request) -> str:
     """Return the user of a request; empty where the server does not distinguish users."""
     asker = request.scope.get("arp")
     return "" if asker is None else str(asker.principal.name)
+
+
+def _check_operator(request: Request) -> None:
+    """Check that who asks may change tools: an admin, where users are told apart.
+
+    Raises:
+        ToolRefused: They may not.
+    """
+    asker = request.scope.get("arp")
+    if asker is not None and asker.principal.name and not asker.principal.is_admin:
+        raise ToolRefused("only an admin may stop, enable, disable or remove a tool")
 
 
 async def _body(request: Request, bodies: JsonBodies, kind: type[Body]) -> Body:

@@ -1,17 +1,20 @@
 """`Scheduler`: when tools are started and ended, their calls, and whether they are healthy.
 
-Theory of operation. Each tool has a record (`_Live`) with a lock: whoever starts, puts away, stops
-or checks the tool holds it. A call first counts itself in the record, so that nobody puts the tool
-away, then starts the tool under the lock if it does not run, then calls it without the lock.
+Theory of operation. Each tool has a record (`LiveTool`) with a lock: whoever starts, puts away,
+stops or checks the tool holds it. A call first counts itself in the record, so that nobody puts the
+tool away, then starts the tool under the lock if it does not run, then calls it without the lock.
+`stop_when_idle` waits for the calls that work, and holds back further ones meanwhile.
 
 Hot tools have places (`hot_tool_max_containers`). Who needs a place while all are taken puts the
 least recently used hot tool to sleep that no call uses; if calls use all of them, it waits. A lock
-of another tool is taken only of a tool that no call uses, so nobody waits in a circle.
+of another tool is taken only of a tool that no call uses, so nobody waits in a circle. A tool for
+which no cores or memory are left puts idle tools to sleep that are not hot.
 
 `tick` does what time brings (idle tools sleep, surplus hot ones too) and `check_all` asks the tools
-that run whether they are healthy; a task calls both. A tool that was healthy and is not any more is
-`degraded` and raises an alert; it is checked on, and a call starts it again. As long as it is not
-healthy the alert comes again after `ALERT_AGAIN_S`, and then after waits that double.
+that run whether they are healthy; a task calls both. An active tool that is not healthy any more,
+or that cannot start, is `degraded` and raises an alert; it is checked on, and a call starts it
+again. As long as it is not healthy the alert comes again after `ALERT_AGAIN_S`, and then after
+waits that double. No alert is raised of a tool that is being built or was disabled.
 """
 
 from __future__ import annotations
@@ -21,7 +24,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
 from typing import Final, TypeAlias
 
 import msgspec
@@ -37,6 +39,7 @@ from arp.tools.errors import (
     ToolTimeout,
     UnknownTool,
 )
+from arp.tools.live_tool import LiveTool
 from arp.tools.models import (
     RuntimeInfo,
     RuntimeType,
@@ -58,55 +61,10 @@ OnAlert: TypeAlias = Callable[[HealthAlert], Awaitable[None]]
 
 TICK_S: Final = 1.0
 """So often idle tools are looked for."""
-ALERT_AGAIN_S: Final = 300.0
-"""So long after its first alert a tool that is still not healthy raises another one."""
-MAX_ALERT_WAIT_S: Final = 86_400.0
-"""The longest wait between two alerts: a day."""
 PLACE_S: Final = 60.0
 """So long a call waits until a hot tool can be put away."""
 FALLBACK_ON: Final = (ToolCallFailed, ToolTimeout, RuntimeMissing, CapacityExceeded)
 """After these a fallback is tried; other errors are the caller's, and would come again."""
-
-
-class _Live:
-    """The scheduler's record of one tool."""
-
-    __slots__ = (
-        "alert",
-        "alert_at",
-        "alerts",
-        "calls",
-        "last_healthy",
-        "last_used",
-        "lock",
-        "running",
-        "slots",
-    )
-
-    def __init__(self, now: float, calls_at_once: int) -> None:
-        self.lock = asyncio.Lock()
-        self.slots = asyncio.Semaphore(calls_at_once)
-        """Small servers refuse what comes all at once."""
-        self.calls = 0
-        self.running = False
-        """It was started, and neither put away nor stopped since."""
-        self.last_used = now
-        self.last_healthy: datetime | None = None
-        self.alert: HealthAlert | None = None
-        """To be raised as soon as the lock is free."""
-        self.alerts = 0
-        """Since it was last healthy."""
-        self.alert_at = now
-        """When the next one may come."""
-
-    def is_well(self, at: datetime) -> None:
-        """Note that it is healthy: if it is not any more, that is news."""
-        self.last_healthy, self.alerts = at, 0
-
-    def put_off(self, now: float) -> None:
-        """Let no alert come until the next wait is over."""
-        wait_s = ALERT_AGAIN_S * 2 ** min(max(self.alerts - 1, 0), 16)
-        self.alert_at = now + min(wait_s, MAX_ALERT_WAIT_S)
 
 
 class Scheduler:
@@ -133,7 +91,7 @@ class Scheduler:
         self._settings = settings
         self._resources = resources
         self._clock = clock
-        self._live: dict[str, _Live] = {}
+        self._live: dict[str, LiveTool] = {}
         self._hot: OrderedDict[str, None] = OrderedDict()
         """Hot tools that have a place, the least recently used first."""
         self._places = asyncio.Condition()
@@ -219,6 +177,30 @@ class Scheduler:
         async with live.lock:
             return await self._put_away(tool_id, live, "stop")
 
+    async def stop_when_idle(self, tool_id: str) -> ToolMeta:
+        """Stop a tool once its calls have ended, and return it as it is now.
+
+        Further calls wait until it has stopped; one of an active tool starts it again then.
+
+        Cancel: Safe: it runs on, or has stopped.
+        """
+        live = self._of(tool_id)
+        async with live.without_calls():
+            return await self._put_away(tool_id, live, "stop")
+
+    async def end_stateless(self, tool_id: str) -> ToolMeta:
+        """Stop a stateless tool that no call uses; return it as it is now."""
+        tool = self._registry.get(tool_id)
+        if tool.scheduling.mode is _STATELESS:
+            await self._stop_stateless(tool_id, self._of(tool_id))
+        return self._registry.get(tool_id)
+
+    def forget(self, tool_id: str) -> None:
+        """Forget a tool that was removed from the registry."""
+        self._live.pop(tool_id, None)
+        self._hot.pop(tool_id, None)
+        self._resources.release(tool_id)
+
     async def check_now(self, tool_id: str) -> str | None:
         """Ask a tool whether it is healthy; return why not, or `None`.
 
@@ -243,7 +225,7 @@ class Scheduler:
         return problem
 
     async def watch(self, tool_id: str) -> None:
-        """Check on an active tool that could not be repaired, also if it does not run any more.
+        """Check on a tool that could not be repaired, if it is active, also if it does not run.
 
         Its next alert comes after a wait.
 
@@ -253,6 +235,8 @@ class Scheduler:
         live = self._of(tool_id)
         async with live.lock:
             tool = self._registry.get(tool_id)
+            if tool.status is not ToolStatus.ACTIVE:
+                return
             is_stopped = tool.scheduling.state is ToolState.STOPPED
             if is_stopped and tool.scheduling.mode is not _STATELESS:
                 await self._record(tool_id, "fail", tool.runtime)
@@ -274,7 +258,7 @@ class Scheduler:
                 logger.error("a health check failed", exc_info=outcome)
 
     async def tick(self) -> None:
-        """Let idle cold tools and surplus hot tools sleep."""
+        """Let idle cold tools and surplus hot tools sleep, and end disabled ones."""
         now = self._clock.monotonic()
         default_s = self._settings.current.cold_tool_idle_timeout_s
         for tool in self._registry.tools():
@@ -283,7 +267,8 @@ class Scheduler:
                 continue
             idle_s = tool.scheduling.idle_timeout_s or default_s
             is_cold = tool.scheduling.mode is SchedulingMode.COLD
-            if is_cold and now - live.last_used >= idle_s:
+            is_idle = is_cold and now - live.last_used >= idle_s
+            if is_idle or tool.status is ToolStatus.INACTIVE:
                 await self._sleep_if_idle(tool.tool_id)
         while len(self._hot) > self._settings.current.hot_tool_max_containers:
             if not await self._evict(but=""):
@@ -324,7 +309,7 @@ class Scheduler:
         live = self._of(tool.tool_id)
         try:
             async with live.slots, asyncio.timeout(timeout_s):
-                result = await runtime.call(tool, params, on_chunk if tool.stream_support else None)
+                result = await runtime.call(tool, params, on_chunk)
         except TimeoutError as error:
             raise ToolTimeout(f"tool {tool.tool_id} took longer than {timeout_s:g} s") from error
         check_result(tool, result)
@@ -337,17 +322,21 @@ class Scheduler:
 
         Args:
             tool: What is used.
-            keep: Whether a stateless tool runs on afterwards.
+            keep: Whether it may be inactive, and runs on afterwards though it is stateless.
+
+        Raises:
+            ToolConflict: It is not active, or was disabled while this call waited.
         """
         live = self._of(tool.tool_id)
-        live.calls += 1
+        await live.enter()
         try:
             async with live.lock:
+                if not keep:
+                    self._active(tool.tool_id)
                 started = await self._ensure_started(tool.tool_id, live)
             yield started
         finally:
-            live.calls -= 1
-            live.last_used = self._clock.monotonic()
+            live.leave(self._clock.monotonic())
             if tool.tool_id in self._hot:
                 self._hot.move_to_end(tool.tool_id)
             if tool.scheduling.mode is _STATELESS and not live.calls and not keep:
@@ -356,18 +345,27 @@ class Scheduler:
                 self._places.notify_all()
             await self._raise(live)
 
-    async def _ensure_started(self, tool_id: str, live: _Live) -> ToolMeta:
+    async def _ensure_started(self, tool_id: str, live: LiveTool) -> ToolMeta:
         tool = self._registry.get(tool_id)
         runtime = self._runtimes.of(tool)
         if not live.running:
             await runtime.check()
-            self._resources.allocate(tool_id, tool.runtime.resource_limits)
         try:
+            if not live.running:
+                await self._allocate(tool)
             if tool.scheduling.mode is SchedulingMode.HOT:
                 await self._take_place(tool_id)
+        except BaseException:  # the tool is not to blame for that
+            await asyncio.shield(self._not_started(tool, live))
+            raise
+        try:
             info = await runtime.start(tool)
-        except BaseException as error:
-            await asyncio.shield(self._not_started(tool, live, str(error)))
+        except Exception as error:
+            problem = str(error) or type(error).__name__
+            await asyncio.shield(self._not_started(tool, live, problem))
+            raise
+        except BaseException:  # the caller has gone
+            await asyncio.shield(self._not_started(tool, live))
             raise
         was_running, live.running = live.running, True
         if tool.scheduling.state is not ToolState.RUNNING or info != tool.runtime:
@@ -376,14 +374,61 @@ class Scheduler:
             return await self._record(tool_id, "start", info)
         return tool
 
-    async def _not_started(self, tool: ToolMeta, live: _Live, problem: str) -> None:
-        """Release what a failed start had allocated; a tool that ran before is degraded."""
+    async def _not_started(self, tool: ToolMeta, live: LiveTool, problem: str = "") -> None:
+        """Release what a failed start had allocated.
+
+        Args:
+            tool: What did not start.
+            live: Its record.
+            problem: Why it cannot start, so it is degraded; empty: it is not to blame.
+        """
         self._hot.pop(tool.tool_id, None)
         self._resources.release(tool.tool_id)
         was_running, live.running = live.running, False
         if was_running or tool.scheduling.state is ToolState.RUNNING:
             info = await self._runtimes.of(tool).stop(tool)
-            await self._degrade(msgspec.structs.replace(tool, runtime=info), live, problem)
+            tool = await self._record(tool.tool_id, "stop", info)
+        if problem:
+            await self._degrade(tool, live, problem)
+
+    async def _allocate(self, tool: ToolMeta) -> None:
+        """Allocate what a tool may use; if that is too much, idle tools make room that are not hot.
+
+        The least recently used ones go first, and no more than are needed.
+
+        Raises:
+            CapacityExceeded: There is not enough, even without all idle tools.
+        """
+        limits, stays = tool.runtime.resource_limits, {tool.tool_id}
+        while True:
+            try:
+                self._resources.allocate(tool.tool_id, limits)
+                return
+            except CapacityExceeded:
+                going = [one for one in self._idle_tools() if one not in stays]
+                if self._resources.shortage(tool.tool_id, limits, going):
+                    raise
+            for one in reversed(going):  # the most recently used stay if they can
+                rest = [other for other in going if other != one]
+                if not self._resources.shortage(tool.tool_id, limits, rest):
+                    going = rest
+            # Another tool may want the same room meanwhile: look again after each one.
+            logger.info("tool %s makes room for tool %s", going[0], tool.tool_id)
+            try:
+                await self._sleep_if_idle(going[0])
+            except ToolAgentError as error:  # such as a container engine that does not answer
+                logger.warning("tool %s cannot be put to sleep: %s", going[0], error.message)
+                stays.add(going[0])
+
+    def _idle_tools(self) -> list[str]:
+        """Return the tools that run, are not hot and that no call uses, by their last use."""
+        idle = []
+        for tool in self._registry.tools():
+            live = self._live.get(tool.tool_id)
+            is_hot = tool.scheduling.mode is SchedulingMode.HOT
+            if live is not None and live.running and not live.calls and not is_hot:
+                idle.append((live.last_used, tool.tool_id))
+        return [tool_id for _, tool_id in sorted(idle)]
 
     async def _take_place(self, tool_id: str) -> None:
         """Take a place for a hot tool; if all are taken, let another hot tool sleep.
@@ -429,10 +474,10 @@ class Scheduler:
             try:
                 await self._put_away(tool_id, live, "sleep")
             except UnknownTool:
-                self._forget(tool_id)
+                self.forget(tool_id)
             return True
 
-    async def _put_away(self, tool_id: str, live: _Live, event: StateEvent) -> ToolMeta:
+    async def _put_away(self, tool_id: str, live: LiveTool, event: StateEvent) -> ToolMeta:
         """Let a tool sleep, or stop it; the caller holds its lock."""
         tool = self._registry.get(tool_id)
         runtime = self._runtimes.of(tool)
@@ -451,20 +496,24 @@ class Scheduler:
             return tool
         return await self._record(tool_id, event, info)
 
-    async def _stop_stateless(self, tool_id: str, live: _Live) -> None:
+    async def _stop_stateless(self, tool_id: str, live: LiveTool) -> None:
         async with live.lock:
             if live.calls or not live.running:
                 return
             with suppress(UnknownTool):
                 await self._put_away(tool_id, live, "stop")
 
-    async def _degrade(self, tool: ToolMeta, live: _Live, problem: str) -> None:
-        """Note that a tool is not healthy, and the alert if that is news, or was long ago."""
+    async def _degrade(self, tool: ToolMeta, live: LiveTool, problem: str) -> None:
+        """Note that a tool is not healthy, and the alert if that is news, or was long ago.
+
+        Of a tool that is being built, its builder gets the error; of a disabled one, nobody.
+        """
         if tool.scheduling.state is not ToolState.DEGRADED:
             await self._record(tool.tool_id, "fail", tool.runtime)
             logger.warning("tool %s is not healthy: %.200s", tool.tool_id, problem)
         now = self._clock.monotonic()
-        if live.alerts and now < live.alert_at:
+        is_early = live.alerts and now < live.alert_at
+        if is_early or tool.status is not ToolStatus.ACTIVE:
             return
         live.alerts += 1
         live.put_off(now)
@@ -476,7 +525,7 @@ class Scheduler:
             None if at is None else at.isoformat(timespec="seconds").replace("+00:00", "Z"),
         )
 
-    async def _raise(self, live: _Live) -> None:
+    async def _raise(self, live: LiveTool) -> None:
         """Raise the alert of a tool, if there is one; not under its lock: callbacks may need it."""
         alert, live.alert = live.alert, None
         for callback in self._on_alert if alert is not None else ():
@@ -513,7 +562,8 @@ class Scheduler:
                 continue
             live = self._of(tool.tool_id)
             async with live.lock:
-                if await self._still_runs(tool):
+                is_callable = tool.status is ToolStatus.ACTIVE
+                if is_callable and await self._still_runs(tool):
                     live.running = True
                     with suppress(CapacityExceeded):
                         self._resources.allocate(tool.tool_id, tool.runtime.resource_limits)
@@ -546,18 +596,13 @@ class Scheduler:
             except Exception:  # such as a damaged registry, which its error names
                 logger.exception("looking after the tools failed")
 
-    def _of(self, tool_id: str) -> _Live:
+    def _of(self, tool_id: str) -> LiveTool:
         live = self._live.get(tool_id)
         if live is None:
-            live = self._live[tool_id] = _Live(
+            live = self._live[tool_id] = LiveTool(
                 self._clock.monotonic(), self._settings.current.calls_at_once
             )
         return live
-
-    def _forget(self, tool_id: str) -> None:
-        self._live.pop(tool_id, None)
-        self._hot.pop(tool_id, None)
-        self._resources.release(tool_id)
 
 
 _STATELESS: Final = SchedulingMode.STATELESS

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 import msgspec
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.api import ApiRuntime
+from arp.tools.belongings import Belongings, ToolRemoval
 from arp.tools.browser import BrowserRuntime
 from arp.tools.budget import Budget, Reservation
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.containers import ContainerTable
 from arp.tools.docker import DockerEngine
 from arp.tools.docker_runtime import DockerRuntime
-from arp.tools.errors import DataFileDamaged, ToolAgentError, ToolCallFailed, ToolConflict
+from arp.tools.errors import (
+    DataFileDamaged,
+    RuntimeMissing,
+    ToolAgentError,
+    ToolCallFailed,
+    ToolConflict,
+)
 from arp.tools.local import LocalRuntime
 from arp.tools.models import RuntimeType, ToolMeta, ToolStatus
 from arp.tools.ports import Ports
@@ -32,9 +41,14 @@ from arp.tools.states import LifeEvent, with_life, with_state
 
 logger = logging.getLogger(__name__)
 
+OnRemoved: TypeAlias = Callable[[ToolMeta], Awaitable[None]]
+
 
 class ToolService:
     """Registry, containers, runtimes, scheduler, resources and budget of one data directory.
+
+    What starts, stops, registers or removes a tool holds the lock of its id (`_commands`), so that
+    two commands at once happen one after the other.
 
     Args:
         settings: `None`: those of the environment.
@@ -73,6 +87,9 @@ class ToolService:
             self.registry, self.runtimes, self.settings, self.resources, clock
         )
         self.scheduler.on_tick(self.docker.clean_up)
+        self.belongings = Belongings(self.registry, self.projects, self.containers, self.docker)
+        self._commands: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._on_removed: list[OnRemoved] = []
 
     async def start(self) -> None:
         """Update the registry to what runs, and begin health checks and clean-up.
@@ -83,6 +100,7 @@ class ToolService:
             InvalidToolMeta: `config.json` cannot be used, so the limits are not known.
         """
         self.settings.check()
+        self._commands.clear()  # they may be of another event loop
         for left in self._recovered():
             logger.warning(
                 "$%s to %s is reserved since %s, and nobody knows whether it was paid: "
@@ -128,6 +146,10 @@ class ToolService:
         """Call `callback` when a tool is not healthy any more."""
         self.scheduler.on_alert(callback)
 
+    def on_removed(self, callback: OnRemoved) -> None:
+        """Call `callback` when a tool was removed, so that nothing is remembered of it."""
+        self._on_removed.append(callback)
+
     async def call(
         self, tool_id: str, params: JsonObject, on_chunk: OnChunk | None = None
     ) -> CallOutcome:
@@ -138,7 +160,7 @@ class ToolService:
         Args:
             tool_id: An active tool.
             params: Checked against the tool's `input_schema`.
-            on_chunk: Gets pieces of the result while the tool works, if it has `stream_support`.
+            on_chunk: Gets pieces of the result as they come, if the tool sends any.
 
         Raises:
             ToolAgentError: One class for each way in which it can fail (see `errors`).
@@ -159,27 +181,36 @@ class ToolService:
             The tool as it is in the registry: active, and running unless it is stateless.
 
         Raises:
-            ToolConflict: The id is taken.
+            ToolConflict: The id is taken, or a person disabled the tool that has it.
             ToolAgentError: It did not start or is not healthy. Nothing of it is left running, and
                 the registry has what it had before.
         """
-        before = self.registry.find(tool.tool_id)
-        if before is not None:
-            if not replace:
-                raise ToolConflict(f"tool_id {tool.tool_id} is taken; choose another one")
-            await self.scheduler.stop_tool(tool.tool_id)
-        self.registry.add(_built(tool, before), replace=True)
-        try:
-            await self.scheduler.start_tool(tool.tool_id)
-            problem = await self.scheduler.check_now(tool.tool_id)
-            if problem is not None:
-                raise ToolCallFailed(
-                    f"tool {tool.tool_id} was started and is not healthy: {problem}"
-                )
-        except BaseException:
-            await self._take_back(tool.tool_id, before)
-            raise
-        return self.set_life(tool.tool_id, "activate")
+        async with self._commands[tool.tool_id]:
+            before = self.registry.find(tool.tool_id)
+            if before is not None:
+                if not replace:
+                    raise ToolConflict(f"tool_id {tool.tool_id} is taken; choose another one")
+                with_life(before, "build")  # or it is refused
+                await self.scheduler.stop_tool(tool.tool_id)
+            self.registry.add(_built(tool, before), replace=True)
+            try:
+                await self._started(tool.tool_id, "was started")
+            except BaseException:
+                await self._take_back(tool.tool_id, before)
+                raise
+            return self.set_life(tool.tool_id, "activate")
+
+    async def _started(self, tool_id: str, how: str) -> None:
+        """Start a tool, and see that it is healthy; a stateless one does not run on.
+
+        Raises:
+            ToolAgentError: It did not start, or is not healthy.
+        """
+        await self.scheduler.start_tool(tool_id)
+        problem = await self.scheduler.check_now(tool_id)
+        if problem is not None:
+            raise ToolCallFailed(f"tool {tool_id} {how} and is not healthy: {problem}")
+        await self.scheduler.end_stateless(tool_id)
 
     def set_life(self, tool_id: str, event: LifeEvent) -> ToolMeta:
         """Apply an event of the life cycle (`states.LIFE`) to a tool; return the tool.
@@ -193,25 +224,106 @@ class ToolService:
         """Stop a tool, start it, and see that it is healthy; return it.
 
         Raises:
+            ToolConflict: A person disabled it.
             ToolAgentError: It did not start, or is not healthy.
         """
-        await self.scheduler.stop_tool(tool_id)
-        await self.scheduler.start_tool(tool_id)
-        problem = await self.scheduler.check_now(tool_id)
-        if problem is not None:
-            raise ToolCallFailed(f"tool {tool_id} was started again and is not healthy: {problem}")
-        return self.registry.get(tool_id)
+        async with self._commands[tool_id]:
+            if self.registry.get(tool_id).status is ToolStatus.INACTIVE:
+                raise ToolConflict(f"tool {tool_id} was disabled by a person, so it does not start")
+            await self.scheduler.stop_tool(tool_id)
+            await self._started(tool_id, "was started again")
+            return self.registry.get(tool_id)
 
-    async def remove(self, tool_id: str) -> ToolMeta:
-        """Stop a tool and take it out of the registry; return it. Its project stays.
+    # -- commands of people ----------------------------------------------------------------------
 
-        Its container is not a tool's any more, so that the clean-up destroys it in time.
+    async def stop(self, tool_id: str) -> ToolMeta:
+        """Stop a tool once its calls have ended; return it. Its next call starts it again.
+
+        Raises:
+            UnknownTool: There is none of this id.
+
+        Cancel: Safe: it runs on, or has stopped.
+        """
+        async with self._command(tool_id):
+            return await self.scheduler.stop_when_idle(tool_id)
+
+    async def disable(self, tool_id: str) -> ToolMeta:
+        """Refuse further calls of a tool, and stop it once its calls have ended; return it.
+
+        It stays disabled, also after a restart, until `enable`; no task registers or repairs it.
+        May be repeated.
+
+        Raises:
+            UnknownTool: There is none of this id.
+            ToolConflict: It is not active.
+
+        Cancel: Safe: it is disabled or not; if it still runs it is stopped soon.
+        """
+        async with self._command(tool_id) as tool:
+            if tool.status is not ToolStatus.INACTIVE:
+                self.set_life(tool_id, "disable")
+            return await self.scheduler.stop_when_idle(tool_id)
+
+    async def enable(self, tool_id: str) -> ToolMeta:
+        """Make a tool that was disabled active again; return it. May be repeated.
+
+        Raises:
+            UnknownTool: There is none of this id.
+            ToolConflict: It was not disabled, but has to be registered by a task.
+        """
+        async with self._command(tool_id) as tool:
+            return tool if tool.status is ToolStatus.ACTIVE else self.set_life(tool_id, "enable")
+
+    async def remove(self, tool_id: str) -> ToolRemoval:
+        """Remove a tool once its calls have ended, with its files and its container.
+
+        What it has cost stays in the budget, and its tasks in the list of tasks. If the removal is
+        cut off the tool is disabled, and may be removed again.
+
+        Raises:
+            UnknownTool: There is none of this id.
+            ToolCallFailed: Some of its files cannot be removed.
+
+        Cancel: The tool is disabled, and may be removed again.
+        """
+        async with self._command(tool_id) as tool:
+            if tool.status is ToolStatus.ACTIVE:
+                self.set_life(tool_id, "disable")
+            with suppress(RuntimeMissing):  # its container engine does not answer, for example
+                await self.scheduler.stop_when_idle(tool_id)
+            removal = await self.belongings.remove_of_tool(tool)
+            self.registry.remove(tool_id)
+            self.scheduler.forget(tool_id)
+            if tool_id in self.settings.current.network_tools:
+                removal.kept.append(f"setting network_tools: a new tool {tool_id} has the network")
+            for callback in self._on_removed:
+                try:
+                    await callback(tool)
+                except Exception:  # the tool is gone all the same
+                    logger.exception("tool %s is still remembered", tool_id)
+            return removal
+
+    async def switch_off(self, tool_id: str) -> ToolMeta:
+        """Stop a tool of which a task changes what it runs, even during calls; return it.
 
         Raises:
             UnknownTool: There is none of this id.
         """
-        await self.scheduler.stop_tool(tool_id)
-        return self.registry.remove(tool_id)
+        async with self._command(tool_id) as tool:
+            if tool.status is ToolStatus.ACTIVE:
+                self.set_life(tool_id, "change")
+            return await self.scheduler.stop_tool(tool_id)
+
+    @asynccontextmanager
+    async def _command(self, tool_id: str) -> AsyncIterator[ToolMeta]:
+        """Return a tool, and let nothing else start, stop or remove it within the block.
+
+        Raises:
+            UnknownTool: There is none of this id.
+        """
+        self.registry.get(tool_id)  # so that there are locks of tools alone
+        async with self._commands[tool_id]:
+            yield self.registry.get(tool_id)
 
     def _containers_of_tools(self) -> list[str]:
         return [one.runtime.container_id for one in self.registry if one.runtime.container_id]

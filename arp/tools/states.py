@@ -6,9 +6,12 @@ Theory of operation. Whatever decides what may happen to a tool is in this file,
 The life of a tool (`status`):
 
     STAGING ──build──► BUILDING ──activate──► ACTIVE ──disable──► INACTIVE
-       ▲                 │  ▲ ▲                 │  ◄──enable────────┘ │
-       └──────fail───────┘  └─┼─────build───────┘                     │
-                              └─────build──────────────────────────────┘
+      ▲ ▲                │  ▲                 │ │ ▲                 │
+      │ └──────fail──────┘  └──────build──────┘ │ └─────enable──────┘
+      └─────────────────change──────────────────┘
+
+A person disables and enables a tool; no task registers a disabled one. A task that changes what a
+tool runs (`change`) has to register it again.
 
 What it does now (`scheduling.state`):
 
@@ -29,7 +32,7 @@ import msgspec
 from arp.tools.errors import ToolConflict
 from arp.tools.models import ToolMeta, ToolState, ToolStatus
 
-LifeEvent: TypeAlias = Literal["build", "fail", "activate", "disable", "enable"]
+LifeEvent: TypeAlias = Literal["build", "fail", "activate", "disable", "enable", "change"]
 StateEvent: TypeAlias = Literal["start", "sleep", "fail", "stop"]
 
 _STAGING, _BUILDING = ToolStatus.STAGING, ToolStatus.BUILDING
@@ -40,8 +43,8 @@ _STOPPED, _DEGRADED = ToolState.STOPPED, ToolState.DEGRADED
 LIFE: Final[dict[ToolStatus, dict[LifeEvent, ToolStatus]]] = {
     _STAGING: {"build": _BUILDING, "activate": _ACTIVE},  # api tools and imports need no build
     _BUILDING: {"activate": _ACTIVE, "fail": _STAGING},
-    _ACTIVE: {"disable": _INACTIVE, "build": _BUILDING},
-    _INACTIVE: {"enable": _ACTIVE, "build": _BUILDING},
+    _ACTIVE: {"disable": _INACTIVE, "build": _BUILDING, "change": _STAGING},
+    _INACTIVE: {"enable": _ACTIVE},
 }
 """Status → event → status behind it."""
 

@@ -95,7 +95,7 @@ class TaskRecord(Struct, frozen=True):
     attempts: int = 0
     """How often it was begun."""
     projects: list[str] = field(default_factory=list)
-    """Directories of the projects that it has, or had when it was cut off."""
+    """Directories of the projects that it has made."""
     containers: list[str] = field(default_factory=list)
     """Ids of its containers, likewise."""
     registered: str = ""

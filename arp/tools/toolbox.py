@@ -25,9 +25,9 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, field
 
-from arp.process.sandbox import sandbox_works
+from arp.process.sandbox import MIB, sandbox_works
 from arp.protocol.json_value import JsonObject
-from arp.tools.container_rules import EnvRequest
+from arp.tools.container_rules import EnvRequest, memory_of
 from arp.tools.errors import InvalidToolCall, ToolConflict, ToolRefused
 from arp.tools.models import (
     ContainerInfo,
@@ -141,7 +141,9 @@ class RegisterTool(BoxArgs, frozen=True):
     A local tool is started by `python main.py` in its project. With an `internal_port` it is a
     server: it listens on 127.0.0.1 and the port in the environment variable PORT, and takes the
     parameters as a JSON object. Without one (0) it is started for each call, reads the parameters
-    as one JSON object from standard input, and writes one JSON object to standard output.
+    as one JSON object from standard input, and writes one JSON object to standard output; lines
+    `{"chunk": "…", "done": false}` before it are passed on as they come. `cpu` (cores, 1 if it is
+    left out) and `memory_mb` (512) are what it may use; a container has those of its own.
     """
 
     tool_id: str
@@ -157,6 +159,8 @@ class RegisterTool(BoxArgs, frozen=True):
     host_dir: str = ""
     endpoint_path: Annotated[str, Meta(pattern=r"^/[A-Za-z0-9._~/-]*\Z", max_length=200)] = "/"
     http_method: Annotated[str, Meta(pattern=r"^(GET|POST|PUT|PATCH|DELETE)\Z")] = "POST"
+    cpu: Annotated[float, Meta(ge=0.001, le=1_024)] | None = None
+    memory_mb: Annotated[int, Meta(ge=1, le=1 << 24)] | None = None
 
 
 class Toolbox:
@@ -174,9 +178,13 @@ class Toolbox:
         self._approvals = Approvals(service.projects, asks=asks)
         self.projects: list[Path] = []
         """The project directories of the task, the newest last."""
+        self._lent: list[Path] = []
+        """Those of the tool that it repairs."""
         self.containers: set[str] = set()
         self.registered: ToolMeta | None = None
-        """The tool that came of the task, once it is registered and answers."""
+        """The tool that came of the task, while it is registered and answers."""
+        self.own_ids: list[str] = []
+        """The tools that the task has registered, the newest last, also if they are off now."""
         self.note: Callable[[], None] = lambda: None
         """Writes down what the task has, before what is made counts as finished."""
         if isinstance(spec, RepairTool):
@@ -187,8 +195,14 @@ class Toolbox:
         runtime = self._service.registry.get(spec.tool_id).runtime
         if runtime.type is RuntimeType.LOCAL and runtime.host_dir:
             self.projects.append(Path(runtime.host_dir))
+            self._lent.append(Path(runtime.host_dir))
         if runtime.container_id:
             self.containers.add(runtime.container_id)
+
+    @property
+    def made_projects(self) -> list[Path]:
+        """The projects that the task has made."""
+        return [project for project in self.projects if project not in self._lent]
 
     async def call(self, name: str, args: JsonObject, shown: WorkCall) -> JsonObject:
         """Carry out one of the ten tools; return its result.
@@ -199,6 +213,7 @@ class Toolbox:
 
         Cancel: Safe; what it has started is ended.
         """
+        self._check_repaired()
         row = TEN_TOOLS.get(name)
         if row is None:
             raise InvalidToolCall(
@@ -262,18 +277,16 @@ class Toolbox:
         return {"status": "success", "message": f"container {container_id:.12} is destroyed"}
 
     async def _disable_tools_of(self, container_id: str) -> None:
-        """Disable the tools of a container that is gone, until they are registered again."""
+        """Switch off the tools of a container that is gone, until they are registered again."""
         for tool in list(self._service.registry):
             if tool.runtime.container_id == container_id:
                 await self._switch_off(tool)
-        if self.registered is not None and self.registered.runtime.container_id == container_id:
-            self.registered = None
 
     async def _switch_off(self, tool: ToolMeta) -> None:
-        """Stop a tool, and disable it if it is active."""
-        await self._service.scheduler.stop_tool(tool.tool_id)
-        if tool.status is ToolStatus.ACTIVE:
-            self._service.set_life(tool.tool_id, "disable")
+        """Stop a tool; one that is active has to be registered again."""
+        await self._service.switch_off(tool.tool_id)
+        if self.registered is not None and self.registered.tool_id == tool.tool_id:
+            self.registered = None
 
     async def _mounted_projects(self, container_id: str) -> list[Path]:
         """Return the projects whose files a container sees."""
@@ -330,6 +343,7 @@ class Toolbox:
         projects = self._service.projects
         directory = projects.root / projects.locate(path)[0].name
         async with self._approvals.writing(directory):
+            self._check_not_disabled(directory)
             if self._approvals.asks_in(str(directory)):
                 await self._switch_off_tools_in(directory)
             written, size = await asyncio.to_thread(projects.write_file, path, args.content)
@@ -340,6 +354,19 @@ class Toolbox:
         for tool in list(self._service.registry):
             if tool.runtime.host_dir == str(directory) and tool.status is ToolStatus.ACTIVE:
                 await self._switch_off(tool)
+
+    def _check_not_disabled(self, directory: Path) -> None:
+        """Check that no disabled tool runs the files of a project: who enables it trusts them.
+
+        Raises:
+            ToolConflict: One does.
+        """
+        for tool in self._service.registry.tools(ToolStatus.INACTIVE):
+            if tool.runtime.host_dir == str(directory):
+                raise ToolConflict(
+                    f"tool {tool.tool_id}, which has its files in {directory.name}, was disabled "
+                    "by a person: nothing is written there until a person enables it"
+                )
 
     async def _read_file(self, args: ReadFile, shown: WorkCall) -> JsonObject:
         path = self._own_path(args.path)
@@ -352,7 +379,13 @@ class Toolbox:
         tool = self._tool_of(args)
         runtime = tool.runtime
         place = runtime.container_id or runtime.host_dir
-        given = {"tool_id": tool.tool_id, "command": runtime.entry or "what the image starts"}
+        limits = runtime.resource_limits
+        given = {
+            "tool_id": tool.tool_id,
+            "command": runtime.entry or "what the image starts",
+            "cpu": limits.cores,
+            "memory_mb": limits.memory_mb,
+        }
         async with AsyncExitStack() as approved:
             if runtime.type in (RuntimeType.LOCAL, RuntimeType.DOCKER):
                 mounted = (
@@ -363,9 +396,11 @@ class Toolbox:
                 title = f"Start the tool {tool.tool_id}?"
                 request = RunRequest(title, given, place, mounted)
                 await approved.enter_async_context(self._approvals.approved(request, shown))
+            self._check_repaired()  # it may have been removed while a person thought
             shown.progress("starting it, and checking that it answers")
             self.registered = await self._service.activate(tool, replace=True)
         registered = self.registered
+        self.own_ids = [one for one in self.own_ids if one != tool.tool_id] + [tool.tool_id]
         return {"status": "success", "tool_id": registered.tool_id, "url": url_of(registered)}
 
     def _tool_of(self, args: RegisterTool) -> ToolMeta:
@@ -383,6 +418,7 @@ class Toolbox:
         elif kind is RuntimeType.DOCKER:
             self._own_container(args.container_id)
         is_server = bool(args.internal_port or args.host_port)
+        repaired = self._repaired()
         runtime = RuntimeInfo(
             kind,
             entry,
@@ -393,7 +429,8 @@ class Toolbox:
             internal_port=(args.internal_port or args.host_port) if is_server else 0,
             endpoint_path=args.endpoint_path,
             http_method=args.http_method,
-            resource_limits=self._limits(),
+            env=repaired.runtime.env if repaired is not None else {},
+            resource_limits=self._limits(args, kind),
         )
         return ToolMeta(
             args.tool_id,
@@ -402,17 +439,32 @@ class Toolbox:
             args.description,
             args.input_schema,
             args.output_schema,
+            stream_support=repaired is not None and repaired.stream_support,
             runtime=runtime,
-            scheduling=ToolScheduling(
-                SchedulingMode.COLD if is_server else SchedulingMode.STATELESS
-            ),
+            scheduling=_scheduling(is_server, repaired),
+            fallback_strategy=repaired.fallback_strategy if repaired is not None else [],
         )
 
     # -- what belongs to the task ----------------------------------------------------------------
 
+    def _repaired(self) -> ToolMeta | None:
+        """Return the tool that the task repairs; `None` if it builds one."""
+        spec = self._spec
+        return self._service.registry.get(spec.tool_id) if isinstance(spec, RepairTool) else None
+
+    def _check_repaired(self) -> None:
+        """Check that the tool under repair is still there, and was not disabled.
+
+        Raises:
+            UnknownTool, ToolConflict: A person has removed or disabled it.
+        """
+        tool = self._repaired()
+        if tool is not None and tool.status is ToolStatus.INACTIVE:
+            raise ToolConflict(f"tool {tool.tool_id} was disabled by a person: repair it no more")
+
     def _check_own_id(self, tool_id: str) -> None:
         known = self._service.registry.find(tool_id)
-        is_own = self.registered is not None and self.registered.tool_id == tool_id
+        is_own = tool_id in self.own_ids
         is_repaired = isinstance(self._spec, RepairTool) and self._spec.tool_id == tool_id
         if isinstance(self._spec, RepairTool) and not is_repaired:
             raise ToolRefused(
@@ -446,11 +498,28 @@ class Toolbox:
             raise ToolRefused(f"{container_id!r:.80} is no container of this task")
         return container_id
 
-    def _limits(self) -> ResourceLimits:
+    def _limits(self, args: RegisterTool, kind: RuntimeType) -> ResourceLimits:
+        """Return what a tool may use: as it says, else as the request or the repaired tool does.
+
+        Raises:
+            InvalidToolCall: Limits of a container are given: those are its own.
+        """
         if isinstance(self._spec, RepairTool):
-            return self._service.registry.get(self._spec.tool_id).runtime.resource_limits
-        requirements = self._spec.requirements
-        return ResourceLimits(memory_mb=requirements.memory_mb or 512, gpu=bool(requirements.gpu))
+            limits = self._service.registry.get(self._spec.tool_id).runtime.resource_limits
+        else:
+            needs = self._spec.requirements
+            limits = ResourceLimits(memory_mb=needs.memory_mb or 512, gpu=bool(needs.gpu))
+        if kind is RuntimeType.DOCKER:
+            if args.cpu is not None or args.memory_mb is not None:
+                raise InvalidToolCall(
+                    "register_tool: cpu and memory_mb of a container are those with which it was "
+                    "made; rebuild_docker_ports changes them (nano_cpus, mem_limit)"
+                )
+            info = self._service.containers.get(args.container_id)
+            memory_mb = -(-memory_of(info.mem_limit) // MIB)
+            return ResourceLimits(_cores(info.nano_cpus / 1e9), memory_mb, limits.gpu)
+        cpu = limits.cpu if args.cpu is None else _cores(args.cpu)
+        return ResourceLimits(cpu, args.memory_mb or limits.memory_mb, limits.gpu)
 
     # -- what ran ---------------------------------------------------------------------------------
 
@@ -497,6 +566,22 @@ TEN_TOOLS: Final[dict[str, BoxTool]] = {
     "register_tool": BoxTool(RegisterTool, Toolbox._register_tool),
 }
 """The ten tools, in the order of the document."""
+
+
+def _cores(cpu: float) -> str:
+    """Return a number of cores as a tool's description has it: at least a thousandth."""
+    return f"{max(cpu, 0.001):.3f}".rstrip("0").rstrip(".")
+
+
+def _scheduling(is_server: bool, repaired: ToolMeta | None) -> ToolScheduling:
+    """Return when a tool runs; a repair keeps what was set, as far as it fits."""
+    mode = SchedulingMode.COLD if is_server else SchedulingMode.STATELESS
+    if repaired is None:
+        return ToolScheduling(mode, idle_timeout_s=0)
+    before = repaired.scheduling
+    if is_server and before.mode is not SchedulingMode.STATELESS:
+        mode = before.mode
+    return ToolScheduling(mode, idle_timeout_s=before.idle_timeout_s)
 
 
 def _entry_of(project: Path) -> str:

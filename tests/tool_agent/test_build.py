@@ -330,3 +330,11 @@ def test_build_that_a_person_refuses_runs_nothing(tmp_path: Path) -> None:
         assert "process.started" not in types
         task = made.agent.backend.book.get(task_id)
         assert task.status is TaskStatus.FAILED
+        # Its name is free: the same request is built in a project of the same name.
+        projects = made.agent.service.projects
+        assert projects.projects() == []
+        assert not (projects.root / TOOL).exists()
+        again = made.ask_for("I need a tool that compresses images")
+        waiting = made.becomes(again, "waiting_approval", "failed")
+        assert waiting["waiting_for"] == f"Add the package pillow to {TOOL}?"
+        assert [one.name for one in projects.projects()] == [TOOL]

@@ -10,6 +10,7 @@ import pytest
 from arp.runtime.types import McpServer
 from arp.tool_agent.imported import SCHEME, McpImports
 from arp.tools.errors import InvalidToolMeta, RuntimeMissing, ToolCallFailed, ToolConflict
+from arp.tools.models import ToolStatus
 from arp.tools.service import ToolService
 from tests.runtime import mcp_server, mcp_shop
 from tests.tools.house import settings_in, tool_named
@@ -72,3 +73,42 @@ async def test_tool_whose_server_is_gone_says_so(tmp_path: Path) -> None:
         (tmp_path / "mcp_servers.json").unlink()
         with pytest.raises((RuntimeMissing, ToolCallFailed), match="no MCP server 'sums'"):
             await service.call("sums_add", {"a": 2, "b": 3})
+
+
+async def test_progress_of_an_imported_tool_arrives(tmp_path: Path) -> None:
+    service, imports = house(tmp_path)
+    async with service:
+        await imports.add(SHOP)
+        pieces: list[str] = []
+
+        async def take(piece: str) -> None:
+            pieces.append(piece)
+
+        await service.call("shop_pack", {"items": 2}, take)
+        assert pieces == ["item 1", "item 2"]
+
+
+async def test_disabled_tool_stays_disabled_when_its_server_is_imported_again(
+    tmp_path: Path,
+) -> None:
+    service, imports = house(tmp_path)
+    async with service:
+        await imports.add(SUMS)
+        await service.disable("sums_add")
+        (again,) = await imports.add(SUMS)
+        assert again.status is ToolStatus.INACTIVE
+        with pytest.raises(ToolConflict):
+            await service.call("sums_add", {"a": 1, "b": 2})
+
+
+async def test_server_whose_last_tool_is_removed_is_forgotten(tmp_path: Path) -> None:
+    """With its variables and headers, which may be secret."""
+    service, imports = house(tmp_path)
+    async with service:
+        names = [tool.tool_id for tool in await imports.add(SHOP)]
+        await imports.add(SUMS)
+        for name in names[:-1]:
+            await service.remove(name)
+        assert [one.name for one in imports.servers()] == ["shop", "sums"]
+        await service.remove(names[-1])
+        assert [one.name for one in imports.servers()] == ["sums"]

@@ -141,15 +141,15 @@ class Scheduled:
         """Add an active tool."""
         idle_s = changes.pop("idle_timeout_s", 300)
         kind = changes.pop("type", RuntimeType.LOCAL)
+        limits = changes.pop("limits", ResourceLimits(cpu="0.1", memory_mb=10))
+        status = changes.pop("status", ToolStatus.ACTIVE)
         self.registry.add(
             ToolMeta(
                 tool_id,
                 tool_id,
-                status=ToolStatus.ACTIVE,
+                status=status,
                 scheduling=ToolScheduling(mode=mode, idle_timeout_s=idle_s),
-                runtime=RuntimeInfo(
-                    type=kind, resource_limits=ResourceLimits(cpu="0.1", memory_mb=10)
-                ),
+                runtime=RuntimeInfo(type=kind, resource_limits=limits),
                 **changes,
             )
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from arp.tools.api import ApiRuntime
 from arp.tools.errors import (
@@ -107,8 +108,9 @@ async def test_answers_are_read_by_their_type(tmp_path: Path, answer: bytes, res
         assert await called(tmp_path, api(server), {}) == result
 
 
-async def test_a_stream_comes_in_pieces(tmp_path: Path) -> None:
-    """Section 6."""
+@pytest.mark.parametrize("is_asked", [True, False])
+async def test_a_stream_comes_in_pieces(tmp_path: Path, is_asked: bool) -> None:
+    """Section 6. A service that is not said to stream is not asked for one, but may send one."""
     text = (
         'data: {"chunk": "处理中...", "done": false}\n\ndata: {"chunk": "完成", "done": true}\n\n'
     )
@@ -118,8 +120,10 @@ async def test_a_stream_comes_in_pieces(tmp_path: Path) -> None:
         pieces.append(piece)
 
     async with answering(lambda asked: ok(text.encode(), "text/event-stream")) as server:
-        result = await called(tmp_path, api(server), {}, take)
-        assert server.asked[0].headers["accept"].startswith("text/event-stream")
+        tool = structs.replace(api(server), stream_support=is_asked)
+        result = await called(tmp_path, tool, {}, take)
+        accepted = server.asked[0].headers["accept"]
+        assert accepted.startswith("text/event-stream") is is_asked
     assert pieces == ["处理中...", "完成"]
     assert result == {"text": "处理中...完成"}
 

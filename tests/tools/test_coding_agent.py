@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,14 +18,24 @@ from arp.protocol.json_value import JsonObject
 from arp.tools.backend import ToolBackend
 from arp.tools.bus import CANCELLED, ToolError, ToolRequest
 from arp.tools.coding_job import TASK_OVER, CodingJob, CodingOutcome
-from arp.tools.errors import ToolAgentError, ToolRefused
-from arp.tools.models import SchedulingMode, ToolScheduling, ToolStatus
+from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolRefused
+from arp.tools.models import (
+    RuntimeInfo,
+    SchedulingMode,
+    ToolMeta,
+    ToolScheduling,
+    ToolState,
+    ToolStatus,
+)
 from arp.tools.router import TaskRequest
+from arp.tools.service import ToolService
 from arp.tools.task_book import TaskRecord, TaskStatus
 from arp.tools.task_specs import RepairTool
-from arp.tools.workplace import Headless
+from arp.tools.workplace import Headless, WorkCall
 from tests.tools.fake_runtime import SetClock
-from tests.tools.house import house, tool_named
+from tests.tools.house import FunctionTools, house, settings_in, tool_named
+from tests.tools.test_toolbox import YES, Person
+from tests.waiting import becomes
 
 Work = Callable[[CodingJob], Awaitable[CodingOutcome]]
 WAIT_S = 30
@@ -418,3 +429,209 @@ async def test_bad_task_spec_on_the_bus_is_a_failed_task(tmp_path: Path) -> None
         done = await backend.book.over(task.task_id)
         assert done.status is TaskStatus.FAILED
         assert done.error.startswith("task_spec: ")
+
+
+# -- names and files -------------------------------------------------------------------------------
+
+
+async def makes_folder(job: CodingJob) -> None:
+    project = (await job.call("create_uv_project", {"name": "folder"}))["project_dir"]
+    await job.call("write_file", {"path": f"{project}/main.py", "content": "print('{}')"})
+
+
+@pytest.mark.parametrize("how", ["gives up", "raises", "is cancelled", "was cut off too often"])
+async def test_failed_build_frees_its_name(tmp_path: Path, how: str) -> None:
+    reached = asyncio.Event()
+
+    async def fails(job: CodingJob) -> CodingOutcome:
+        await makes_folder(job)
+        reached.set()
+        if how == "raises":
+            raise RuntimeError("no idea")
+        if how != "gives up":
+            await asyncio.Event().wait()
+        return CodingOutcome("I cannot do it.")
+
+    async with backend_in(tmp_path, fails) as (backend, _):
+        root = backend.service.projects.root / "folder"
+        building = asyncio.create_task(
+            backend.build(TaskRequest("fold paper"), Headless(True)), name="the build"
+        )
+        await reached.wait()
+        (task,) = backend.book.tasks()
+        if how == "is cancelled":
+            building.cancel()
+        if how != "was cut off too often":
+            ended = await backend.book.over(task.task_id)
+            assert ended.status in (TaskStatus.FAILED, TaskStatus.CANCELLED)
+            assert not root.exists()
+        await asyncio.wait([building], timeout=None if how != "was cut off too often" else 0)
+    if how == "was cut off too often":
+        assert root.exists()
+        backend.book.set(task.task_id, attempts=3)
+
+    async def makes_and_builds(job: CodingJob) -> CodingOutcome:
+        await makes_folder(job)
+        return await builds(job)
+
+    async with backend_in(tmp_path, makes_and_builds) as (backend, _):
+        assert backend.book.get(task.task_id).is_over
+        assert backend.service.projects.projects() == []
+        done = await backend.book.over(await asked_for(backend))
+        assert done.status is TaskStatus.COMPLETED, done.error
+        assert root.exists()
+
+
+async def test_failed_repair_keeps_the_files_of_its_tool(tmp_path: Path) -> None:
+    async def makes_more(job: CodingJob) -> CodingOutcome:
+        await job.call("create_uv_project", {"name": "more"})
+        return CodingOutcome("I cannot do it.")
+
+    async with backend_in(tmp_path, makes_more) as (backend, _):
+        project = await backend.service.projects.create("mended")
+        runtime = RuntimeInfo(entry="python main.py", host_dir=str(project))
+        backend.service.registry.add(replace(tool_named("mended"), runtime=runtime))
+        spec = RepairTool("mended", "broken")
+        task = await backend.router.request(TaskRequest("repair it", spec=spec))
+        assert (await backend.book.over(task.task_id)).status is TaskStatus.FAILED
+        assert [one.name for one in backend.service.projects.projects()] == ["mended"]
+        assert backend.service.registry.find("mended") is not None
+
+
+class Careful(Headless):
+    """A workplace in which each question is allowed for itself."""
+
+    @asynccontextmanager
+    async def call(self, name: str, args: JsonObject) -> AsyncIterator[WorkCall]:
+        yield Person(YES)
+
+
+async def test_tool_that_its_task_has_changed_again_is_not_ready(tmp_path: Path) -> None:
+    """It was switched off with the change, so nobody could call it; its name is free."""
+
+    async def changes(job: CodingJob) -> CodingOutcome:
+        await makes_folder(job)
+        local = {**folder(), "runtime_type": "local"}
+        await job.call("register_tool", local)
+        await job.call("write_file", {"path": "main.py", "content": "print('{\"n\": 1}')"})
+        return CodingOutcome("It is registered.")
+
+    async def in_place(task: TaskRecord) -> None:
+        await backend.coding.work(task.task_id, Careful(True))
+
+    os.chmod(tmp_path, 0o755)
+    service = ToolService(settings_in(tmp_path))
+    backend = ToolBackend(service, FunctionCoder(changes), in_place)
+    async with asyncio.timeout(WAIT_S):
+        await backend.start()
+        try:
+            done = await backend.book.over(await asked_for(backend))
+            assert done.error == "no tool was registered: It is registered."
+            assert service.registry.tools() == []
+            assert service.projects.projects() == []
+        finally:
+            await backend.aclose()
+
+
+async def test_tool_that_cannot_start_gets_a_repair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for the next health check."""
+
+    async def fails(tool: ToolMeta) -> RuntimeInfo:
+        raise ToolCallFailed("main.py is broken")
+
+    async with backend_in(tmp_path, Blocks()) as (backend, coder):
+        runtime = backend.service.runtimes.of(backend.service.registry.get("add"))
+        monkeypatch.setattr(runtime, "start", fails)
+        with pytest.raises(ToolCallFailed, match="broken"):
+            await backend.service.call("add", {"a": 1, "b": 2})
+        (repair,) = backend.book.tasks()
+        assert repair.description == "Repair add: main.py is broken"
+        await becomes(lambda: len(coder.jobs) == 1)
+        assert "main.py is broken" in coder.jobs[0].words
+        # The restart of the repair failed too, which is no reason for a second one.
+        assert len(backend.book.tasks()) == 1
+
+
+# -- people who change tools meanwhile -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["disable", "remove"])
+async def test_repair_of_a_tool_that_a_person_takes_away_fails(
+    tmp_path: Path, command: str
+) -> None:
+    """Whether it has begun or not; it registers nothing, and nobody waits for ever."""
+    told: list[str] = []
+    reached, go_on = asyncio.Event(), asyncio.Event()
+
+    async def repairs(job: CodingJob) -> CodingOutcome:
+        reached.set()
+        await go_on.wait()
+        try:
+            await job.call("register_tool", {**folder(), "tool_id": "add"})
+        except ToolAgentError as refused:
+            told.append(refused.message)
+        return CodingOutcome()
+
+    async with backend_in(tmp_path, repairs, coding_tasks_at_once=1) as (backend, coder):
+        service = backend.service
+        cold = ToolScheduling(SchedulingMode.COLD)
+        staging = replace(tool_named("add", ToolStatus.STAGING), scheduling=cold)
+        service.registry.add(staging, replace=True)
+        runtime = service.runtimes.of(service.registry.get("add"))
+        assert isinstance(runtime, FunctionTools)
+        runtime.sick["add"] = "HTTP 503"
+        spec = RepairTool("add", "HTTP 503")
+        tasks = [await backend.router.request(TaskRequest("x", spec=spec)) for _ in range(2)]
+        await reached.wait()
+        service.registry.update("add", lambda tool: replace(tool, status=ToolStatus.ACTIVE))
+        await getattr(service, command)("add")
+        go_on.set()
+        errors = [(await backend.book.over(task.task_id)).error for task in tasks]
+        reason = "was disabled by a person" if command == "disable" else "there is no tool 'add'"
+        assert reason in told[0]
+        assert errors[0].startswith("no tool was registered")
+        assert reason in errors[1]
+        assert len(coder.jobs) == 1
+        assert runtime.started.count("add") == 1  # the restart before the coder
+        if command == "disable":  # who enables it begins with a tool that is not degraded
+            assert service.registry.get("add").scheduling.state is ToolState.STOPPED
+
+
+async def test_build_whose_tool_is_disabled_before_it_ends_fails(tmp_path: Path) -> None:
+    built, go_on = asyncio.Event(), asyncio.Event()
+
+    async def builds_slowly(job: CodingJob) -> CodingOutcome:
+        await builds(job)
+        built.set()
+        await go_on.wait()
+        return CodingOutcome("It is registered.")
+
+    async with backend_in(tmp_path, builds_slowly) as (backend, _):
+        task_id = await asked_for(backend)
+        await built.wait()
+        await backend.service.disable("folder")
+        go_on.set()
+        done = await backend.book.over(task_id)
+        assert done.error == "tool folder was disabled by a person; enable it first"
+        assert backend.service.registry.get("folder").status is ToolStatus.INACTIVE
+
+
+async def test_repair_starts_no_files_that_nobody_has_seen(tmp_path: Path) -> None:
+    """A task had changed them when the service ended; the next attempt asks first."""
+    service, runtime = house(tmp_path)  # builds are asked
+    service.registry.update("add", lambda tool: replace(tool, status=ToolStatus.STAGING))
+    backend = ToolBackend(service, FunctionCoder(Blocks()))
+    task = backend.router.accept(TaskRequest("repair", spec=RepairTool("add", "HTTP 503")))
+    backend.book.set(task.task_id, TaskStatus.RUNNING, attempts=1)
+    async with asyncio.timeout(WAIT_S):
+        await backend.start()
+        try:
+            await backend.book.until(task.task_id, lambda one: one.attempts == 2)
+            coder = backend.coding._coder
+            assert isinstance(coder, FunctionCoder)
+            await becomes(lambda: len(coder.jobs) == 1)
+            assert runtime.started == []
+        finally:
+            await backend.aclose()

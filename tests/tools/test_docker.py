@@ -19,6 +19,7 @@ from arp.tools.clock import Clock
 from arp.tools.container_rules import EnvRequest
 from arp.tools.docker import LABEL
 from arp.tools.errors import (
+    InvalidToolCall,
     InvalidToolMeta,
     ToolAgentError,
     ToolCallFailed,
@@ -27,6 +28,7 @@ from arp.tools.errors import (
 )
 from arp.tools.models import (
     ContainerStatus,
+    ResourceLimits,
     RuntimeInfo,
     RuntimeType,
     SchedulingMode,
@@ -441,9 +443,75 @@ async def test_a_task_makes_a_tool_with_the_four_docker_tools(
     assert raw.containers.list(all=True) == []
     assert service.ports.given == frozenset()
     assert box.registered is None
-    assert service.registry.get("echo").status is ToolStatus.INACTIVE
+    assert service.registry.get("echo").status is ToolStatus.STAGING
     with pytest.raises(ToolAgentError):
         await service.call("echo", {"n": 3})
+
+
+async def test_removed_tool_takes_its_container_and_mounted_project_with_it(
+    service: ToolService, raw: Any
+) -> None:
+    """Its limits were those of its container."""
+    box, person = box_of(service), Person(ALWAYS)
+    project = (await box.call("create_uv_project", {"name": "seen"}, person))["project_dir"]
+    made = await box.call(
+        "create_docker_env",
+        {
+            "image": image_of(service),
+            "mem_limit": "64m",
+            "nano_cpus": 250_000_000,
+            "ports": [8080],
+            "volumes": {str(project): "/seen"},
+        },
+        person,
+    )
+    container_id = str(made["container_id"])
+    serve: JsonObject = {"container_id": container_id, "command": SERVER, "is_background": True}
+    await box.call("run_in_docker", serve, person)
+    tool: JsonObject = {
+        "tool_id": "echo", "name": "Echo", "description": "Says it back.",
+        "runtime_type": "docker", "container_id": container_id, "host_port": 0,
+        "internal_port": 8080, "endpoint_path": "/cgi-bin/run",
+    }  # fmt: skip
+    with pytest.raises(InvalidToolCall, match="rebuild_docker_ports changes them"):
+        await box.call("register_tool", {**tool, "memory_mb": 128}, person)
+    await box.call("register_tool", tool, person)
+    assert service.registry.get("echo").runtime.resource_limits == ResourceLimits("0.25", 64)
+    assert (await service.call("echo", {"n": 2})).result == {"got": {"n": 2}}
+
+    removal = await service.remove("echo")
+    assert removal.removed == [f"container {container_id[:12]}", "project seen"]
+    assert removal.kept == []
+    assert raw.containers.list(all=True) == []
+    assert service.ports.given == frozenset()
+    assert service.projects.projects() == []
+    assert service.containers.containers(ContainerStatus.RUNNING) == []
+
+
+async def test_tool_whose_engine_is_away_is_removed_and_its_container_later(
+    service: ToolService, raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await service.docker.create_env(EnvRequest(image_of(service), ports=[8080]))
+    runtime = RuntimeInfo(RuntimeType.DOCKER, container_id=made.container_id, internal_port=8080)
+    service.registry.add(ToolMeta("echo", "Echo", runtime=runtime, status=ToolStatus.ACTIVE))
+    with monkeypatch.context() as patched:
+        patched.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+        await service.docker.aclose()  # so that it connects anew
+        removal = await service.remove("echo")
+    assert removal.removed == []
+    assert "no container engine answers" in removal.kept[0]
+    assert service.registry.find("echo") is None
+    assert len(raw.containers.list(all=True)) == 1
+    await service.docker.aclose()
+    monkeypatch.setattr(service.settings, "_defaults", _soon(service))
+    monkeypatch.setattr(service.settings, "_current", _soon(service))
+    assert await service.docker.clean_up_now() == [made.container_id]
+    assert raw.containers.list(all=True) == []
+
+
+def _soon(service: ToolService) -> ToolSettings:
+    """Return settings by which an unused container is destroyed at once."""
+    return service.settings.current.model_copy(update={"docker_ttl_seconds": 0})
 
 
 async def test_the_recording_is_what_a_real_engine_answers(

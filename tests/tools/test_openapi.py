@@ -44,4 +44,4 @@ def test_every_answer_is_as_the_document_says(served: ToolHouse) -> None:
 
         check()
         seen.append(operation.label)
-    assert len(seen) == 7
+    assert len(seen) == 11

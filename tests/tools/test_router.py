@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from arp.tools.bus import CANCELLED, MessageBus, ToolError, ToolReady, ToolRequest, payload_of
 from arp.tools.callbacks import CallbackSender
 from arp.tools.errors import InvalidToolMeta, ToolRefused, UnknownTool
-from arp.tools.models import AgentBusMessage, MessageType, ToolStatus
+from arp.tools.models import AgentBusMessage, MessageType, ToolMeta, ToolState, ToolStatus
 from arp.tools.router import ALREADY_THERE, MAX_REPAIRS, Router, TaskRequest
 from arp.tools.runtime import HealthAlert
+from arp.tools.service import ToolService
 from arp.tools.task_book import CUT_OFF, MAX_ATTEMPTS, TaskBook, TaskStatus
 from arp.tools.task_specs import GithubDeploy, RepairTool, task_spec_of
 from tests.tools.house import house, settings_in, tool_named
@@ -33,8 +35,11 @@ class Delivered(CallbackSender):
 
 
 @asynccontextmanager
-async def routing(data_dir: Path) -> AsyncIterator[tuple[Router, Delivered]]:
+async def routing(data_dir: Path, ill: str = "") -> AsyncIterator[tuple[Router, Delivered]]:
+    """Route requests for the tools of `house`, of which one may be degraded."""
     service, _ = house(data_dir)
+    if ill:
+        becomes_in(service, ill, ToolState.DEGRADED)
     callbacks = Delivered(data_dir)
     router = Router(service, MessageBus(), TaskBook(data_dir), callbacks)
     await router.start()
@@ -134,6 +139,100 @@ async def test_tool_that_cannot_be_repaired_is_left_alone(tmp_path: Path) -> Non
         router.receive(ToolReady("add", "", "", task.task_id))
         await router.on_alert(HealthAlert("add", "", "HTTP 503", None))
         assert len(router.book.tasks()) == MAX_REPAIRS + 2
+
+
+def becomes_in(service: ToolService, tool_id: str, state: ToolState) -> None:
+    def change(tool: ToolMeta) -> ToolMeta:
+        return replace(tool, scheduling=replace(tool.scheduling, state=state))
+
+    service.registry.update(tool_id, change)
+
+
+async def test_degraded_tool_is_repaired_before_it_is_handed_out(tmp_path: Path) -> None:
+    async with routing(tmp_path, ill="add") as (router, _):
+        task = await router.request(TaskRequest("use add"))
+        assert task.status is TaskStatus.PENDING
+        sent = payload_of(await router.bus.receive("coding"))
+        assert isinstance(sent, ToolRequest)
+        spec = task_spec_of(sent.task_spec)
+        assert isinstance(spec, RepairTool)
+        assert (spec.tool_id, spec.description) == ("add", "use add")
+        becomes_in(router.service, "add", ToolState.RUNNING)
+        router.receive(ToolReady("add", "it works", "", task.task_id))
+        assert router.book.get(task.task_id).tool_id == "add"
+
+
+@pytest.mark.parametrize("outcome", ["repaired", "not repaired"])
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_request_for_a_tool_under_repair_waits_for_the_repair(
+    tmp_path: Path, outcome: str, restarts: bool
+) -> None:
+    """After a repair that failed, the request is one itself."""
+    async with AsyncExitStack() as lives:
+        router, _ = await lives.enter_async_context(routing(tmp_path, ill="add"))
+        await router.on_alert(HealthAlert("add", "", "HTTP 503", None))
+        (repair,) = router.book.tasks()
+        task = await router.request(TaskRequest("use add"))
+        assert router.book.get(task.task_id).task_spec == ""
+        if restarts:
+            await lives.aclose()
+            router, _ = await lives.enter_async_context(routing(tmp_path, ill="add"))
+            assert router.book.get(task.task_id).task_spec == ""
+        if outcome == "repaired":
+            becomes_in(router.service, "add", ToolState.RUNNING)
+            router.receive(ToolReady("add", "", "", repair.task_id))
+            assert (await router.book.over(task.task_id)).result == ALREADY_THERE
+        else:
+            router.receive(ToolError("add", "no", repair.task_id))
+            waited = await router.book.until(task.task_id, lambda one: bool(one.task_spec))
+            assert isinstance(task_spec_of(waited.task_spec), RepairTool)
+
+
+async def test_request_that_a_healthy_tool_fits_gets_that_one(tmp_path: Path) -> None:
+    async with routing(tmp_path) as (router, _):
+        router.service.registry.add(replace(tool_named("adder"), name="Add", description="add"))
+        becomes_in(router.service, "add", ToolState.DEGRADED)
+        assert (await router.request(TaskRequest("please add"))).tool_id == "adder"
+
+
+@pytest.mark.parametrize("command", ["disable", "remove", "switch_off"])
+async def test_alert_of_a_tool_that_is_not_active_repairs_nothing(
+    tmp_path: Path, command: str
+) -> None:
+    async with routing(tmp_path) as (router, _):
+        await getattr(router.service, command)("add")
+        await router.on_alert(HealthAlert("add", "", "HTTP 503", None))
+        assert router.book.tasks() == []
+
+
+async def test_repairs_of_a_removed_tool_do_not_count_for_the_next_of_its_name(
+    tmp_path: Path,
+) -> None:
+    async with routing(tmp_path) as (router, _):
+        router.service.on_removed(router.forget)
+        alert = HealthAlert("add", "", "HTTP 503", None)
+        for _ in range(MAX_REPAIRS):
+            await router.on_alert(alert)
+            (task,) = [one for one in router.book.tasks() if not one.is_over]
+            router.receive(ToolError("add", "no", task.task_id))
+        await router.service.remove("add")
+        router.service.registry.add(tool_named("add"))
+        await router.on_alert(alert)
+        assert len(router.book.tasks()) == MAX_REPAIRS + 1
+
+
+@pytest.mark.parametrize("command", ["disable", "remove"])
+async def test_task_whose_tool_is_taken_away_as_it_becomes_ready_fails(
+    tmp_path: Path, command: str
+) -> None:
+    async with routing(tmp_path) as (router, _):
+        task = router.book.add("fold paper")
+        router.book.set(task.task_id, TaskStatus.RUNNING)
+        await getattr(router.service, command)("add")
+        await router.bus.send("router", ToolReady("add", "it works", "", task.task_id))
+        done = await router.book.over(task.task_id)
+        assert done.status is TaskStatus.FAILED
+        assert "add" in done.error
 
 
 async def test_restart_counts_the_repairs_that_failed(tmp_path: Path) -> None:

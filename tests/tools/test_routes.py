@@ -266,7 +266,11 @@ def test_openapi_document_names_every_route(served: ToolHouse) -> None:
         "/tasks/{task_id}/status",
         "/tools",
         "/tools/request",
+        "/tools/{tool_id}",
+        "/tools/{tool_id}/disable",
+        "/tools/{tool_id}/enable",
         "/tools/{tool_id}/invoke",
         "/tools/{tool_id}/schema",
+        "/tools/{tool_id}/stop",
     ]
     json.dumps(document)

@@ -17,7 +17,7 @@ from arp.tools.errors import (
     ToolRefused,
     ToolTimeout,
 )
-from arp.tools.models import RuntimeType, SchedulingMode, ToolStatus
+from arp.tools.models import ResourceLimits, RuntimeType, SchedulingMode, ToolStatus
 from tests.tools.fake_runtime import Scheduled
 from tests.waiting import becomes
 
@@ -286,6 +286,45 @@ async def test_a_tool_that_does_not_start_again_is_degraded(tmp_path: Path) -> N
     assert it.state("a") == "running"
 
 
+@pytest.mark.parametrize("state", ["stopped", "sleeping"])
+async def test_a_tool_that_cannot_start_raises_an_alert(tmp_path: Path, state: str) -> None:
+    it = Scheduled(tmp_path)
+    it.add("a")
+    if state == "sleeping":
+        await it.scheduler.call("a", {})
+        await it.scheduler.sleep_tool("a")
+    assert it.state("a") == state
+    it.runtime.start_fails["a"] = ToolCallFailed("no more")
+    for _ in range(2):
+        with pytest.raises(ToolCallFailed, match="no more"):
+            await it.scheduler.call("a", {})
+    assert [(alert.tool_id, alert.error) for alert in it.alerts] == [("a", "no more")]
+    assert it.state("a") == "degraded"
+    assert it.resources.allocated().cpu_cores == 0
+    it.clock.advance(301)  # it is checked on, though it does not run
+    await it.scheduler.check_all()
+    assert len(it.alerts) == 2
+    it.runtime.start_fails.clear()
+    await it.scheduler.call("a", {})
+    assert it.state("a") == "running"
+
+
+async def test_a_start_that_is_cancelled_or_not_of_an_active_tool_raises_no_alert(
+    tmp_path: Path,
+) -> None:
+    it = Scheduled(tmp_path)
+    it.add("built", status=ToolStatus.BUILDING)
+    it.add("slow")
+    it.runtime.start_fails["built"] = ToolCallFailed("not yet")
+    with pytest.raises(ToolCallFailed, match="not yet"):
+        await it.scheduler.start_tool("built")
+    it.runtime.start_fails["slow"] = asyncio.CancelledError()  # type: ignore[assignment] # as a caller does
+    with pytest.raises(asyncio.CancelledError):
+        await it.scheduler.call("slow", {})
+    assert it.alerts == []
+    assert it.state("slow") == "stopped"
+
+
 async def test_fallbacks_are_tried_in_order(tmp_path: Path) -> None:
     it = Scheduled(tmp_path)
     it.add("a", fallback_strategy=["retry", "restart", "b"])
@@ -355,34 +394,100 @@ async def test_only_active_tools_are_called(tmp_path: Path, status: str) -> None
         await it.scheduler.call("a", {})
 
 
-async def test_pieces_go_to_callers_of_tools_that_stream(tmp_path: Path) -> None:
+async def test_pieces_go_to_whoever_takes_them(tmp_path: Path) -> None:
+    """Whether a tool says that it streams is for runtimes that have to ask it for that."""
     it = Scheduled(tmp_path)
     it.add("streams", stream_support=True)
-    it.add("does not".replace(" ", "-"))
+    it.add("says-nothing")
     pieces = []
 
     async def take(piece: str) -> None:
         pieces.append(piece)
 
     await it.scheduler.call("streams", {}, take)
-    await it.scheduler.call("does-not", {}, take)
-    assert pieces == ["working"]
+    await it.scheduler.call("says-nothing", {}, take)
+    assert pieces == ["working", "working"]
+
+
+def full(it: Scheduled, *idle: str, **more: str) -> None:
+    """Allocate all cores but those of `idle` tools and of `more`."""
+    it.resources._allocated.clear()
+    cores = 64 - 0.1 * len(idle) - sum(float(one) for one in more.values())
+    it.resources.allocate("other", ResourceLimits(cpu=f"{cores:.1f}", memory_mb=1))
 
 
 async def test_what_has_no_room_does_not_start(tmp_path: Path) -> None:
+    """Calls use all tools that run."""
     it = Scheduled(tmp_path)
-    it.resources._allocated.clear()
-    for number in range(11):
-        it.add(f"t{number}")
-    limits = it.registry.get("t0").runtime.resource_limits
-    it.resources.allocate("other", type(limits)(cpu="63", memory_mb=1))
-    for number in range(10):
-        await it.scheduler.call(f"t{number}", {})
+    names = [f"t{number}" for number in range(10)]
+    full(it, *names)
+    for name in (*names, "one-more"):
+        it.add(name)
+        it.runtime.waits[name] = asyncio.Event()
+    calls = [asyncio.create_task(it.scheduler.call(name, {})) for name in names]
+    await becomes(lambda: it.runtime.running == set(names))
     with pytest.raises(CapacityExceeded, match="cores"):
-        await it.scheduler.call("t10", {})
-    assert it.state("t10") == "stopped"
-    await it.scheduler.sleep_tool("t3")
-    await it.scheduler.call("t10", {})
+        await it.scheduler.call("one-more", {})
+    assert it.state("one-more") == "stopped"
+    assert it.alerts == []  # the tool is as it was
+    for waiting in it.runtime.waits.values():
+        waiting.set()
+    await asyncio.gather(*calls)
+    await it.scheduler.call("one-more", {})
+
+
+async def test_idle_cold_tools_make_room_the_least_recently_used_first(tmp_path: Path) -> None:
+    it = Scheduled(tmp_path)
+    full(it, *"abc")
+    for name in "abcd":
+        it.add(name)
+    for name in "abca":
+        await it.scheduler.call(name, {})
+        it.clock.advance(1)
+    await it.scheduler.call("d", {})
+    assert it.runtime.running == {"a", "c", "d"}
+    assert {name: it.state(name) for name in "abcd"} == {
+        **{"a": "running", "b": "sleeping", "c": "running", "d": "running"}
+    }
+    assert it.resources.usage("b").cpu_cores == 0
+
+
+async def test_no_more_tools_make_room_than_are_needed(tmp_path: Path) -> None:
+    """None at all if that would not be enough; hot tools stay; of the others the fewest go."""
+    it = Scheduled(tmp_path)
+    full(it, *"abc", large="0.8")
+    for name in "ab":
+        it.add(name)
+    it.add("c", HOT)
+    it.add("large", limits=ResourceLimits(cpu="0.8", memory_mb=1))
+    it.add("too-large", limits=ResourceLimits(cpu="64", memory_mb=1))
+    it.add("next", limits=ResourceLimits(cpu="0.5", memory_mb=1))
+    for name in ("a", "b", "c", "large"):
+        await it.scheduler.call(name, {})
+        it.clock.advance(1)
+    with pytest.raises(CapacityExceeded, match="too-large needs 64 cores"):
+        await it.scheduler.call("too-large", {})
+    assert it.runtime.running == {"a", "b", "c", "large"}
+    await it.scheduler.call("next", {})
+    assert it.runtime.running == {"a", "b", "c", "next"}
+
+
+async def test_tools_that_want_the_same_room_at_once_start_one_after_the_other(
+    tmp_path: Path,
+) -> None:
+    it = Scheduled(tmp_path)
+    full(it, "idle")
+    for name in ("idle", "first", "second"):
+        it.add(name)
+    await it.scheduler.call("idle", {})
+    done = it.runtime.waits["first"] = it.runtime.waits["second"] = asyncio.Event()
+    calls = [asyncio.create_task(it.scheduler.call(name, {})) for name in ("first", "second")]
+    (refused,), _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+    assert isinstance(refused.exception(), CapacityExceeded)
+    assert len(it.runtime.running) == 1
+    done.set()
+    await asyncio.wait(calls)
+    assert [call.exception() for call in calls if call is not refused] == [None]
 
 
 async def test_at_the_start_the_registry_is_put_right(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_the_tables_have_every_state() -> None:
         *(("staging", "build", "building"), ("building", "activate", "active")),
         *(("building", "fail", "staging"), ("active", "disable", "inactive")),
         *(("inactive", "enable", "active"), ("active", "build", "building")),
-        *(("inactive", "build", "building"), ("staging", "activate", "active")),
+        *(("active", "change", "staging"), ("staging", "activate", "active")),
     ],
 )
 def test_a_tool_lives_so(before: str, event: str, after: str) -> None:
@@ -31,7 +31,10 @@ def test_a_tool_lives_so(before: str, event: str, after: str) -> None:
 
 @pytest.mark.parametrize(
     ("before", "event"),
-    [("staging", "enable"), ("building", "disable"), ("active", "activate"), ("inactive", "fail")],
+    [
+        *(("staging", "enable"), ("building", "disable"), ("active", "activate")),
+        *(("inactive", "fail"), ("inactive", "build"), ("inactive", "change")),
+    ],
 )
 def test_what_is_not_in_the_table_of_life_is_refused(before: str, event: str) -> None:
     tool = ToolMeta("x", "X", status=ToolStatus(before))

@@ -5,20 +5,33 @@ Real projects, without any package.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import InvalidToolCall, ToolAgentError, ToolConflict, ToolRefused
+from arp.tools.models import (
+    ResourceLimits,
+    SchedulingMode,
+    ToolMeta,
+    ToolState,
+    ToolStatus,
+)
 from arp.tools.service import ToolService
-from arp.tools.task_specs import BuildTool, RepairTool
+from arp.tools.task_specs import BuildTool, RepairTool, TaskRequirements
 from arp.tools.toolbox import TEN_TOOLS, Toolbox
 from arp.tools.workplace import ApprovalAnswer, ApprovalRequest, ProcessRun, Recheck
+from tests.tools.fake_runtime import SetClock
 from tests.tools.house import settings_in, tool_named
+from tests.tools.local_tools import SERVER, processes_of
+from tests.waiting import becomes
 
 pytestmark = pytest.mark.usefixtures("copied_venvs")
 
@@ -34,10 +47,13 @@ PARAMETERS = {
     "read_file": ("path", ""),
     "register_tool": (
         "tool_id name description runtime_type host_port internal_port",
-        "category input_schema output_schema container_id host_dir endpoint_path http_method",
+        (
+            "category input_schema output_schema container_id host_dir endpoint_path http_method "
+            "cpu memory_mb"
+        ),
     ),
 }
-"""Required and optional, as section 7 has them."""
+"""Required and optional, as section 7 has them; the last two of `register_tool` are additions."""
 
 
 class Person:
@@ -77,9 +93,11 @@ YES, NO, ALWAYS = (
 
 
 @asynccontextmanager
-async def workbench(data_dir: Path, **settings: object) -> AsyncIterator[ToolService]:
+async def workbench(
+    data_dir: Path, clock: Clock = SYSTEM_CLOCK, **settings: object
+) -> AsyncIterator[ToolService]:
     os.chmod(data_dir, 0o755)
-    async with ToolService(settings_in(data_dir, **settings)) as service:
+    async with ToolService(settings_in(data_dir, **settings), clock=clock) as service:
         yield service
 
 
@@ -294,3 +312,171 @@ async def test_tool_that_is_a_process_is_registered_and_called(tmp_path: Path) -
         assert (await service.call("doubler", {"n": 21})).result == {"twice": 42}
         assert box.registered is not None
         assert [request.title for request in person.asked] == ["Start the tool doubler?"]
+
+
+# -- what is registered ----------------------------------------------------------------------------
+
+
+async def registered(box: Toolbox, code: str, port: int = 0, **more: Json) -> None:
+    """Make the project `built` of one file, and register it."""
+    await box.call("create_uv_project", {"name": "built"}, Person())
+    await box.call("write_file", {"path": "main.py", "content": code}, Person())
+    await box.call("register_tool", {**BUILT, "internal_port": port, **more}, Person(YES))
+
+
+BUILT: JsonObject = {
+    "tool_id": "built",
+    "name": "Built",
+    "description": "Is built.",
+    "runtime_type": "local",
+    "host_port": 0,
+    "internal_port": 0,
+}
+
+
+async def test_built_tool_sleeps_after_the_idle_time_of_the_settings(tmp_path: Path) -> None:
+    """`cold_tool_idle_timeout_s` is for every tool that has no idle time of its own."""
+    clock = SetClock()
+    async with workbench(tmp_path, clock.clock(), cold_tool_idle_timeout_s=5) as service:
+        await registered(box_of(service), SERVER, port=8000)
+        await service.call("built", {"n": 1})
+        clock.advance(4)
+        await service.scheduler.tick()
+        assert service.registry.get("built").scheduling.state is ToolState.RUNNING
+        clock.advance(1)
+        await service.scheduler.tick()
+        assert service.registry.get("built").scheduling.state is ToolState.SLEEPING
+        await becomes(lambda: processes_of(tmp_path) == [])
+
+
+STREAMING_PROCESS = """
+import json, os, sys, time
+json.load(sys.stdin)
+print(json.dumps({"chunk": "half", "done": False}))
+while not os.path.exists("heard"):
+    time.sleep(0.01)
+print(json.dumps({"chunk": "done", "done": False}))
+print(json.dumps({"ok": True}))
+"""
+STREAMING_SERVER = """
+import http.server, json, os, time
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        if "event-stream" in self.headers["accept"]:
+            self.give({"chunk": "half", "done": False})
+            while not os.path.exists("heard"):
+                time.sleep(0.01)
+            self.give({"chunk": "done", "done": False})
+        self.give({"chunk": "", "done": True, "result": {"ok": True}})
+
+    def give(self, event):
+        self.wfile.write(b"data: %b\\n\\n" % json.dumps(event).encode())
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Answer).serve_forever()
+"""
+
+
+@pytest.mark.parametrize(("code", "port"), [(STREAMING_PROCESS, 0), (STREAMING_SERVER, 8000)])
+async def test_pieces_of_a_built_tool_arrive_as_they_come(
+    tmp_path: Path, code: str, port: int
+) -> None:
+    """The tool goes on only after somebody has its first piece."""
+    async with workbench(tmp_path, call_timeout_s=10) as service:
+        await registered(box_of(service), code, port)
+        pieces: list[str] = []
+
+        async def take(piece: str) -> None:
+            pieces.append(piece)
+            await asyncio.to_thread(service.projects.write_file, "built/heard", "")
+
+        outcome = await service.call("built", {}, take)
+        assert pieces == ["half", "done"]
+        assert outcome.result == {"ok": True}
+
+
+async def test_stateless_tool_holds_no_cores_after_its_registration(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as service:
+        await registered(box_of(service), "print('{}')")
+        assert service.resources.allocated().cpu_cores == 0
+        assert service.registry.get("built").scheduling.state is ToolState.STOPPED
+        await service.restart("built")
+        assert service.resources.allocated().cpu_cores == 0
+
+
+async def test_register_tool_says_what_a_tool_may_use(tmp_path: Path) -> None:
+    """The person who allows the start sees it; the process has that limit."""
+    code = "import json, sys; json.load(sys.stdin); x = b'x' * (300 << 20); print('{}')"
+    async with workbench(tmp_path) as service:
+        box, person = Toolbox(service, BuildTool("x"), asks=True), Person(YES, YES)
+        await box.call("create_uv_project", {"name": "built"}, Person())
+        await box.call("write_file", {"path": "main.py", "content": code}, Person())
+        await box.call("register_tool", {**BUILT, "cpu": 0.5, "memory_mb": 128}, person)
+        limits = service.registry.get("built").runtime.resource_limits
+        assert limits == ResourceLimits(cpu="0.5", memory_mb=128)
+        assert person.asked[0].input["cpu"] == 0.5
+        assert person.asked[0].input["memory_mb"] == 128
+        with pytest.raises(ToolAgentError, match=r"128 MiB|MemoryError|exit code"):
+            await service.call("built", {})
+        await box.call("register_tool", {**BUILT, "memory_mb": 1024}, person)
+        assert (await service.call("built", {})).result == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"cpu": 0}, r"\$\.cpu"),
+        ({"cpu": -1}, r"\$\.cpu"),
+        ({"cpu": 4000}, r"\$\.cpu"),
+        ({"memory_mb": 0}, r"\$\.memory_mb"),
+        ({"memory_mb": 1.5}, r"\$\.memory_mb"),
+    ],
+)
+async def test_limits_that_are_none_are_refused(
+    tmp_path: Path, more: JsonObject, told: str
+) -> None:
+    async with workbench(tmp_path) as service:
+        with pytest.raises(InvalidToolCall, match=told):
+            await box_of(service).call("register_tool", {**BUILT, **more}, Person())
+
+
+async def test_limits_are_those_of_the_request_and_of_the_tool_that_is_repaired(
+    tmp_path: Path,
+) -> None:
+    async with workbench(tmp_path) as service:
+        spec = BuildTool("built", requirements=TaskRequirements(memory_mb=300))
+        await registered(Toolbox(service, spec, asks=True), "print('{}')", cpu=0.25)
+        wanted = ResourceLimits(cpu="0.25", memory_mb=300)
+        assert service.registry.get("built").runtime.resource_limits == wanted
+        box = Toolbox(service, RepairTool("built", "broken"), asks=True)
+        await box.call("register_tool", BUILT, Person(YES))
+        assert service.registry.get("built").runtime.resource_limits == wanted
+        await box.call("register_tool", {**BUILT, "cpu": 0.125}, Person(YES))
+        changed = ResourceLimits(cpu="0.125", memory_mb=300)
+        assert service.registry.get("built").runtime.resource_limits == changed
+
+
+async def test_repair_keeps_what_an_operator_has_set(tmp_path: Path) -> None:
+    """When the tool runs, its variables and its fallbacks are not in `register_tool`."""
+    async with workbench(tmp_path) as service:
+        await registered(box_of(service), SERVER, port=8000)
+        await service.scheduler.stop_tool("built")
+        before = service.registry.update("built", hot_with_fallback)
+        box = Toolbox(service, RepairTool("built", "broken"), asks=True)
+        await box.call("register_tool", {**BUILT, "internal_port": 8000}, Person(YES))
+        after = service.registry.get("built")
+        assert after.scheduling.mode is before.scheduling.mode is SchedulingMode.HOT
+        assert after.scheduling.idle_timeout_s == 77
+        assert after.fallback_strategy == ["retry"]
+        assert after.runtime.env == {"GREETING": "hello"}
+        assert after.status is ToolStatus.ACTIVE
+
+
+def hot_with_fallback(tool: ToolMeta) -> ToolMeta:
+    scheduling = replace(tool.scheduling, mode=SchedulingMode.HOT, idle_timeout_s=77)
+    runtime = replace(tool.runtime, env={"GREETING": "hello"})
+    return replace(tool, scheduling=scheduling, runtime=runtime, fallback_strategy=["retry"])

@@ -207,7 +207,7 @@ async def test_tool_whose_files_a_task_changes_is_off_until_it_is_registered_aga
         await box.call("register_tool", TOOL, person)
         assert service.registry.get("sly").status is ToolStatus.ACTIVE
         await box.call("write_file", {"path": "main.py", "content": "print('{}')"}, person)
-        assert service.registry.get("sly").status is ToolStatus.INACTIVE
+        assert service.registry.get("sly").status is ToolStatus.STAGING
         await box.call("register_tool", TOOL, person)
         assert service.registry.get("sly").status is ToolStatus.ACTIVE
         assert (await service.call("sly", {})).result == {}

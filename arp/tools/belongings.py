@@ -1,0 +1,121 @@
+"""`Belongings`: the projects and containers of a tool or a task, and their removal.
+
+What another tool uses stays. A container goes before the projects that it sees. A container that
+the engine cannot remove now is of no tool any more, so the clean-up destroys it later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import field
+
+from arp.tools.containers import ContainerTable
+from arp.tools.docker import DockerEngine
+from arp.tools.errors import ToolAgentError, UnknownTool
+from arp.tools.models import ContainerStatus, ToolMeta
+from arp.tools.projects import LocalProjects
+from arp.tools.registry import ToolRegistry
+
+logger = logging.getLogger(__name__)
+
+
+class ToolRemoval(msgspec.Struct, frozen=True):
+    """What a removal did."""
+
+    removed: list[str] = field(default_factory=list)
+    """Such as `project NAME`."""
+    kept: list[str] = field(default_factory=list)
+    """What is still there, with the reason."""
+
+
+class Belongings:
+    """Finds and removes what belongs to tools and tasks.
+
+    Args:
+        registry: All tools.
+        projects: All projects.
+        containers: The containers that we made.
+        docker: Removes them.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        projects: LocalProjects,
+        containers: ContainerTable,
+        docker: DockerEngine,
+    ) -> None:
+        self._registry = registry
+        self._projects = projects
+        self._containers = containers
+        self._docker = docker
+
+    async def remove_of_tool(self, tool: ToolMeta) -> ToolRemoval:
+        """Remove the projects and containers of a tool that is to be removed.
+
+        Raises:
+            ToolCallFailed: Files of a project are still there. It may be repeated.
+        """
+        return await self._remove(*self._of(tool), but=tool.tool_id)
+
+    async def remove_of_task(
+        self, projects: Iterable[str], containers: Iterable[str]
+    ) -> ToolRemoval:
+        """Remove the projects and containers that a task has made, except those of tools.
+
+        Raises:
+            ToolCallFailed: Files of a project are still there. It may be repeated.
+        """
+        return await self._remove({Path(one).name for one in projects}, set(containers))
+
+    def _of(self, tool: ToolMeta) -> tuple[set[str], set[str]]:
+        """Return the names of the projects of a tool, and the ids of its containers."""
+        known = self._containers.containers(ContainerStatus.RUNNING)
+        own = [one for one in known if one.container_id == tool.runtime.container_id]
+        paths = [tool.runtime.host_dir, *(path for one in own for path in one.volumes)]
+        places = [Path(path) for path in paths if path]
+        inside = [one for one in places if one.is_relative_to(self._projects.root)]
+        names = {one.relative_to(self._projects.root).parts[:1] for one in inside}
+        return {name for (name,) in filter(None, names)}, {one.container_id for one in own}
+
+    async def _remove(self, projects: set[str], containers: set[str], but: str = "") -> ToolRemoval:
+        """Remove what no tool uses; the tool `but` does not count."""
+        result = ToolRemoval()
+        users = await asyncio.to_thread(self._users, but)
+        for container_id in sorted(containers):
+            if container_id in users:
+                result.kept.append(f"container {container_id:.12}: {users[container_id]} uses it")
+                continue
+            try:
+                await self._docker.destroy(container_id)
+                result.removed.append(f"container {container_id:.12}")
+            except UnknownTool:
+                continue
+            except ToolAgentError as error:
+                reason = f"{error.message}; it is destroyed when it was unused for long enough"
+                result.kept.append(f"container {container_id:.12}: {reason}")
+        for name in sorted(projects):
+            if name in users:
+                result.kept.append(f"project {name}: {users[name]} uses it")
+                continue
+            try:
+                await asyncio.to_thread(self._projects.remove, name)
+                result.removed.append(f"project {name}")
+            except UnknownTool:
+                continue
+        return result
+
+    def _users(self, but: str) -> dict[str, str]:
+        """Return for each project and container that a tool uses, which tool that is."""
+        return {
+            one: tool.tool_id
+            for tool in self._registry
+            if tool.tool_id != but
+            for part in self._of(tool)
+            for one in part
+        }
