@@ -176,7 +176,7 @@ class AcpRuntime(DrivenRuntime):
         if not isinstance(answer, dict) or not isinstance(answer.get("sessionId"), str):
             raise RuntimeInternal(f"{self.name} created a session without an id")
         session = AcpSession(connection, feed, answer["sessionId"], place)
-        session.set_up(answer)
+        session.set_up(answer, is_new=True)
         connection.add(session)
         return await self._chosen(session, request)
 
@@ -201,8 +201,7 @@ class AcpRuntime(DrivenRuntime):
         session = AcpSession(connection, feed, request.session_id, place)
         left = connection.left.pop(request.session_id, None)
         if left is not None and left.place == place:
-            session.take_choices(left.modes, left.models)
-            session.commands = left.commands
+            session.set_up_as(left)
             connection.add(session)
             return await self._chosen(session, request)
         params = place | {"sessionId": request.session_id}

@@ -60,7 +60,7 @@ MAX_EARLY_UPDATES = 100
 """That are kept for a session whose id is not known yet."""
 
 _OF_THE_STATE = frozenset(
-    {"available_commands_update", "current_mode_update", "config_option_update"}
+    {"available_commands_update", "current_mode_update", "config_option_update", "usage_update"}
 )
 """Updates that say how a session is, whenever they come."""
 
@@ -111,18 +111,27 @@ class AcpSession:
         self._last_replayed_s = 0.0
         self._is_open = False
         self._asked: dict[RequestId, acp.AcpQuestion] = {}
-        self._cost = 0.0
-        """Of the whole session, as the agent said last."""
-        self._cost_before = 0.0
+        self._cost: float | None = None
+        """Of the whole session, as the agent said last; `None`: it has not said it yet."""
+        self._turn_cost: float | None = None
+        """How much of it is new since the last turn ended; `None`: it has said nothing."""
         self._currency = ""
         self._prompting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
 
     # -- its beginning ---------------------------------------------------------------------------
 
-    def set_up(self, answer: JsonObject) -> None:
-        """Take what the session was opened with."""
+    def set_up(self, answer: JsonObject, *, is_new: bool = False) -> None:
+        """Take what the session was opened with; a new one has cost nothing yet."""
+        if is_new and self._cost is None:
+            self._cost = 0.0
         self.take_choices(acp.mode_choices(answer), acp.model_choices(answer))
+
+    def set_up_as(self, left: AcpSession) -> None:
+        """Take what is known of the session that the agent had open all the time."""
+        self.take_choices(left.modes, left.models)
+        self.commands = left.commands
+        self._cost, self._currency = left._cost, left._currency
 
     def take_choices(
         self, modes: acp.SessionChoices | None, models: acp.SessionChoices | None
@@ -196,7 +205,6 @@ class AcpSession:
             "sessionId": self.session_id,
             "prompt": acp.prompt_of(request.message, self.connection.abilities),
         }
-        self._cost_before = self._cost
         turn = AcpTurn()
         # Written here and not in the task, so that nothing overtakes it.
         answer = self.connection.begin("session/prompt", params)
@@ -232,10 +240,7 @@ class AcpSession:
             self.feed.error(status_of(unknown))
 
     def _take_end(self, ended: JsonObject) -> None:
-        usage = acp.usage_of(ended.get("usage"))
-        if self._currency:
-            cost = max(self._cost - self._cost_before, 0.0)
-            usage = msgspec.structs.replace(usage, cost=cost, currency=self._currency)
+        usage = self._with_cost(acp.usage_of(ended.get("usage")))
         reason = str(ended.get("stopReason") or "end_turn")
         if reason == "cancelled":
             self.feed.error(Canceled("the agent cancelled the turn").status(), usage)
@@ -244,6 +249,13 @@ class AcpSession:
             self.feed.error(refused.status(), usage)
         else:
             self.feed.result(usage=usage, stop_reason=reason)
+
+    def _with_cost(self, usage: ari.Usage) -> ari.Usage:
+        """Add what the turn cost, if the agent has said it: the price of a session grows by it."""
+        turn_cost, self._turn_cost = self._turn_cost, None
+        if turn_cost is None:
+            return usage
+        return msgspec.structs.replace(usage, cost=turn_cost, currency=self._currency)
 
     async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
         """Answer a permission request."""
@@ -495,13 +507,17 @@ class AcpSession:
             self.feed.tell(ari.Lifecycle.PLAN, todos=acp.todos_of(update.get("entries")))
 
     def _usage(self, update: JsonObject) -> None:
-        cost = update.get("cost")
-        if isinstance(cost, dict):
-            self._cost = float(cost["amount"])
-            self._currency = str(cost["currency"])
+        if isinstance(cost := update.get("cost"), dict):
+            self._take_cost(float(cost["amount"]), str(cost["currency"]))
         used, size = update.get("used"), update.get("size")
         if self.turn is not None and isinstance(used, int) and isinstance(size, int):
             self.feed.tell(ari.Lifecycle.USAGE, context_tokens=used, context_max=size)
+
+    def _take_cost(self, amount: float, currency: str) -> None:
+        """Take what the session has cost so far; what it cost before it was opened is no turn's."""
+        if self._cost is not None and not self.is_replaying and self._currency in ("", currency):
+            self._turn_cost = (self._turn_cost or 0.0) + max(amount - self._cost, 0.0)
+        self._cost, self._currency = amount, currency
 
     async def listed_commands(self) -> tuple[ari.ListedItem, ...]:
         """Return the commands; agents tell them a moment after a session was opened."""

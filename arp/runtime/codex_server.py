@@ -564,12 +564,7 @@ class CodexThread:
             return
         self._totals[thread_id] = usage.total
         last = usage.last.usage()
-        turn.used = ari.Usage(
-            input_tokens=turn.used.input_tokens + last.input_tokens,
-            output_tokens=turn.used.output_tokens + last.output_tokens,
-            cached_tokens=turn.used.cached_tokens + last.cached_tokens,
-            reasoning_tokens=turn.used.reasoning_tokens + last.reasoning_tokens,
-        )
+        turn.used = turn.used.plus(last)
         details: JsonObject = msgspec.to_builtins(last)
         if thread_id != self.session_id:
             details["subagent_id"] = thread_id

@@ -326,7 +326,7 @@ class SessionFeed:
 
         Args:
             content: The last text; `None`: what came since the last tool call.
-            usage: What the turn used.
+            usage: What the turn used; `None`, and each of its numbers that is `None`: not known.
             details: What the runtime says besides.
         """
         self._end(content=content, usage=usage, details=details)
@@ -425,6 +425,7 @@ class SessionFeed:
         for call_id in list(turn.calls):
             self.tool_result(call_id, "the turn ended first", is_error=True, synthetic=True)
         self.state = SessionState.IDLE
+        usage = usage if usage is not None and usage.is_known else None
         if error is None:
             last = "".join(turn.last_text) if content is None else content
             self._event(

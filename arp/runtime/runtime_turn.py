@@ -302,8 +302,7 @@ class RuntimeTurn:
         """Record what a turn used, and how it ended."""
         if event.usage is not None:
             event = msgspec.structs.replace(event, usage=_counted(event.usage))
-            given = msgspec.to_builtins(event.usage)
-            self._turn.usage(**{name: value for name, value in given.items() if value})
+            self._turn.usage(**msgspec.to_builtins(event.usage))
         self._facts.ended(event)
 
     async def _finish(self, event: ari.Event) -> None:
@@ -320,7 +319,7 @@ class RuntimeTurn:
 
 
 def _counted(used: ari.Usage) -> ari.Usage:
-    """Return what a runtime says of a turn, with 0 in the place of numbers that nothing can be."""
+    """Return what a runtime says of a turn, without numbers that nothing can be."""
     given = msgspec.structs.asdict(used)
-    below = {name: 0 for name, one in given.items() if isinstance(one, int | float) and one < 0}
+    below = {name: None for name, one in given.items() if isinstance(one, int | float) and one < 0}
     return msgspec.structs.replace(used, **below)

@@ -12,6 +12,7 @@ program: `scripted_acp_agent.py '{JSON}'`, where the JSON says how this agent is
     late_replay     a load is answered before its history is sent
     commands_after  the method with whose answer the commands are told
     takes           the mode that it takes, whatever is wanted
+    usage           what each turn used
 
 What it is answered and told goes to the file `log` in its directory, one JSON value a line.
 """
@@ -195,6 +196,12 @@ def terminal() -> str:
     return "end_turn"
 
 
+def dearer() -> str:
+    """Tell a higher price of the session."""
+    update("usage_update", used=100, size=1000, cost={"amount": 0.75, "currency": "USD"})
+    return "end_turn"
+
+
 def exits() -> str:
     """Complete a command that has failed, as OpenCode does."""
     output = {"output": "", "metadata": {"exit": 3}}
@@ -256,6 +263,7 @@ SCENARIOS: dict[str, Callable[[], str]] = {
         dies,
         garbage,
         terminal,
+        dearer,
         exits,
         held,
         sub_agent,
@@ -349,7 +357,8 @@ def main() -> None:
             if text not in SCENARIOS:
                 log({"prompt": text})
             reason = SCENARIOS.get(text, echo)()
-            send(id=message["id"], result={"stopReason": reason})
+            used = {"usage": HOW["usage"]} if "usage" in HOW else {}
+            send(id=message["id"], result={"stopReason": reason, **used})
             while after_turn:
                 after_turn.pop()()
         else:

@@ -383,9 +383,35 @@ async def test_output_diffs_plan_and_cost(scripted: Scripted) -> None:
     assert text_of(events) == "one\n\ntwo"
     assert events[-1].usage is not None
     assert (events[-1].usage.cost, events[-1].usage.currency) == (0.25, "USD")
-    again = await caller.turn("echo")
-    assert again[-1].usage is not None
-    assert again[-1].usage.cost == 0
+    assert events[-1].usage.input_tokens is None
+
+
+async def test_usage_that_the_agent_does_not_tell_is_absent(scripted: Scripted) -> None:
+    caller = await Caller.create(scripted())
+    assert (await caller.turn("echo"))[-1].usage is None
+    await caller.turn("terminal")
+    assert (await caller.turn("echo"))[-1].usage is None
+
+
+async def test_tokens_of_a_turn_are_those_that_the_agent_tells(scripted: Scripted) -> None:
+    """What it leaves out is absent; a 0 that it tells is a 0."""
+    caller = await Caller.create(scripted(usage={"inputTokens": 7, "thoughtTokens": 0}))
+    told = ari.Usage(input_tokens=7, reasoning_tokens=0)
+    assert (await caller.turn("echo"))[-1].usage == told
+
+
+async def test_price_of_what_came_before_a_session_was_resumed_is_not_that_of_a_turn(
+    scripted: Scripted,
+) -> None:
+    """An agent tells the price of the whole session."""
+    known = {"capabilities": {"sessionCapabilities": {"resume": {}}}}
+    caller = await Caller.create(scripted(**known))
+    first = (await caller.turn("terminal"))[-1].usage
+    assert first is not None
+    assert first.cost == 0.25
+    again = await Caller.resume(scripted(**known), "s1")
+    assert (await again.turn("terminal"))[-1].usage is None
+    assert (await again.turn("dearer"))[-1].usage == ari.Usage(cost=0.5, currency="USD")
 
 
 async def test_command_with_an_exit_code_failed_although_the_agent_calls_it_completed(
