@@ -238,7 +238,6 @@ class AcpToolCall:
         """By their path."""
         self.is_told = False
         """Whether the event `tool_call` was emitted."""
-        self.is_denied = False
         self.parent_id = ""
         """The call of the sub-agent that makes this one, where the agent says it."""
 
@@ -343,8 +342,6 @@ class AcpToolCall:
             details["exit_code"] = self._code
         if self.diffs:
             details["diffs"] = list(self.diffs.values())
-        if self.is_denied:
-            details["denied"] = True
         return details
 
 

@@ -30,7 +30,6 @@ from arp.runtime.errors import (
     InvalidArgument,
     OperationDenied,
     Unavailable,
-    Unimplemented,
     status_of,
 )
 from arp.runtime.feed import PendingPermission, SessionFeed
@@ -262,10 +261,6 @@ class AcpSession:
         question = pending.native
         assert isinstance(question, acp.AcpQuestion)
         self._asked.pop(question.request_id, None)
-        if response.decision == "deny" and self.turn is not None:
-            call = self.turn.calls.get(question.call_id)
-            if call is not None:
-                call.is_denied = True
         self.connection.answer(question.request_id, question.answer(response))
         if response.interrupt:
             self._cancel()
@@ -322,8 +317,7 @@ class AcpSession:
         """Switch the mode and return the one that counts from now on.
 
         Raises:
-            Unimplemented: The agent has no modes.
-            InvalidArgument: There is no such mode.
+            InvalidArgument: The agent offers no such mode, or none.
         """
         await self._switch("mode", self.modes, mode)
         return self.mode
@@ -332,8 +326,7 @@ class AcpSession:
         """Switch the model and return the one that counts from now on.
 
         Raises:
-            Unimplemented: The agent has no models.
-            InvalidArgument: There is no such model.
+            InvalidArgument: The agent offers no such model, or none.
         """
         await self._switch("model", self.models, model)
         return self.model
@@ -341,10 +334,13 @@ class AcpSession:
     async def _switch(
         self, category: Literal["mode", "model"], choices: acp.SessionChoices | None, wanted: str
     ) -> None:
-        if choices is None:
-            raise Unimplemented(f"{category}: {self.connection.name} has none to choose from")
+        if choices is None or not choices.all:
+            raise InvalidArgument(
+                f"{category}: {self.connection.name} offers none to choose from in this session; "
+                f"got {wanted!r:.80}"
+            )
         if not choices.has(wanted):
-            known = ", ".join(choice.id for choice in choices.all) or "(none)"
+            known = ", ".join(choice.id for choice in choices.all)
             raise InvalidArgument(f"{category}: expected one of {known}; got {wanted!r:.80}")
         params: JsonObject = {"sessionId": self.session_id}
         if choices.option_id:
@@ -644,9 +640,11 @@ class AcpConnection:
         answer = await self.call("initialize", params)
         introduction = self.introduction = acp.taken(answer, acp.AgentIntroduction)
         if introduction.protocol_version != acp.PROTOCOL_VERSION:
+            is_old = introduction.protocol_version < acp.PROTOCOL_VERSION
             raise Unavailable(
-                f"{self.name} speaks version {introduction.protocol_version} of ACP; "
-                f"{acp.PROTOCOL_VERSION} is needed"
+                f"{self.name} {self.version} is too {'old' if is_old else 'new'}: it speaks "
+                f"version {introduction.protocol_version} of ACP, and {acp.PROTOCOL_VERSION} is "
+                f"needed; {'update it' if is_old else 'take an older version of it'}"
             )
 
     @property

@@ -173,7 +173,7 @@ class RuntimeTurn:
         self._record_process(call, begun, event)
         refused = self.questions.refusal_of(event.tool_call_id)
         if event.is_error:
-            call.failed(refused or event.content or "failed")
+            call.failed(refused or _error_of(event))
         else:
             await call.done(event.content)
         self._show_output(begun, event)
@@ -316,6 +316,14 @@ class RuntimeTurn:
                 return
             self.questions.show_whether_sent("was not told")
             raise ToolFailed(f"{self._runtime.name}: {error.message}")
+
+
+def _error_of(event: ari.Event) -> str:
+    """Return why a tool failed; a denied call says that it was denied, whatever the agent says."""
+    told = event.content
+    if event.details.get("denied") and not told.startswith(("denied", "not answered")):
+        return f"denied: {told}" if told else "denied"
+    return told or "failed"
 
 
 def _counted(used: ari.Usage) -> ari.Usage:

@@ -113,6 +113,22 @@ def unannounced() -> str:
     return "end_turn"
 
 
+def silent() -> str:
+    """Announce a call, ask about it, and tell nothing more of it."""
+    call = {"toolCallId": "c1", "kind": "execute", "rawInput": {"command": "git push"}}
+    update("tool_call", title="shell", status="pending", **call)
+    ask(0, toolCallId="c1")
+    say("done")
+    return "end_turn"
+
+
+def cut_off() -> str:
+    """End the turn as cancelled when something is denied, as some adapters do."""
+    call = {"toolCallId": "c1", "title": "git push", "kind": "execute"}
+    answer = ask(0, **call)
+    return "cancelled" if answer["outcome"].get("optionId") == "no" else "end_turn"
+
+
 def two() -> str:
     """Ask about two calls at once."""
     for number in (1, 2):
@@ -256,6 +272,8 @@ SCENARIOS: dict[str, Callable[[], str]] = {
     one.__name__: one
     for one in (
         unannounced,
+        silent,
+        cut_off,
         two,
         withdrawn,
         only_always,
