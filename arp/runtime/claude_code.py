@@ -19,7 +19,6 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal

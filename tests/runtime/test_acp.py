@@ -595,7 +595,7 @@ async def test_agent_that_cannot_load_has_no_history(scripted: Scripted) -> None
 
 
 async def test_capabilities_do_not_change_with_the_first_session(scripted: Scripted) -> None:
-    """What can be switched is known with a session alone; where nothing can, the lists are empty."""
+    """What can be switched is known with a session alone; where nothing can, lists are empty."""
     runtime = scripted(setup=MODES)
     before = (await runtime.status(ari.StatusRequest())).capabilities
     caller = await Caller.create(runtime)

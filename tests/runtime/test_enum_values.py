@@ -102,7 +102,7 @@ def test_number_that_an_enum_does_not_have() -> None:
 
 
 def test_options_of_claude_code() -> None:
-    with pytest.raises(ValueError, match="setting_sources: expected .*user, project, local; got"):
+    with pytest.raises(ValueError, match=r"setting_sources: .* user, project, local; got users"):
         ClaudeCodeOptions(setting_sources=("users",))  # type: ignore[arg-type]
 
 

@@ -14,6 +14,7 @@ from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
 from arp.runtime.codex import CodexRuntime
 from arp.runtime.driven import DrivenRuntime
 from arp.runtime.errors import Unavailable
+from tests.runtime import scripted_acp_agent
 
 SOON_S = 15.0
 """Far less than an agent may take to start, on a machine that does much else."""
@@ -85,9 +86,12 @@ async def test_line_of_the_output_can_be_the_cause(tmp_path: Path) -> None:
 
 
 async def test_agent_that_prints_a_note_before_its_first_message_works(tmp_path: Path) -> None:
-    from tests.runtime import scripted_acp_agent
-
-    script = f"print('Loaded cached credentials.'); sys.stdout.flush(); import os; os.execv(sys.executable, [sys.executable, {scripted_acp_agent.__file__!r}, '{{}}'])"
+    path = scripted_acp_agent.__file__
+    script = (
+        "import os\n"
+        "print('Loaded cached credentials.', flush=True)\n"
+        f"os.execv(sys.executable, [sys.executable, {path!r}, '{{}}'])"
+    )
     agent = runtime("acp", program(tmp_path, script), tmp_path)
     created = await agent.create_session(ari.CreateSessionRequest())
     assert created.session.state is ari.SessionState.CREATED
