@@ -54,6 +54,8 @@ class ClaudeProcess(sdk.Transport):
         self._write_lock = asyncio.Lock()
         self._has_spoken = False
         """Whether a message has come."""
+        self._speaks_by: float | None = None
+        """When the first one must have come, in the time of the loop; set by text before it."""
 
     @property
     def program_id(self) -> int:
@@ -117,8 +119,10 @@ class ClaudeProcess(sdk.Transport):
             ValueError: The line is too long.
         """
         printed = next(iter(process.notes), "")
+        if printed and self._speaks_by is None:
+            self._speaks_by = asyncio.get_running_loop().time() + NO_MESSAGE_S
         try:
-            async with asyncio.timeout(NO_MESSAGE_S if printed and not self._has_spoken else None):
+            async with asyncio.timeout_at(None if self._has_spoken else self._speaks_by):
                 return await process.output.readline()
         except TimeoutError:
             raise Unavailable(speaks_no_json("Claude Code", printed)) from None
