@@ -435,7 +435,7 @@ async def test_price_of_what_came_before_a_session_was_resumed_is_not_that_of_a_
     scripted: Scripted,
 ) -> None:
     """An agent tells the price of the whole session."""
-    known = {"capabilities": {"sessionCapabilities": {"resume": {}}}}
+    known: dict[str, Any] = {"capabilities": {"sessionCapabilities": {"resume": {}}}}
     caller = await Caller.create(scripted(**known))
     first = (await caller.turn("terminal"))[-1].usage
     assert first is not None

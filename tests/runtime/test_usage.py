@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.usage import RequestUsage
 
 from arp.runtime import types as ari
 from arp.runtime.ag_ui import AgUiRuntime
@@ -14,7 +16,7 @@ from arp.runtime.codex import CodexRuntime
 from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.runtime.grpc_runtime import GrpcRuntime
 from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.pydantic_ai import PydanticAIRuntime
+from arp.runtime.pydantic_ai import _use
 from arp.runtime.services import RuntimeService
 from tests.runtime import test_ag_ui, test_codex, test_grpc, test_http
 from tests.runtime.caller import Caller
@@ -89,38 +91,17 @@ async def test_ag_ui_agent_that_tells_some_of_it(
     assert len(requests) == (len(told) if of_turn else 0)
 
 
-async def test_pydantic_ai_has_0_where_the_provider_told_nothing() -> None:
-    from pydantic_ai import Agent
-    from pydantic_ai.messages import ModelResponse, TextPart
-    from pydantic_ai.models.function import FunctionModel
-    from pydantic_ai.usage import RequestUsage
+def test_pydantic_ai_has_0_where_the_provider_told_nothing() -> None:
+    told: list[tuple[object, ...]] = []
 
-    def untold(*_: object) -> ModelResponse:
-        return ModelResponse([TextPart("Hello")], usage=RequestUsage())
+    class Turn:
+        def use(self, *numbers: object) -> None:
+            told.append(numbers)
 
-    async def streamed(*_: object) -> Any:
-        yield "Hello"
-
-    model = FunctionModel(untold, stream_function=streamed, model_name="m")
-    wrapped: Any = _Silent(model)
-    assert await used_by(PydanticAIRuntime(Agent(wrapped))) is None
-
-
-def _Silent(model: Any) -> Any:
-    """Return a model whose answers have no usage."""
-    from contextlib import asynccontextmanager
-
-    from pydantic_ai.models.wrapper import WrapperModel
-    from pydantic_ai.usage import RequestUsage
-
-    class Silent(WrapperModel):
-        @asynccontextmanager
-        async def request_stream(self, *args: Any, **more: Any) -> Any:
-            async with self.wrapped.request_stream(*args, **more) as stream:
-                stream.usage = RequestUsage  # type: ignore[method-assign,assignment]
-                yield stream
-
-    return Silent(model)
+    turn: Any = Turn()
+    for used in (RequestUsage(), RequestUsage(input_tokens=3, details={"reasoning_tokens": 0})):
+        _use(turn, ModelResponse([], usage=used, model_name="m"))
+    assert told == [(None, None, None, None, "m"), (3, None, None, 0, "m")]
 
 
 async def test_claude_code_whose_turn_is_cancelled_tells_no_0(runtime: ClaudeCodeRuntime) -> None:
