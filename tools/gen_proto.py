@@ -171,11 +171,20 @@ def _changed(
     for name, was in released.items():
         if name not in now:
             yield f"{owner}: the {word} {name} was removed, but released ({_shown(was)}); keep it"
-        elif now[name] != was:
+        elif now[name] != was and not _is_now_optional(was, now[name]):
             yield (
                 f"{owner}: the {word} {name} was released as {_shown(was)}, and is now "
                 f"{_shown(now[name])}; leave it, and add another one"
             )
+
+
+def _is_now_optional(was: Any, now: Any) -> bool:
+    """Return whether a field can be absent now: its bytes mean the same to older programs.
+
+    Those read 0 where it is absent. Only numbers: of other types an empty one is written now.
+    """
+    is_number = isinstance(was, tuple) and was[1] in ("int64", "double")
+    return is_number and now == (was[0], f"optional {was[1]}")
 
 
 def _shown(value: Any) -> str:

@@ -81,13 +81,14 @@ async def allow(run: CaseRun) -> None:
 
 @CASES.add(1, *ASKING)
 async def deny(run: CaseRun) -> None:
-    """A denied command does not run, and its result is an error."""
+    """A denied command does not run, and its result is an error that says that it was denied."""
     session, request = await request_permission(run)
     await session.answer(request, DENY)
     events = await session.until_done()
     expect_same(outcomes(events), ["denied"], "outcomes")
     (result,) = of_type(events, EventType.TOOL_RESULT)
     expect(result.is_error, f"is_error of the result: {result}")
+    expect(result.details.get("denied"), f"denied of the result: {result}")
     expect(not run.under_test.has_run("made"), "the command ran")
     wanted = EventType.RESULT if request.deny_continues else EventType.ERROR
     expect_same(events[-1].type, wanted, "end")

@@ -89,6 +89,16 @@ async def capability_names(run: CaseRun) -> None:
     expect_same(invalid, [], "names that are neither shared nor VENDOR/NAME")
 
 
+@CASES.add(1)
+async def capabilities_stay(run: CaseRun) -> None:
+    """The capabilities are the same before the first session and after it."""
+    before = (await run.runtime.status(ari.StatusRequest())).capabilities
+    session = await run.session()
+    await session.turn(run.text_of("hello"))
+    after = (await run.runtime.status(ari.StatusRequest())).capabilities
+    expect_same(after, before, "capabilities")
+
+
 async def _enabled(run: CaseRun) -> set[str]:
     capabilities = (await run.runtime.status(ari.StatusRequest())).capabilities
     return {one.name for one in capabilities if one.enabled}

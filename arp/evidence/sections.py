@@ -175,7 +175,8 @@ class Totals:
 
     def document(self) -> JsonObject:
         """Return amounts by currency, and tokens."""
-        return {"amounts": self._amounts, **self._tokens} if self._tokens else {}
+        has_any = self._tokens or self._amounts
+        return {"amounts": self._amounts, **self._tokens} if has_any else {}
 
 
 MANY: Final = frozenset(

@@ -162,7 +162,8 @@ class Trajectory:
         """Add what a request took to the step that is open, and to the totals."""
         costs: dict[str, float] = {}
         for name in _TOKENS:
-            costs[name] = whole(fact.payload, name) or 0
+            if (count := whole(fact.payload, name)) is not None:
+                costs[name] = count
         currency, amount = text(fact.payload, "currency"), number(fact.payload, "amount")
         if currency is not None and amount is not None:
             costs[currency] = amount
@@ -254,7 +255,7 @@ def _arguments(value: Json) -> JsonObject:
 
 def _metrics(costs: dict[str, float]) -> JsonObject:
     """Return what a step cost; amounts in other currencies than dollars are in `extra`."""
-    metrics: JsonObject = {_TOKENS[name]: costs[name] for name in _TOKENS if costs.get(name)}
+    metrics: JsonObject = {_TOKENS[name]: costs[name] for name in _TOKENS if name in costs}
     if "USD" in costs:
         metrics["cost_usd"] = costs["USD"]
     other = {name: costs[name] for name in costs if name not in _TOKENS and name != "USD"}

@@ -282,10 +282,12 @@ class Measured:
                 duration_ms = number(payload, "durationMs")
                 self._duration = duration_ms if duration_ms is not None else self._duration
             case "cost.recorded":
-                used = sum(whole(payload, name) or 0 for name in ("inputTokens", "outputTokens"))
-                self._tokens = (self._tokens or 0) + used
-                if payload.get("currency") == "USD":
-                    self._usd = (self._usd or 0) + (number(payload, "amount") or 0)
+                counts = [whole(payload, name) for name in ("inputTokens", "outputTokens")]
+                for count in (one for one in counts if one is not None):
+                    self._tokens = (self._tokens or 0) + count
+                amount = number(payload, "amount")
+                if payload.get("currency") == "USD" and amount is not None:
+                    self._usd = (self._usd or 0) + amount
             case "permission.evaluated" | "permission.resolved" if (
                 payload.get("decision") == "deny"
             ):

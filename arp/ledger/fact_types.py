@@ -121,7 +121,7 @@ ROWS: Final[dict[str, str]] = {
     "routing.not_possible": "reason candidates?",
     "routing.single_candidate": "model provider?",
     "cost.estimated": "amount currency model? inputTokens? outputTokens?",
-    "cost.recorded": "model inputTokens outputTokens cachedInputTokens? amount? currency?",
+    "cost.recorded": "model inputTokens? outputTokens? cachedInputTokens? amount? currency?",
     "rate_limit.hit": "limit retryAfterS? resetsAt? provider?",
     "quota.low": "quota remaining total? unit? resetsAt?",
     "quota.blocked": "quota remaining total? unit? resetsAt?",

@@ -16,8 +16,8 @@ from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
 from arp.redact.stream import CONTEXT, SecretStream
 
-MAX_LINES: Final = 20
-"""Lines that are kept, to say why a program ended."""
+MAX_LINES: Final = 100
+"""Lines that are kept, to say why a program ended: the cause is above a stack, or a usage."""
 MAX_CHARACTERS: Final = 500
 """Of each of them."""
 MAX_UNFINISHED: Final = 1 << 16

@@ -316,8 +316,8 @@ class ModelRequest(Work):
     def cost(
         self,
         *,
-        input_tokens: int,
-        output_tokens: int,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
         cached_input_tokens: int | None = None,
         amount: float | None = None,
         currency: str | None = None,
@@ -325,8 +325,8 @@ class ModelRequest(Work):
         """Record what the request used up.
 
         Args:
-            input_tokens: What the model read.
-            output_tokens: What it wrote.
+            input_tokens: What the model read; `None` where it is not known.
+            output_tokens: What it wrote; `None` where it is not known.
             cached_input_tokens: Of the input tokens, those that came from a cache.
             amount: Money; `None` where the price is not known.
             currency: ISO 4217; given exactly if there is an amount.

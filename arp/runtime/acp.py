@@ -38,6 +38,8 @@ from arp.runtime.feed import SessionFeed
 MAX_PAGES = 100
 """Of a list of sessions."""
 MAX_LISTED = 1_000
+CHOICES = {"choices": "those of each session, perhaps none"}
+"""An agent says with each new session what can be switched in it, and not before."""
 ENDED = (ari.SessionState.CLOSED, ari.SessionState.FAILED)
 
 
@@ -136,19 +138,12 @@ class AcpRuntime(DrivenRuntime):
             ari.Capability("delete_session", enabled=can.has("delete")),
             ari.Capability("cancel_turn"),
             ari.Capability("history", enabled=bool(can.load_session)),
-            ari.Capability("model", enabled=self._offers("models"), applies_to="next_turn"),
-            ari.Capability(
-                "mode", enabled=self._offers("modes"), applies_to="next_turn", details=modes
-            ),
+            ari.Capability("model", applies_to="next_turn", details=CHOICES),
+            ari.Capability("mode", applies_to="next_turn", details=CHOICES | modes),
             ari.Capability("commands"),
             ari.Capability("mcp_servers", details={"transports": transports}),
             ari.Capability("parts", details={"types": ", ".join(sorted(can.part_types)), **files}),
         )
-
-    def _offers(self, choices: str) -> bool:
-        """Return whether there are models or modes, as far as a session has told."""
-        natives = [session.native for session in self._sessions.values()]
-        return not natives or any(getattr(one, choices, None) is not None for one in natives)
 
     def _abilities(self) -> acp.AgentAbilities:
         return acp.AgentAbilities() if self._connection is None else self._connection.abilities
@@ -176,7 +171,7 @@ class AcpRuntime(DrivenRuntime):
         if not isinstance(answer, dict) or not isinstance(answer.get("sessionId"), str):
             raise RuntimeInternal(f"{self.name} created a session without an id")
         session = AcpSession(connection, feed, answer["sessionId"], place)
-        session.set_up(answer)
+        session.set_up(answer, is_new=True)
         connection.add(session)
         return await self._chosen(session, request)
 
@@ -201,8 +196,7 @@ class AcpRuntime(DrivenRuntime):
         session = AcpSession(connection, feed, request.session_id, place)
         left = connection.left.pop(request.session_id, None)
         if left is not None and left.place == place:
-            session.take_choices(left.modes, left.models)
-            session.commands = left.commands
+            session.set_up_as(left)
             connection.add(session)
             return await self._chosen(session, request)
         params = place | {"sessionId": request.session_id}

@@ -238,7 +238,6 @@ class AcpToolCall:
         """By their path."""
         self.is_told = False
         """Whether the event `tool_call` was emitted."""
-        self.is_denied = False
         self.parent_id = ""
         """The call of the sub-agent that makes this one, where the agent says it."""
 
@@ -343,8 +342,6 @@ class AcpToolCall:
             details["exit_code"] = self._code
         if self.diffs:
             details["diffs"] = list(self.diffs.values())
-        if self.is_denied:
-            details["denied"] = True
         return details
 
 
@@ -404,15 +401,16 @@ def commands_of(listed: Json) -> tuple[ari.ListedItem, ...]:
 
 
 def usage_of(used: Json) -> ari.Usage:
-    """Return what a turn used."""
+    """Return what a turn used, as far as the agent says."""
     counts: dict[str, Any] = used if isinstance(used, dict) else {}
 
-    def count(name: str) -> int:
-        return int(counts.get(name) or 0)
+    def count(name: str) -> int | None:
+        value = counts.get(name)
+        return value if type(value) is int else None
 
     input_tokens, output_tokens, total = map(count, ("inputTokens", "outputTokens", "totalTokens"))
-    cached = count("cachedReadTokens") + count("cachedWriteTokens")
-    if input_tokens + cached + output_tokens <= total:
+    cached = (count("cachedReadTokens") or 0) + (count("cachedWriteTokens") or 0)
+    if input_tokens is not None and input_tokens + cached + (output_tokens or 0) <= (total or 0):
         # Of agents that count the cache apart; in ARI it is a part of the input.
         input_tokens += cached
     return ari.Usage(

@@ -30,7 +30,6 @@ from arp.runtime.errors import (
     InvalidArgument,
     OperationDenied,
     Unavailable,
-    Unimplemented,
     status_of,
 )
 from arp.runtime.feed import PendingPermission, SessionFeed
@@ -60,7 +59,7 @@ MAX_EARLY_UPDATES = 100
 """That are kept for a session whose id is not known yet."""
 
 _OF_THE_STATE = frozenset(
-    {"available_commands_update", "current_mode_update", "config_option_update"}
+    {"available_commands_update", "current_mode_update", "config_option_update", "usage_update"}
 )
 """Updates that say how a session is, whenever they come."""
 
@@ -111,18 +110,27 @@ class AcpSession:
         self._last_replayed_s = 0.0
         self._is_open = False
         self._asked: dict[RequestId, acp.AcpQuestion] = {}
-        self._cost = 0.0
-        """Of the whole session, as the agent said last."""
-        self._cost_before = 0.0
+        self._cost: float | None = None
+        """Of the whole session, as the agent said last; `None`: it has not said it yet."""
+        self._turn_cost: float | None = None
+        """How much of it is new since the last turn ended; `None`: it has said nothing."""
         self._currency = ""
         self._prompting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
 
     # -- its beginning ---------------------------------------------------------------------------
 
-    def set_up(self, answer: JsonObject) -> None:
-        """Take what the session was opened with."""
+    def set_up(self, answer: JsonObject, *, is_new: bool = False) -> None:
+        """Take what the session was opened with; a new one has cost nothing yet."""
+        if is_new and self._cost is None:
+            self._cost = 0.0
         self.take_choices(acp.mode_choices(answer), acp.model_choices(answer))
+
+    def set_up_as(self, left: AcpSession) -> None:
+        """Take what is known of the session that the agent had open all the time."""
+        self.take_choices(left.modes, left.models)
+        self.commands = left.commands
+        self._cost, self._currency = left._cost, left._currency
 
     def take_choices(
         self, modes: acp.SessionChoices | None, models: acp.SessionChoices | None
@@ -196,7 +204,6 @@ class AcpSession:
             "sessionId": self.session_id,
             "prompt": acp.prompt_of(request.message, self.connection.abilities),
         }
-        self._cost_before = self._cost
         turn = AcpTurn()
         # Written here and not in the task, so that nothing overtakes it.
         answer = self.connection.begin("session/prompt", params)
@@ -232,10 +239,7 @@ class AcpSession:
             self.feed.error(status_of(unknown))
 
     def _take_end(self, ended: JsonObject) -> None:
-        usage = acp.usage_of(ended.get("usage"))
-        if self._currency:
-            cost = max(self._cost - self._cost_before, 0.0)
-            usage = msgspec.structs.replace(usage, cost=cost, currency=self._currency)
+        usage = self._with_cost(acp.usage_of(ended.get("usage")))
         reason = str(ended.get("stopReason") or "end_turn")
         if reason == "cancelled":
             self.feed.error(Canceled("the agent cancelled the turn").status(), usage)
@@ -245,15 +249,18 @@ class AcpSession:
         else:
             self.feed.result(usage=usage, stop_reason=reason)
 
+    def _with_cost(self, usage: ari.Usage) -> ari.Usage:
+        """Add what the turn cost, if the agent has said it: the price of a session grows by it."""
+        turn_cost, self._turn_cost = self._turn_cost, None
+        if turn_cost is None:
+            return usage
+        return msgspec.structs.replace(usage, cost=turn_cost, currency=self._currency)
+
     async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
         """Answer a permission request."""
         question = pending.native
         assert isinstance(question, acp.AcpQuestion)
         self._asked.pop(question.request_id, None)
-        if response.decision == "deny" and self.turn is not None:
-            call = self.turn.calls.get(question.call_id)
-            if call is not None:
-                call.is_denied = True
         self.connection.answer(question.request_id, question.answer(response))
         if response.interrupt:
             self._cancel()
@@ -310,8 +317,7 @@ class AcpSession:
         """Switch the mode and return the one that counts from now on.
 
         Raises:
-            Unimplemented: The agent has no modes.
-            InvalidArgument: There is no such mode.
+            InvalidArgument: The agent offers no such mode, or none.
         """
         await self._switch("mode", self.modes, mode)
         return self.mode
@@ -320,8 +326,7 @@ class AcpSession:
         """Switch the model and return the one that counts from now on.
 
         Raises:
-            Unimplemented: The agent has no models.
-            InvalidArgument: There is no such model.
+            InvalidArgument: The agent offers no such model, or none.
         """
         await self._switch("model", self.models, model)
         return self.model
@@ -329,10 +334,13 @@ class AcpSession:
     async def _switch(
         self, category: Literal["mode", "model"], choices: acp.SessionChoices | None, wanted: str
     ) -> None:
-        if choices is None:
-            raise Unimplemented(f"{category}: {self.connection.name} has none to choose from")
+        if choices is None or not choices.all:
+            raise InvalidArgument(
+                f"{category}: {self.connection.name} offers none to choose from in this session; "
+                f"got {wanted!r:.80}"
+            )
         if not choices.has(wanted):
-            known = ", ".join(choice.id for choice in choices.all) or "(none)"
+            known = ", ".join(choice.id for choice in choices.all)
             raise InvalidArgument(f"{category}: expected one of {known}; got {wanted!r:.80}")
         params: JsonObject = {"sessionId": self.session_id}
         if choices.option_id:
@@ -495,13 +503,17 @@ class AcpSession:
             self.feed.tell(ari.Lifecycle.PLAN, todos=acp.todos_of(update.get("entries")))
 
     def _usage(self, update: JsonObject) -> None:
-        cost = update.get("cost")
-        if isinstance(cost, dict):
-            self._cost = float(cost["amount"])
-            self._currency = str(cost["currency"])
+        if isinstance(cost := update.get("cost"), dict):
+            self._take_cost(float(cost["amount"]), str(cost["currency"]))
         used, size = update.get("used"), update.get("size")
         if self.turn is not None and isinstance(used, int) and isinstance(size, int):
             self.feed.tell(ari.Lifecycle.USAGE, context_tokens=used, context_max=size)
+
+    def _take_cost(self, amount: float, currency: str) -> None:
+        """Take what the session has cost so far; what it cost before it was opened is no turn's."""
+        if self._cost is not None and not self.is_replaying and self._currency in ("", currency):
+            self._turn_cost = (self._turn_cost or 0.0) + max(amount - self._cost, 0.0)
+        self._cost, self._currency = amount, currency
 
     async def listed_commands(self) -> tuple[ari.ListedItem, ...]:
         """Return the commands; agents tell them a moment after a session was opened."""
@@ -628,9 +640,11 @@ class AcpConnection:
         answer = await self.call("initialize", params)
         introduction = self.introduction = acp.taken(answer, acp.AgentIntroduction)
         if introduction.protocol_version != acp.PROTOCOL_VERSION:
+            is_old = introduction.protocol_version < acp.PROTOCOL_VERSION
             raise Unavailable(
-                f"{self.name} speaks version {introduction.protocol_version} of ACP; "
-                f"{acp.PROTOCOL_VERSION} is needed"
+                f"{self.name} {self.version} is too {'old' if is_old else 'new'}: it speaks "
+                f"version {introduction.protocol_version} of ACP, and {acp.PROTOCOL_VERSION} is "
+                f"needed; {'update it' if is_old else 'take an older version of it'}"
             )
 
     @property

@@ -406,10 +406,10 @@ class AgUiStream:
     def _use(self, event: JsonObject) -> None:
         for used in event.get("usage") or ():
             self.turn.use(
-                used.get("inputTokens") or 0,
-                used.get("outputTokens") or 0,
-                used.get("cachedInputTokens") or 0,
-                used.get("reasoningTokens") or 0,
+                used.get("inputTokens"),
+                used.get("outputTokens"),
+                used.get("cachedInputTokens"),
+                used.get("reasoningTokens"),
                 used.get("model") or "",
             )
 

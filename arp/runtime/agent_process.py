@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from arp.process.cause import cause_of, is_about_arguments
 from arp.process.error_lines import ErrorLines
 from arp.process.supervise import GRACE_S, LEFTOVERS_S, supervised
 from arp.redact.names import secrets_of
@@ -30,8 +31,14 @@ logger = logging.getLogger(__name__)
 MAX_LINE_BYTES = 64 * 2**20
 """A message of an agent is a line; images and outputs of tools come whole."""
 READ_BYTES = 2**16
+NO_MESSAGE_S = 3.0
+"""How long a program that has printed something else first may take to send its first message."""
 END_S = GRACE_S + LEFTOVERS_S + 2.0
 """How long a supervised program may take to end when it is asked to; then all is killed."""
+
+
+MAX_QUOTED = 200
+"""Characters of a line that an error quotes."""
 
 
 class ProcessStart(msgspec.Struct, frozen=True):
@@ -55,6 +62,11 @@ class ProgramResult(NamedTuple):
     output: bytes
     errors: bytes
 
+    def cause(self) -> str:
+        """Return the line that names why it failed."""
+        lines = self.errors.decode(errors="replace").splitlines()
+        return cause_of([one.strip() for one in lines if one.strip()])
+
 
 class AgentProcess:
     """A program that runs, and its pipes; made by `start`.
@@ -70,7 +82,9 @@ class AgentProcess:
         self.name = start.name or os.path.basename(start.command[0])
         self.input = process.stdin
         self.output = process.stdout
-        self._lines = ErrorLines(secrets_of(start.environment), self._take_error_line)
+        secrets = secrets_of(start.environment)
+        self._lines = ErrorLines(secrets, self._take_error_line)
+        self._notes = ErrorLines(secrets, self._take_error_line)
         self._process = process
         self._on_error_line = on_error_line
         self._is_supervised = _is_supervised(start.command)
@@ -105,6 +119,18 @@ class AgentProcess:
     def errors(self) -> Sequence[str]:
         """The newest lines of its standard error, without secrets."""
         return self._lines.newest
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The newest lines of its output that are no messages, without secrets."""
+        return self._notes.newest
+
+    def cause(self) -> str:
+        """Return the line that names why it ended; empty if it wrote none."""
+        cause = cause_of([*self.notes, *self.errors])
+        if is_about_arguments(cause):
+            return f"{cause}; it may be too old for its arguments: update it, or check its command"
+        return cause
 
     @property
     def exit_code(self) -> int | None:
@@ -196,11 +222,20 @@ class AgentProcess:
 
     def note(self, line: bytes) -> None:
         """Take a line for a person that is no message, but came in the output."""
-        self._lines.take(line.rstrip(b"\n") + b"\n")
+        self._notes.take(line.rstrip(b"\n") + b"\n")
 
     def _take_error_line(self, line: str) -> None:
         logger.debug("%s: %.75s", self.name, line)
         self._on_error_line(line)
+
+
+def speaks_no_json(name: str, printed: str) -> str:
+    """Return what is wrong with a program that prints text where messages are expected."""
+    quoted = printed if len(printed) <= MAX_QUOTED else printed[:MAX_QUOTED] + "…"
+    return (
+        f"{name} prints no JSON: it printed {quoted!r}; check that its command starts it as an "
+        "agent that speaks over its pipes"
+    )
 
 
 async def run_program(start: ProcessStart, within_s: float) -> ProgramResult:

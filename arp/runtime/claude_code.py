@@ -19,7 +19,6 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 
 from arp.runtime import types as ari
-from arp.runtime.agent_process import ProcessStart, run_program
+from arp.runtime.agent_process import ProcessStart
 from arp.runtime.claude_messages import NEW_SESSION_COMMANDS, commands_of
 from arp.runtime.claude_transcripts import Transcripts, is_uuid
 from arp.runtime.driven import DrivenRuntime, OpenSession, check_message
@@ -39,6 +38,7 @@ from arp.runtime.errors import (
     Unavailable,
 )
 from arp.runtime.feed import SessionFeed
+from arp.runtime.program_version import ProgramVersions
 
 if TYPE_CHECKING:
     from arp.runtime.claude_asking import AskFirst
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 EXTRA_MISSING = (
     "claude-agent-sdk is not installed; run: pip install 'agent-rendering-protocol[claude]'"
 )
-VERSION_S = 10.0
-"""How long `claude --version` may take."""
+OLDEST = "2.0.0"
+"""The oldest version with the protocol of claude-agent-sdk."""
 
 MODES = {
     "default": ari.Choice("default", "Ask", "Asks before it changes anything"),
@@ -63,6 +63,8 @@ MODES = {
     ),
 }
 """The modes of Claude Code, by their id."""
+SETTING_SOURCES = ("user", "project", "local")
+"""Settings that Claude Code reads."""
 USUAL_MODES = ("default", "plan", "dontAsk")
 """Those in which nothing changes without an answer; an operator may list the others."""
 
@@ -129,6 +131,9 @@ class ClaudeCodeOptions(msgspec.Struct, frozen=True):
         if unknown or not self.modes:
             known, got = ", ".join(MODES), ", ".join(unknown) or "none"
             raise ValueError(f"modes: expected some of {known}; got {got}")
+        if wrong := set(self.setting_sources) - set(SETTING_SOURCES):
+            known, got = ", ".join(SETTING_SOURCES), ", ".join(sorted(wrong))
+            raise ValueError(f"setting_sources: expected some of {known}; got {got}")
         for name, added in self.providers.items():
             if moved := {"HOME", "CLAUDE_CONFIG_DIR"} & added.keys():
                 raise ValueError(f"providers[{name!r}]: {moved.pop()} moves the sessions away")
@@ -164,7 +169,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         asks_all = self.options.ask_first and not self.options.setting_sources
         self.permission = "enforced" if asks_all else "advisory"  # type: ignore[misc]  # of this object
         self._transcripts = Transcripts(self.environment, self.is_inside)
-        self._version = ""
+        self._versions = ProgramVersions("Claude Code", OLDEST)
         self._offered: dict[str, Any] = {}
         """MCP servers of this process, by the address that sessions know."""
 
@@ -220,18 +225,10 @@ class ClaudeCodeRuntime(DrivenRuntime):
                 else "in the PATH of its environment"
             )
             return f"there is no program of Claude Code {where}: install it, or name its path"
-        return ""
+        return self._versions.problem(await self._runtime_version())
 
     async def _runtime_version(self) -> str:
-        if not self._version and (program := self.program()):
-            with suppress(OSError):
-                self._version = await self._asked_version(program)
-        return self._version
-
-    async def _asked_version(self, program: str) -> str:
-        start = ProcessStart([program, "--version"], self.environment, str(self.cwd))
-        result = await run_program(start, VERSION_S)
-        return result.output.decode(errors="replace").split(" ")[0].strip()
+        return await self._versions.of(self.program(), self.environment, self.cwd)
 
     async def _info(self) -> Mapping[str, str]:
         return {"program": self.program(), "version": await self._runtime_version()}

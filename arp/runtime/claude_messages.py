@@ -111,6 +111,7 @@ class MessageReader:
         self._request_id = ""
         """Of the request to the model whose answer streams in, and its model."""
         self._request_model = ""
+        self._request_usage: Line = {}
         self._cost = 0.0
 
     def sent(self, message_id: str, content: str) -> None:
@@ -257,12 +258,15 @@ class MessageReader:
         if kind == "message_start":
             self._request_id = event["message"].get("id", "")
             self._request_model = event["message"].get("model", "")
+            self._request_usage = event["message"].get("usage") or {}
         elif kind == "content_block_delta":
             self._delta(event["delta"])
         elif kind == "message_delta" and event.get("usage"):
-            used = usage_of(event["usage"])
-            self._context = used.input_tokens + used.output_tokens
-            self._told = _sum(self._told, used)
+            # Some providers tell the input at the beginning alone.
+            used = usage_of(self._request_usage | _without_none(event["usage"]))
+            if used.input_tokens is not None:
+                self._context = used.input_tokens + (used.output_tokens or 0)
+            self._told = self._told.plus(used)
             fields = msgspec.to_builtins(used)
             self._feed.tell(Lifecycle.USAGE, model=self._request_model, **fields)
 
@@ -379,14 +383,17 @@ class MessageReader:
             return
         self._message_id = ""
         self._streamed.clear()
-        usage = msgspec.structs.replace(usage_of(line.get("usage") or {}), cost=cost)
+        error = error_of_result(line)
+        usage = usage_of(line.get("usage") or {})
+        if error is not None and not (usage.input_tokens or usage.output_tokens):
+            # Of a turn that was cut off it writes 0, whatever the model has read.
+            usage = Usage()
         if cost is not None:
-            usage = msgspec.structs.replace(usage, currency="USD")
+            usage = msgspec.structs.replace(usage, cost=cost, currency="USD")
         self._tell_rest(line)
         for task in self._waited_for.values():
             self._task_ended({**task, "summary": "stopped"}, "stopped")
         self._waited_for.clear()
-        error = error_of_result(line)
         if error is not None:
             self._feed.error(error, usage)
         else:
@@ -404,9 +411,9 @@ class MessageReader:
         That is what sub-agents and compactions have used, and how large the context may be.
         """
         of_models: Line = line.get("modelUsage") or {}
-        used = functools.reduce(_sum, map(_usage_of_model, of_models.values()), Usage())
-        rest = _sum(used, self._told, -1)
-        if rest.input_tokens >= 0 and rest.output_tokens > 0:
+        used = functools.reduce(Usage.plus, map(_usage_of_model, of_models.values()), Usage())
+        rest = _rest_of(used, self._told)
+        if rest is not None:
             self._told = used
             fields = msgspec.to_builtins(rest)
             self._feed.tell(Lifecycle.USAGE, model=self.model, **fields)
@@ -544,35 +551,40 @@ def text_of(content: object) -> str:
 
 def usage_of(usage: Line) -> Usage:
     """Return what a turn or a request used; Claude Code counts cached tokens beside the others."""
-    cached = usage.get("cache_read_input_tokens") or 0
-    created = usage.get("cache_creation_input_tokens") or 0
+    cached = usage.get("cache_read_input_tokens")
     details = usage.get("output_tokens_details") or {}
     return Usage(
-        input_tokens=(usage.get("input_tokens") or 0) + cached + created,
-        output_tokens=usage.get("output_tokens") or 0,
-        cached_tokens=cached,
-        reasoning_tokens=details.get("thinking_tokens") or 0,
+        _input(usage.get("input_tokens"), cached, usage.get("cache_creation_input_tokens")),
+        usage.get("output_tokens"),
+        cached,
+        details.get("thinking_tokens"),
     )
+
+
+def _input(beside: int | None, *cached: int | None) -> int | None:
+    """Return all that a model read; `None`: Claude Code has not said it."""
+    return None if beside is None else beside + sum(one or 0 for one in cached)
 
 
 def _usage_of_model(used: Line) -> Usage:
     """Return what all requests to a model have used since the process began."""
-    cached = used.get("cacheReadInputTokens") or 0
-    created = used.get("cacheCreationInputTokens") or 0
+    cached = used.get("cacheReadInputTokens")
     return Usage(
-        input_tokens=(used.get("inputTokens") or 0) + cached + created,
-        output_tokens=used.get("outputTokens") or 0,
-        cached_tokens=cached,
+        _input(used.get("inputTokens"), cached, used.get("cacheCreationInputTokens")),
+        used.get("outputTokens"),
+        cached,
     )
 
 
-def _sum(one: Usage, other: Usage, sign: int = 1) -> Usage:
-    """Return the tokens of both; with the sign -1, those that only the first has."""
-    return Usage(
-        input_tokens=one.input_tokens + sign * other.input_tokens,
-        output_tokens=one.output_tokens + sign * other.output_tokens,
-        cached_tokens=max(one.cached_tokens + sign * other.cached_tokens, 0),
-    )
+def _rest_of(used: Usage, told: Usage) -> Usage | None:
+    """Return the tokens of which no event has told; `None`: there are none."""
+    read = (used.input_tokens or 0) - (told.input_tokens or 0)
+    written = (used.output_tokens or 0) - (told.output_tokens or 0)
+    if read < 0 or written <= 0:
+        return None
+    cached = used.cached_tokens
+    rest = None if cached is None else max(cached - (told.cached_tokens or 0), 0)
+    return Usage(None if used.input_tokens is None else read, written, rest)
 
 
 def error_of_result(line: Line) -> ErrorStatus | None:

@@ -15,7 +15,14 @@ from typing import Any
 
 import claude_agent_sdk as sdk
 
-from arp.runtime.agent_process import MAX_LINE_BYTES, READ_BYTES, AgentProcess, ProcessStart
+from arp.runtime.agent_process import (
+    MAX_LINE_BYTES,
+    NO_MESSAGE_S,
+    READ_BYTES,
+    AgentProcess,
+    ProcessStart,
+    speaks_no_json,
+)
 from arp.runtime.claude_messages import Line
 from arp.runtime.errors import RuntimeInternal, Unavailable
 
@@ -45,6 +52,10 @@ class ClaudeProcess(sdk.Transport):
         self._on_error_line = on_error_line
         self._process: AgentProcess | None = None
         self._write_lock = asyncio.Lock()
+        self._has_spoken = False
+        """Whether a message has come."""
+        self._speaks_by: float | None = None
+        """When the first one must have come, in the time of the loop; set by text before it."""
 
     @property
     def program_id(self) -> int:
@@ -88,7 +99,7 @@ class ClaudeProcess(sdk.Transport):
         assert process is not None
         while True:
             try:
-                data = await process.output.readline()
+                data = await self._next_line(process)
             except ValueError as failed:
                 raise RuntimeInternal(
                     f"Claude Code wrote a line of more than {MAX_LINE_BYTES} bytes"
@@ -99,6 +110,22 @@ class ClaudeProcess(sdk.Transport):
             if line is not None:
                 yield line
         raise Unavailable(await _how_it_ended(process))
+
+    async def _next_line(self, process: AgentProcess) -> bytes:
+        """Return the next line of the output; empty at its end.
+
+        Raises:
+            Unavailable: It has printed text, and no message soon after it.
+            ValueError: The line is too long.
+        """
+        printed = next(iter(process.notes), "")
+        if printed and self._speaks_by is None:
+            self._speaks_by = asyncio.get_running_loop().time() + NO_MESSAGE_S
+        try:
+            async with asyncio.timeout_at(None if self._has_spoken else self._speaks_by):
+                return await process.output.readline()
+        except TimeoutError:
+            raise Unavailable(speaks_no_json("Claude Code", printed)) from None
 
     def _parsed(self, process: AgentProcess, data: bytes) -> Line | None:
         """Return the message of a line, after `on_line` has had it.
@@ -112,6 +139,7 @@ class ClaudeProcess(sdk.Transport):
             return None  # The end of the process cut it off; that end is reported next.
         try:
             line: Line = json.loads(data)
+            self._has_spoken = True
             self._on_line(line)
         except (LookupError, TypeError, ValueError, AttributeError) as failed:
             problem = f"Claude Code wrote what cannot be read ({type(failed).__name__})"
@@ -166,5 +194,5 @@ async def _how_it_ended(process: AgentProcess) -> str:
     else:
         how = f"ended with exit code {code}"
     is_its_own_end = code is not None and code > 0
-    last = process.errors[-1] if process.errors and is_its_own_end else ""
-    return f"Claude Code {how}" + (f": {last}" if last else "")
+    cause = process.cause() if is_its_own_end else ""
+    return f"Claude Code {how}" + (f": {cause}" if cause else "")

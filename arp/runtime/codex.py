@@ -35,7 +35,10 @@ from arp.runtime.errors import (
     status_of,
 )
 from arp.runtime.feed import SessionFeed, one_line
+from arp.runtime.program_version import ProgramVersions
 
+OLDEST = "0.163.0"
+"""The oldest version that is tested: older ones have other methods."""
 SANDBOX_S = 10.0
 """How long the check of the sandbox may take."""
 THREADS_OF_A_PAGE = 100
@@ -79,6 +82,7 @@ class CodexRuntime(DrivenRuntime):
         self._server: CodexServer | None = None
         self._starting = asyncio.Lock()
         self._sandbox_problem: str | None = None
+        self._versions = ProgramVersions("Codex", OLDEST)
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -318,9 +322,7 @@ class CodexRuntime(DrivenRuntime):
         async with self._starting:
             self._check_open()
             if self._server is None or not self._server.is_running:
-                self._server = await CodexServer.start(
-                    self._path(), self.environment, self.cwd, ari.API_VERSION
-                )
+                self._server = await self._started()
             return self._server
 
     def _path(self) -> str:
@@ -344,6 +346,21 @@ class CodexRuntime(DrivenRuntime):
             )
         return found
 
+    async def _started(self) -> CodexServer:
+        """Return a new process.
+
+        Raises:
+            Unavailable: It does not start; if it is too old, the message says that.
+        """
+        path = self._path()
+        try:
+            return await CodexServer.start(path, self.environment, self.cwd, ari.API_VERSION)
+        except Unavailable:
+            version = await self._versions.of(path, self.environment, self.cwd)
+            if too_old := self._versions.problem(version):
+                raise Unavailable(too_old) from None
+            raise
+
     async def _runtime_version(self) -> str:
         return self._server.version if self._server is not None else ""
 
@@ -361,6 +378,8 @@ class CodexRuntime(DrivenRuntime):
         return ""
 
     async def _shortcoming(self) -> str:
+        if too_old := self._versions.problem(await self._runtime_version()):
+            return too_old
         if self._sandbox_problem is None:
             self._sandbox_problem = await self._check_sandbox()
         return self._sandbox_problem
@@ -372,7 +391,7 @@ class CodexRuntime(DrivenRuntime):
         result = await run_program(start, SANDBOX_S)
         if result.exit_code == 0:
             return ""
-        reason = one_line(result.errors.decode(errors="replace"))
+        reason = one_line(result.cause())
         return (
             "the sandbox of Codex does not work here, so commands in it fail and Codex asks for "
             "each: allow user namespaces; or, where the machine is a sandbox itself, take the "

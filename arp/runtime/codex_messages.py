@@ -118,11 +118,11 @@ class OpenThread(msgspec.Struct, frozen=True, rename="camel"):
 class TokenCounts(msgspec.Struct, frozen=True, rename="camel"):
     """Tokens of one request to the model, or of all."""
 
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_output_tokens: int = 0
-    total_tokens: int = 0
+    input_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_output_tokens: int | None = None
+    total_tokens: int | None = None
 
     def usage(self) -> ari.Usage:
         """Return the counts in the words of ARI."""

@@ -71,7 +71,7 @@ _NEVER_ASKED: dict[str, JsonObject] = {
 class NativeTurn:
     """What is known of the turn that runs."""
 
-    __slots__ = ("denied", "id", "interrupted", "items", "known", "over", "said", "speaker", "used")
+    __slots__ = ("id", "interrupted", "items", "known", "over", "said", "speaker", "used")
 
     def __init__(self) -> None:
         self.id = ""
@@ -84,7 +84,6 @@ class NativeTurn:
         """Characters that came of each message or thought."""
         self.speaker = ""
         """The message whose text came last; empty behind a tool call."""
-        self.denied: set[str] = set()
         self.used = ari.Usage()
         self.interrupted = False
 
@@ -159,11 +158,8 @@ class CodexThread:
         assert isinstance(question, CodexQuestion)
         self.asked.pop(question.request_id, None)
         turn = self.turn
-        if response.decision == "deny":
-            if turn is not None:
-                turn.denied.add(pending.request.tool_call_id)
-            if response.message and not response.interrupt:
-                await self._steer(turn, response.message)
+        if response.decision == "deny" and response.message and not response.interrupt:
+            await self._steer(turn, response.message)
         answer = question.answer(response)
         self.server.answer(question.request_id, answer)
         call_id = pending.request.tool_call_id
@@ -177,7 +173,7 @@ class CodexThread:
 
     def _answered(self, call_id: str, response: ari.PermissionResponse, answer: JsonObject) -> None:
         if response.decision == "deny":
-            self.feed.tool_result(call_id, "denied", is_error=True, synthetic=True, denied=True)
+            self.feed.tool_result(call_id, is_error=True, synthetic=True)
         else:
             content = msgspec.json.encode(answer).decode()
             self.feed.tool_result(call_id, content, synthetic=True)
@@ -443,11 +439,8 @@ class CodexThread:
                         self._tell_agent(agent_id, "input", item.prompt or "")
             turn.items.pop(item.id, None)
             result = codex.result_of(item)
-            details = dict(result.details)
-            if item.id in turn.denied and result.is_error:
-                details["denied"] = True
             self.feed.tool_result(
-                item.id, result.content, name=tool.name, is_error=result.is_error, **details
+                item.id, result.content, name=tool.name, is_error=result.is_error, **result.details
             )
             self._told_agents(item)
 
@@ -564,12 +557,7 @@ class CodexThread:
             return
         self._totals[thread_id] = usage.total
         last = usage.last.usage()
-        turn.used = ari.Usage(
-            input_tokens=turn.used.input_tokens + last.input_tokens,
-            output_tokens=turn.used.output_tokens + last.output_tokens,
-            cached_tokens=turn.used.cached_tokens + last.cached_tokens,
-            reasoning_tokens=turn.used.reasoning_tokens + last.reasoning_tokens,
-        )
+        turn.used = turn.used.plus(last)
         details: JsonObject = msgspec.to_builtins(last)
         if thread_id != self.session_id:
             details["subagent_id"] = thread_id

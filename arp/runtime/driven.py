@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from arp.runtime import types as ari
+from arp.runtime.enum_values import check_values
 from arp.runtime.errors import (
     AlreadyExists,
     AriError,
@@ -333,6 +334,7 @@ class DrivenRuntime(ABC):
     async def create_session(self, request: ari.CreateSessionRequest) -> ari.CreateSessionResponse:
         """Create a session."""
         self._check_open()
+        check_values(request)
         self._check_takes(request)
         request = msgspec.structs.replace(request, cwd=self._directory(request.cwd))
         if not request.session_id:
@@ -380,6 +382,7 @@ class DrivenRuntime(ABC):
     async def list_sessions(self, request: ari.ListSessionsRequest) -> ari.ListSessionsResponse:
         """Return the sessions that fit the filter, newest first."""
         self._check_open()
+        check_values(request)
         wanted = request.filter
         if not 1 <= wanted.limit <= 1_000:
             raise InvalidArgument(f"filter.limit: expected 1 to 1000, got {wanted.limit}")
@@ -414,6 +417,7 @@ class DrivenRuntime(ABC):
 
     async def send_message(self, request: ari.SendMessageRequest) -> ari.SendMessageResponse:
         """Begin a turn."""
+        check_values(request)
         session = self.session(request.session_id)
         key = request.idempotency_key
         if key and (before := session.turns_of_keys.get(key)) is not None:
@@ -443,6 +447,7 @@ class DrivenRuntime(ABC):
         self, request: ari.RespondPermissionRequest
     ) -> ari.RespondPermissionResponse:
         """Answer a permission request."""
+        check_values(request)
         session = self.session(request.session_id)
         pending = session.feed.answer(request.request_id, request.response)
         assert session.native is not None

@@ -13,6 +13,9 @@ A turn's terminal event is emitted by `_end` alone. It first cancels what is sti
 each open tool call a result, so that no consumer waits for something that cannot come any more.
 What a runtime tells while no turn is active belongs to none, and is dropped: the rest of a turn
 that was given up must not become part of the next one.
+
+A call that was denied ends as denied, whether the runtime tells of its end or not. A call of which
+a runtime tells no end in a turn that is complete has not failed: nothing is known of it.
 """
 
 from __future__ import annotations
@@ -52,6 +55,12 @@ MAX_ANSWERED = 1_000
 MAX_SUMMARY = 200
 """Characters of `tool_input_summary`."""
 
+NO_RESULT = "The agent has told no result of this call."
+TURN_ENDED = "the turn ended first"
+"""The result of a call that was open when its turn was complete, or ended by an error."""
+_REFUSED = {"denied": "denied", "expired": "not answered in time"}
+"""What became of a permission request → the result of its call, if the runtime tells none."""
+
 NativeRequest = object
 """What an adapter needs to answer its runtime: an id, a future."""
 
@@ -66,12 +75,14 @@ class PendingPermission(NamedTuple):
 class ActiveTurn:
     """What is known of the turn that runs."""
 
-    __slots__ = ("calls", "id", "last_text", "spoke_since_tool", "stopped_by")
+    __slots__ = ("answers", "calls", "id", "last_text", "spoke_since_tool", "stopped_by")
 
     def __init__(self, turn_id: str) -> None:
         self.id = turn_id
         self.calls: dict[str, str] = {}
         """Names of the tool calls without a result, by their id."""
+        self.answers: dict[str, str] = {}
+        """What became of the last permission request about a call, by the call's id."""
         self.last_text: list[str] = []
         """The text since the last tool call: what a result repeats."""
         self.spoke_since_tool = True
@@ -258,10 +269,16 @@ class SessionFeed:
         synthetic: bool = False,
         **details: Json,
     ) -> None:
-        """Take the result of a tool call; one that is unknown is made up first."""
+        """Take the result of a tool call; a call that is unknown is made up first.
+
+        An error of a call that was denied is told as a denial.
+        """
         if self.turn is None:
             return
         self._withdraw_of(call_id)
+        refusal = _REFUSED.get(self.turn.answers.get(call_id, ""))
+        if refusal is not None and is_error:
+            content, details = content or refusal, {**details, "denied": True}
         if call_id not in self.turn.calls:
             self._tool_call(call_id, name or "tool", {}, "", {}, synthetic=True)
         known = self.turn.calls.pop(call_id)
@@ -326,7 +343,7 @@ class SessionFeed:
 
         Args:
             content: The last text; `None`: what came since the last tool call.
-            usage: What the turn used.
+            usage: What the turn used; `None`, and each of its numbers that is `None`: not known.
             details: What the runtime says besides.
         """
         self._end(content=content, usage=usage, details=details)
@@ -387,6 +404,8 @@ class SessionFeed:
 
     def _resolve(self, request_id: str, outcome: str, **details: Json) -> None:
         request, _ = self.pending.pop(request_id)
+        if self.turn is not None:
+            self.turn.answers[request.tool_call_id] = outcome
         self._answered[request_id] = outcome
         if len(self._answered) > MAX_ANSWERED:
             self._answered.popitem(last=False)
@@ -423,8 +442,9 @@ class SessionFeed:
         for request_id in list(self.pending):
             self._resolve(request_id, "cancelled")
         for call_id in list(turn.calls):
-            self.tool_result(call_id, "the turn ended first", is_error=True, synthetic=True)
+            self._end_call(turn, call_id, is_complete=error is None)
         self.state = SessionState.IDLE
+        usage = usage if usage is not None and usage.is_known else None
         if error is None:
             last = "".join(turn.last_text) if content is None else content
             self._event(
@@ -433,6 +453,15 @@ class SessionFeed:
         else:
             self._event(EventType.ERROR, content=error.message, error=error, usage=usage, done=True)
         self.turn = None
+
+    def _end_call(self, turn: ActiveTurn, call_id: str, *, is_complete: bool) -> None:
+        """Make up the result of a call that is open when its turn ends."""
+        if turn.answers.get(call_id) in _REFUSED:
+            self.tool_result(call_id, is_error=True, synthetic=True)
+        elif is_complete:
+            self.tool_result(call_id, NO_RESULT, synthetic=True, no_output=True)
+        else:
+            self.tool_result(call_id, TURN_ENDED, is_error=True, synthetic=True)
 
     def _event(self, event_type: EventType, **fields: Any) -> None:
         self.sequence += 1

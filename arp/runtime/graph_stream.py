@@ -75,8 +75,8 @@ class GraphStream:
                 self.turn.use(
                     used["input_tokens"],
                     used["output_tokens"],
-                    used.get("input_token_details", {}).get("cache_read", 0),
-                    used.get("output_token_details", {}).get("reasoning", 0),
+                    used.get("input_token_details", {}).get("cache_read"),
+                    used.get("output_token_details", {}).get("reasoning"),
                     str(message.response_metadata.get("model_name") or ""),
                 )
         elif isinstance(message, ToolMessage):

@@ -24,6 +24,7 @@ from arp.access.settings import Access, check_names
 from arp.net.bodies import JsonBodies
 from arp.protocol.errors import InvalidMessage, RateLimited, ResourceLimit
 from arp.runtime import types as ari
+from arp.runtime.enum_values import refusal_of
 from arp.runtime.errors import (
     ERRORS,
     AriCode,
@@ -140,7 +141,7 @@ async def call(runtime: RuntimeService, method: AriMethod, body: bytes) -> msgsp
     try:
         request = msgspec.json.decode(body or b"{}", type=method.request)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{method.name}: {error}") from error
+        raise InvalidArgument(f"{method.name}: {refusal_of(error, method.request)}") from error
     function = getattr(runtime, method.name, None)
     if function is None:
         raise Unimplemented(f"this runtime has no {method.name}")

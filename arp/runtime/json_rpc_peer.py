@@ -2,7 +2,8 @@
 
 `JsonRpcPeer` is the protocol without a process: bytes in, bytes out. What the child sends can never
 make it raise: what is no JSON-RPC is logged and skipped. `JsonRpcChild` starts a program as all
-adapters do (`agent_process`), and runs a peer over its pipes until it ends.
+adapters do (`agent_process`), and runs a peer over its pipes until it ends. A program that prints
+text and sends no message soon after it is ended: it is no agent, or was started as something else.
 
 A child that ends, or closes its output, closes the peer: every call that waits fails with
 `PeerClosed`, and `closed` is called once, behind the last message.
@@ -19,7 +20,14 @@ from typing import Protocol
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
-from arp.runtime.agent_process import MAX_LINE_BYTES, READ_BYTES, AgentProcess, ProcessStart
+from arp.runtime.agent_process import (
+    MAX_LINE_BYTES,
+    NO_MESSAGE_S,
+    READ_BYTES,
+    AgentProcess,
+    ProcessStart,
+    speaks_no_json,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +75,7 @@ class JsonRpcPeer:
         write: Gets the bytes of each message.
         handler: Is told what the other side says.
         has_version: Whether messages say `"jsonrpc": "2.0"`; what comes in may or may not.
+        note: Gets each line that is no JSON object.
     """
 
     def __init__(
@@ -75,9 +84,13 @@ class JsonRpcPeer:
         handler: JsonRpcHandler,
         *,
         has_version: bool = True,
+        note: Callable[[bytes], None] = lambda line: None,
     ) -> None:
         self.closed_because = ""
         """Empty as long as it is open."""
+        self.has_spoken = False
+        """Whether a JSON object has come."""
+        self._note = note
         self._write = write
         self._handler = handler
         self._version: JsonObject = {"jsonrpc": "2.0"} if has_version else {}
@@ -156,6 +169,15 @@ class JsonRpcPeer:
             # An answer may be in it: whoever waits for it must not wait for ever.
             self.close(f"it sent a line of more than {MAX_LINE_BYTES} bytes")
 
+    def printed_text(self) -> bool:
+        """Return whether text came and no message; the text of an unfinished line is noted."""
+        rest = bytes(self._buffer).strip()
+        if self.has_spoken or rest.startswith(b"{"):
+            return False
+        if rest:
+            self._note(rest)
+        return True
+
     def end_of_file(self) -> str:
         """Return what the other side left unfinished, for the reason; its output has ended."""
         return "in the middle of a line" if self._buffer.strip() else ""
@@ -186,11 +208,12 @@ class JsonRpcPeer:
         try:
             message = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            logger.debug("not JSON, skipped: %.75r", line)
-            return
+            message = None
         if not isinstance(message, dict):
-            logger.debug("no object, skipped: %.75r", line)
+            logger.debug("no JSON object, skipped: %.75r", line)
+            self._note(line)
             return
+        self.has_spoken = True
         method, params = message.get("method"), message.get("params")
         request_id = message.get("id")
         params = params if isinstance(params, dict) else {}
@@ -233,6 +256,8 @@ class JsonRpcChild:
         self.process = process
         self.peer = peer
         self._is_stopping = False
+        self._deadline: asyncio.TimerHandle | None = None
+        """Of the first message; set when anything has come."""
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
@@ -245,7 +270,8 @@ class JsonRpcChild:
             OSError: It cannot be started.
         """
         process = await AgentProcess.start(start)
-        return cls(process, JsonRpcPeer(process.input.write, handler, has_version=has_version))
+        write, note = process.input.write, process.note
+        return cls(process, JsonRpcPeer(write, handler, has_version=has_version, note=note))
 
     @property
     def is_running(self) -> bool:
@@ -256,6 +282,8 @@ class JsonRpcChild:
         """End the program, by force if it does not end in time, and all that it has started."""
         self._is_stopping = True
         self.peer.close(f"{self.process.name} was ended")
+        if self._deadline is not None:
+            self._deadline.cancel()
         await self.process.stop(grace_s)
         # What a grandchild keeps open is not read to its end.
         self._reading.cancel()
@@ -266,6 +294,7 @@ class JsonRpcChild:
         while data := await process.output.read(READ_BYTES):
             if self.is_running:
                 peer.receive(data)
+                self._expect_message()
             if not (self.is_running or self._is_stopping):
                 break  # It has sent what cannot be taken.
         unfinished = peer.end_of_file()
@@ -279,5 +308,17 @@ class JsonRpcChild:
         reason = " ".join(
             filter(None, (f"{process.name} ended", unfinished, f"(exit code {code})"))
         )
-        last_errors = "; ".join(list(process.errors)[-3:])
-        peer.close(f"{reason}: {last_errors}" if last_errors else reason)
+        cause = process.cause()
+        peer.close(f"{reason}: {cause}" if cause else reason)
+
+    def _expect_message(self) -> None:
+        """End a program that prints text alone: nobody waits for its messages in vain."""
+        if not self.peer.has_spoken and self._deadline is None:
+            loop = asyncio.get_running_loop()
+            self._deadline = loop.call_later(NO_MESSAGE_S, self._check_speaks)
+
+    def _check_speaks(self) -> None:
+        if self.is_running and self.peer.printed_text():
+            printed = next(iter(self.process.notes), "")
+            self.peer.close(speaks_no_json(self.process.name, printed))
+            self.process.terminate()

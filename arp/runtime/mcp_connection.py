@@ -24,6 +24,7 @@ import mcp_types as mcp
 from mcp import Client, MCPError
 
 from arp.hub.tool import ToolCaller, ToolFailed, ToolOutput
+from arp.process.cause import cause_of
 from arp.process.error_lines import ErrorLines
 from arp.protocol.json_value import JsonObject
 from arp.runtime.mcp_transport import secrets_to, transport_to
@@ -191,8 +192,8 @@ class McpConnection:
 
     def _why(self, failed: Exception) -> str:
         reason = first_reason(failed)
-        if self._errors.newest:
-            reason = f"{reason}; its last line of standard error: {self._errors.newest[-1]}"
+        if cause := cause_of(list(self._errors.newest)):
+            reason = f"{reason}; it wrote to standard error: {cause}"
         return f"the MCP server {self.server.name} cannot be reached: {reason}"
 
     def _ended(self) -> None:

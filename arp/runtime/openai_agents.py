@@ -186,11 +186,12 @@ class AgentsStream:
             self.turn.think(data.delta)
         elif data.type == "response.completed" and data.response.usage is not None:
             used = data.response.usage
+            # Its numbers are 0 where the provider has told none, as chat completions often do.
             self.turn.use(
-                used.input_tokens,
-                used.output_tokens,
-                used.input_tokens_details.cached_tokens,
-                used.output_tokens_details.reasoning_tokens,
+                used.input_tokens or None,
+                used.output_tokens or None,
+                used.input_tokens_details.cached_tokens or None,
+                used.output_tokens_details.reasoning_tokens or None,
                 str(data.response.model),
             )
 

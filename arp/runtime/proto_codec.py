@@ -17,6 +17,7 @@ import msgspec
 
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import MAX_VALUES, JsonObject, check_json_text
+from arp.runtime.enum_values import refusal_of, told
 from arp.runtime.proto_fields import ZEROS, ProtoField, fields_of, numbers
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -35,6 +36,10 @@ class ProtoError(ValueError):
     """Bytes are no message of that type, or a value does not fit into one."""
 
 
+class ValueNotAllowed(ProtoError):
+    """An enum has no such value; the peer may be newer."""
+
+
 # -- to bytes ------------------------------------------------------------------------------------
 
 
@@ -51,7 +56,12 @@ def encode(message: msgspec.Struct) -> bytes:
             continue
         try:
             _write(out, field, tag, value)
-        except (OverflowError, UnicodeEncodeError, msgspec.MsgspecError) as error:
+        except (
+            OverflowError,
+            UnicodeEncodeError,
+            msgspec.MsgspecError,
+            ValueNotAllowed,
+        ) as error:
             raise ProtoError(f"{type(message).__name__}.{field.name}: {error}") from error
     return bytes(out)
 
@@ -106,7 +116,10 @@ def _scalar(field: ProtoField, value: Any) -> bytes:
     if field.kind == "double":
         return struct.pack("<d", value)
     if field.kind == "enum":
-        return _varint(numbers().enums[field.of.__name__][value.value])
+        table = numbers().enums[field.of.__name__]
+        if str(value) not in table:
+            raise ValueNotAllowed(told("", tuple(table), repr(value)))
+        return _varint(table[str(value)])
     if not INT64_MIN <= value <= INT64_MAX:
         raise OverflowError(f"{value} has more than 64 bits")
     return _varint(int(value) & (2**64 - 1))
@@ -146,7 +159,7 @@ def decode(kind: type[S], data: bytes, max_values: int | None = None) -> S:
     try:
         return msgspec.convert(_ProtoReader(max_values).values(kind, data), kind)
     except msgspec.ValidationError as error:
-        raise ProtoError(f"{kind.__name__}: {error}") from error
+        raise ProtoError(f"{kind.__name__}: {refusal_of(error, kind)}") from error
 
 
 class _ProtoReader:
@@ -183,7 +196,12 @@ class _ProtoReader:
                 continue
             try:
                 value = self._value(fields[name], several)
-            except (UnicodeDecodeError, msgspec.DecodeError, ArpError) as error:
+            except (
+                UnicodeDecodeError,
+                msgspec.DecodeError,
+                ArpError,
+                ValueNotAllowed,
+            ) as error:
                 raise ProtoError(f"{kind.__name__}.{name}: {error}") from error
             if value is not None:
                 values[name] = value
@@ -248,10 +266,11 @@ def _read_enum(kind: type[StrEnum], number: int) -> str | None:
     """Return the value of an enum; 0 is none."""
     if number == 0:
         return None
-    name = _enum_names(kind).get(number)
-    if name is None:
-        raise ProtoError(f"{kind.__name__} has no value {number}; the peer may be newer")
-    return name
+    names = _enum_names(kind)
+    if number not in names:
+        known = tuple(f"{one} ({name})" for one, name in names.items())
+        raise ValueNotAllowed(told("", known, str(number)))
+    return names[number]
 
 
 @cache

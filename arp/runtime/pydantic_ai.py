@@ -240,11 +240,12 @@ async def _answered(turn: TaskTurn, call: ToolCallPart) -> tuple[str, JsonObject
 
 def _use(turn: TaskTurn, response: ModelResponse) -> None:
     used = response.usage
+    # Its numbers are 0 where the provider has told none: a model that answers reads and writes.
     turn.use(
-        used.input_tokens,
-        used.output_tokens,
-        used.cache_read_tokens,
-        used.details.get("reasoning_tokens", 0),
+        used.input_tokens or None,
+        used.output_tokens or None,
+        used.cache_read_tokens or None,
+        used.details.get("reasoning_tokens"),
         response.model_name or "",
     )
 

@@ -159,9 +159,11 @@ class RunFacts:
         tokens, most = _count(details, "context_tokens"), _count(details, "context_max")
         if tokens is not None:
             self._record("context.resolved", {"tokens": tokens, "maxTokens": most or None})
-        if "input_tokens" in details or "output_tokens" in details:
-            known = {key: value for key, value in details.items() if key in _USED}
-            self._request(msgspec.convert(known, ari.Usage, strict=False), details)
+        used = msgspec.convert(
+            {key: value for key, value in details.items() if key in _USED}, ari.Usage, strict=False
+        )
+        if used.input_tokens is not None or used.output_tokens is not None:
+            self._request(used, details)
 
     def _request(self, used: ari.Usage, details: JsonObject) -> None:
         record = self._record.within(subagent_id=_text(details, "subagent_id"))
@@ -172,7 +174,7 @@ class RunFacts:
             request.cost(
                 input_tokens=used.input_tokens,
                 output_tokens=used.output_tokens,
-                cached_input_tokens=used.cached_tokens or None,
+                cached_input_tokens=used.cached_tokens,
                 amount=amount,
                 currency=used.currency if amount is not None else None,
             )
@@ -193,14 +195,12 @@ class RunFacts:
     def ended(self, event: ari.Event) -> None:
         """Record what is known with the end of the turn alone."""
         used = event.usage
-        if used is not None and not self._requests and (used.input_tokens or used.output_tokens):
+        if used is not None and not self._requests and used.is_known:
             self._request(used, {})
         elif used is not None and used.cost and used.currency and not self._amount:
             # The requests had tokens and no price.
-            cost: JsonObject = {"inputTokens": 0, "outputTokens": 0, "amount": used.cost}
-            self._record(
-                "cost.recorded", {"model": self._named(), **cost, "currency": used.currency}
-            )
+            cost: JsonObject = {"amount": used.cost, "currency": used.currency}
+            self._record("cost.recorded", {"model": self._named(), **cost})
         if event.error is not None:
             self._failed(event.error)
 

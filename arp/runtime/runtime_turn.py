@@ -173,7 +173,7 @@ class RuntimeTurn:
         self._record_process(call, begun, event)
         refused = self.questions.refusal_of(event.tool_call_id)
         if event.is_error:
-            call.failed(refused or event.content or "failed")
+            call.failed(refused or _error_of(event))
         else:
             await call.done(event.content)
         self._show_output(begun, event)
@@ -302,8 +302,7 @@ class RuntimeTurn:
         """Record what a turn used, and how it ended."""
         if event.usage is not None:
             event = msgspec.structs.replace(event, usage=_counted(event.usage))
-            given = msgspec.to_builtins(event.usage)
-            self._turn.usage(**{name: value for name, value in given.items() if value})
+            self._turn.usage(**msgspec.to_builtins(event.usage))
         self._facts.ended(event)
 
     async def _finish(self, event: ari.Event) -> None:
@@ -319,8 +318,16 @@ class RuntimeTurn:
             raise ToolFailed(f"{self._runtime.name}: {error.message}")
 
 
+def _error_of(event: ari.Event) -> str:
+    """Return why a tool failed; a denied call says that it was denied, whatever the agent says."""
+    told = event.content
+    if event.details.get("denied") and not told.startswith(("denied", "not answered")):
+        return f"denied: {told}" if told else "denied"
+    return told or "failed"
+
+
 def _counted(used: ari.Usage) -> ari.Usage:
-    """Return what a runtime says of a turn, with 0 in the place of numbers that nothing can be."""
+    """Return what a runtime says of a turn, without numbers that nothing can be."""
     given = msgspec.structs.asdict(used)
-    below = {name: 0 for name, one in given.items() if isinstance(one, int | float) and one < 0}
+    below = {name: None for name, one in given.items() if isinstance(one, int | float) and one < 0}
     return msgspec.structs.replace(used, **below)

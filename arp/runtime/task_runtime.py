@@ -186,20 +186,24 @@ class TaskTurn:
         self._feed.tell(ari.Lifecycle.COMPONENT, component=component)
 
     def use(
-        self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0, model: str = ""
+        self,
+        tokens_in: int | None,
+        tokens_out: int | None,
+        cached: int | None = None,
+        reasoning: int | None = None,
+        model: str = "",
     ) -> None:
-        """Tell the tokens of a request to a model, and add them to those of the turn."""
-        used = ari.Usage(tokens_in, tokens_out, cached or 0, reasoning or 0)
+        """Tell the tokens of a request to a model, and add them to those of the turn.
+
+        A number that is not known is `None`; if none is known, nothing is told.
+        """
+        used = ari.Usage(tokens_in, tokens_out, cached, reasoning)
+        if not used.is_known:
+            return
         details: JsonObject = msgspec.to_builtins(used)
         self.flush()
         self._feed.tell(ari.Lifecycle.USAGE, model=model, **details)
-        before = self.used or ari.Usage()
-        self.used = ari.Usage(
-            before.input_tokens + used.input_tokens,
-            before.output_tokens + used.output_tokens,
-            before.cached_tokens + used.cached_tokens,
-            before.reasoning_tokens + used.reasoning_tokens,
-        )
+        self.used = (self.used or ari.Usage()).plus(used)
 
     async def answered(
         self, question_id: str, about: Json, schema: Json = None, *, can_decline: bool = False

@@ -166,16 +166,38 @@ class Lifecycle(StrEnum):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a turn used, as far as the runtime says."""
+    """What a turn used, as far as the runtime says.
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
+    A number that the runtime does not tell is `None`, never 0. If it tells none of them, the event
+    has no usage at all.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
     """Of `input_tokens`: read from the provider's cache."""
-    reasoning_tokens: int = 0
+    reasoning_tokens: int | None = None
     cost: float | None = None
-    """As the runtime says; `None` where it does not."""
     currency: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any of its numbers is known."""
+        numbers = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
+        return any(one is not None for one in (*numbers, self.cost))
+
+    def plus(self, other: Usage) -> Usage:
+        """Return the tokens of both; of a number that only one of them has, that one."""
+        return Usage(
+            _added(self.input_tokens, other.input_tokens),
+            _added(self.output_tokens, other.output_tokens),
+            _added(self.cached_tokens, other.cached_tokens),
+            _added(self.reasoning_tokens, other.reasoning_tokens),
+        )
+
+
+def _added(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one + (other or 0)
 
 
 class PermissionKind(StrEnum):
@@ -271,7 +293,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     permission: PermissionRequest | None = None
     lifecycle: Lifecycle | None = None
     usage: Usage | None = None
-    """`result` and `error`: what the whole turn used."""
+    """`result` and `error`: what the whole turn used; `None`: the runtime does not tell."""
     error: ErrorStatus | None = None
     done: bool = False
     """Whether this ends the turn."""

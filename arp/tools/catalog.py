@@ -146,7 +146,7 @@ def _record_cost(tool: ToolCall, result: Json) -> None:
     """Record the cost of a call, if its result reports one as `cost_usd`."""
     cost = result.get("cost_usd") if isinstance(result, dict) else None
     if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6:
-        used = {"inputTokens": 0, "outputTokens": 0, "amount": float(cost), "currency": "USD"}
+        used = {"amount": float(cost), "currency": "USD"}
         tool.record("cost.recorded", {"model": tool.name, **used})
 
 

@@ -56,7 +56,7 @@ class TurnPlace:
 
     def cost(self, model: str, amount_usd: float) -> None:
         """Record it, and add it to what the turn used."""
-        cost = {"inputTokens": 0, "outputTokens": 0, "amount": amount_usd, "currency": "USD"}
+        cost = {"amount": amount_usd, "currency": "USD"}
         self._turn.record("cost.recorded", {"model": model or "coding agent", **cost})
         self._turn.usage(cost_usd=amount_usd)
 

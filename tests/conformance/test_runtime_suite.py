@@ -151,6 +151,36 @@ async def test_case_that_cannot_be_shown_is_not_run_and_says_why(tmp_path: Path)
     assert under_test.made == []
 
 
+@pytest.mark.parametrize(
+    ("used", "outcome_of_it"),
+    [
+        (None, "Unimplemented: the runtime does not tell what a turn used: None"),
+        (
+            ari.Usage(output_tokens=1),
+            "Unimplemented: the runtime does not tell what a turn used: Usage(",
+        ),
+        (ari.Usage(input_tokens=0, output_tokens=0), "failed"),
+        (ari.Usage(input_tokens=2, output_tokens=1), "native"),
+    ],
+)
+async def test_unknown_usage_is_unimplemented_and_0_is_a_failure(
+    tmp_path: Path, used: ari.Usage | None, outcome_of_it: str
+) -> None:
+    class Using(FakeUnderTest):
+        def new_fake(self) -> FakeRuntime:
+            fake = super().new_fake()
+
+            async def reply(turn: Any) -> str:
+                turn.used = used
+                return "Hello"
+
+            fake.function = reply
+            return fake
+
+    found = await outcome("usage", Using(tmp_path))
+    assert found.summary.startswith(outcome_of_it)
+
+
 async def test_limit_of_a_case_is_that_of_its_runtime(tmp_path: Path) -> None:
     under_test = FakeUnderTest(tmp_path)
     under_test.case_s = 0.05

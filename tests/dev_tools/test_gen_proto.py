@@ -78,6 +78,18 @@ def test_a_released_field_stays_as_it_is(to: Field | None, message: str) -> None
     assert breaking(live(read(NUMBERS)), changed_event("done", to)) == [message]
 
 
+@pytest.mark.parametrize(
+    ("name", "to", "is_breaking"),
+    [
+        ("sequence", (3, "optional int64"), False),
+        ("sequence", (4, "optional int64"), True),
+        ("content", (6, "optional string"), True),
+    ],
+)
+def test_a_released_number_may_become_absent(name: str, to: Field, is_breaking: bool) -> None:
+    assert bool(breaking(live(read(NUMBERS)), changed_event(name, to))) is is_breaking
+
+
 def test_a_new_field_breaks_nothing() -> None:
     assert breaking(live(read(NUMBERS)), changed_event("extra", (99, "string"))) == []
 

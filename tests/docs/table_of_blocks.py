@@ -65,6 +65,12 @@ RULES: Final = (
     Rule(
         "ari.md",
         "python",
+        SNIPPETS + "test_the_adapter_of_the_page_asks_and_ends_its_turn",
+        "DrivenRuntime",
+    ),
+    Rule(
+        "ari.md",
+        "python",
         SNIPPETS + "test_the_gateway_of_the_page_asks_for_its_token",
         "HttpGateway",
     ),

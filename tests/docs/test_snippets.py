@@ -12,7 +12,7 @@ import socket
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import msgspec
@@ -31,12 +31,15 @@ from arp.protocol.object_messages import SurfaceCommitRequest
 from arp.protocol.object_wire import ObjectEnvelope, payload_of, read
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
+from arp.runtime import types as ari
+from arp.runtime.feed import SessionFeed
 from arp.server.application import Application
 from arp.testing import session
 from arp.tools.browser import BrowserStep
 from tests.docs import commands
 from tests.docs.answering import play
 from tests.docs.pages import ROOT, Block, blocks, text_of
+from tests.runtime.caller import Caller
 from tests.server.rpc import rpc
 from tests.serving import serving
 
@@ -478,6 +481,33 @@ def test_the_program_that_drives_a_runtime_allows_what_it_asks(
     assert "permission_request" in lines
     assert "tool_result README" in lines
     assert lines[-1] == "result One file."
+
+
+def test_the_adapter_of_the_page_asks_and_ends_its_turn() -> None:
+    (block,) = (one for one in blocks("python", page="ari.md") if "MyRuntime" in one.code)
+    adapter = run(block)["MyRuntime"]
+
+    async def turns(*decisions: Literal["allow", "deny"]) -> list[ari.Event]:
+        caller = await Caller.create(adapter())
+        return [
+            event
+            for decision in decisions
+            for event in await caller.turn("go", respond=ari.PermissionResponse(decision))
+        ]
+
+    events = asyncio.run(turns("allow", "deny"))
+    results = [one for one in events if one.type is ari.EventType.TOOL_RESULT]
+    assert [one.content for one in results] == ["README", "denied"]
+    ends = [one for one in events if one.done]
+    assert [one.content for one in ends] == ["Done.", "Done."]
+    assert [one.usage for one in ends] == [ari.Usage(input_tokens=12, output_tokens=4)] * 2
+
+
+def test_the_page_on_runtimes_has_every_method_of_the_feed() -> None:
+    page = text_of("ari.md")
+    methods = [name for name in vars(SessionFeed) if not name.startswith("_")]
+    assert len(methods) > 15
+    assert [name for name in methods if not re.search(rf"`{name}[(`]", page)] == []
 
 
 def test_the_gateway_of_the_page_asks_for_its_token() -> None:

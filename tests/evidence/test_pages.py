@@ -91,6 +91,16 @@ def test_costs_are_added_up_also_those_that_no_turn_is_known_of() -> None:
     assert cost["state"] == "missing_correlation"
 
 
+def test_costs_without_tokens_are_added_up() -> None:
+    told = Historian()
+    told.add("turn.started", {}, **TURN)
+    told.add("cost.recorded", {"model": "m", "amount": 0.5, "currency": "EUR"}, **TURN)
+    evidence = Evidence("s", "e1", None, FactRange(1, None))
+    evidence.take([encode(fact) for fact in told.facts])
+    evidence.finish()
+    assert section(evidence, "cost.json")["totals"] == {"amounts": {"EUR": 0.5}}
+
+
 def test_only_gaps_that_apply_are_told() -> None:
     reason = "no turnId is known of these facts"
     assert told_of().gaps() == [Gap("cost.json", "missing_correlation", reason, 1, (16,))]

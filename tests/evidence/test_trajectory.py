@@ -151,6 +151,22 @@ def test_what_a_person_answers_is_a_step_of_theirs() -> None:
     ]
 
 
+def test_tokens_that_are_not_known_are_no_metrics() -> None:
+    told = Historian()
+    asked(told, text="go")
+    told.add("model.delta", {"text": "x"}, **TURN)
+    told.add("cost.recorded", {"model": "m", "amount": 0.5, "currency": "USD"}, **TURN)
+    told.add("cost.recorded", {"model": "m", "outputTokens": 0}, **TURN)
+    told.add("turn.completed", {"status": "completed"}, status="completed", **TURN)
+    document = made(told)
+    assert document["steps"][1]["metrics"] == {"completion_tokens": 0, "cost_usd": 0.5}
+    assert document["final_metrics"] == {
+        "total_completion_tokens": 0,
+        "total_cost_usd": 0.5,
+        "total_steps": 2,
+    }
+
+
 def test_facts_that_anybody_may_have_written_still_give_a_trajectory() -> None:
     told = Historian()
     told.add("model.delta", {"text": 5}, **TURN)

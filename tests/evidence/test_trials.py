@@ -184,6 +184,20 @@ def test_a_trial_that_did_not_fail_gives_no_reason() -> None:
     assert "reason" not in document
 
 
+def test_tokens_and_dollars_of_a_trial_that_no_fact_tells_are_absent() -> None:
+    told = Historian()
+    ids: dict[str, Any] = {"thread_id": "main", "turn_id": "t1"}
+    trial = ids | {"task_id": "count", "run_id": "r1", "benchmark": {**DATA, "trialId": "a"}}
+    trial["refs"] = dict.fromkeys(REFS, "there")
+    told.add("turn.started", {}, **ids)
+    told.add("benchmark.trial.started", {}, **trial)
+    told.add("cost.recorded", {"model": "m", "amount": "much", "currency": "USD"}, **ids)
+    told.add("turn.completed", {"status": "completed"}, status="completed", **ids)
+    told.add("benchmark.trial.completed", {"durationMs": 90}, **trial)
+    metrics = part_of(told, "a")["metrics"]
+    assert {"tokens", "costUsd"}.isdisjoint(metrics)
+
+
 def test_the_document_of_a_trial_measures_what_its_turn_took() -> None:
     told = Historian()
     ids: dict[str, Any] = {"thread_id": "main", "turn_id": "t1"}

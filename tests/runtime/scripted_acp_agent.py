@@ -12,6 +12,7 @@ program: `scripted_acp_agent.py '{JSON}'`, where the JSON says how this agent is
     late_replay     a load is answered before its history is sent
     commands_after  the method with whose answer the commands are told
     takes           the mode that it takes, whatever is wanted
+    usage           what each turn used
 
 What it is answered and told goes to the file `log` in its directory, one JSON value a line.
 """
@@ -112,6 +113,22 @@ def unannounced() -> str:
     return "end_turn"
 
 
+def silent() -> str:
+    """Announce a call, ask about it, and tell nothing more of it."""
+    call = {"toolCallId": "c1", "kind": "execute", "rawInput": {"command": "git push"}}
+    update("tool_call", title="shell", status="pending", **call)
+    ask(0, toolCallId="c1")
+    say("done")
+    return "end_turn"
+
+
+def cut_off() -> str:
+    """End the turn as cancelled when something is denied, as some adapters do."""
+    call = {"toolCallId": "c1", "title": "git push", "kind": "execute"}
+    answer = ask(0, **call)
+    return "cancelled" if answer["outcome"].get("optionId") == "no" else "end_turn"
+
+
 def two() -> str:
     """Ask about two calls at once."""
     for number in (1, 2):
@@ -195,6 +212,12 @@ def terminal() -> str:
     return "end_turn"
 
 
+def dearer() -> str:
+    """Tell a higher price of the session."""
+    update("usage_update", used=100, size=1000, cost={"amount": 0.75, "currency": "USD"})
+    return "end_turn"
+
+
 def exits() -> str:
     """Complete a command that has failed, as OpenCode does."""
     output = {"output": "", "metadata": {"exit": 3}}
@@ -249,6 +272,8 @@ SCENARIOS: dict[str, Callable[[], str]] = {
     one.__name__: one
     for one in (
         unannounced,
+        silent,
+        cut_off,
         two,
         withdrawn,
         only_always,
@@ -256,6 +281,7 @@ SCENARIOS: dict[str, Callable[[], str]] = {
         dies,
         garbage,
         terminal,
+        dearer,
         exits,
         held,
         sub_agent,
@@ -349,7 +375,8 @@ def main() -> None:
             if text not in SCENARIOS:
                 log({"prompt": text})
             reason = SCENARIOS.get(text, echo)()
-            send(id=message["id"], result={"stopReason": reason})
+            used = {"usage": HOW["usage"]} if "usage" in HOW else {}
+            send(id=message["id"], result={"stopReason": reason, **used})
             while after_turn:
                 after_turn.pop()()
         else:

@@ -258,7 +258,7 @@ def answer_call(message: dict[str, Any]) -> None:
         "sandbox": {"type": "workspaceWrite"},
     }
     results: dict[str, Any] = {
-        "initialize": {"userAgent": "arp/0.0.1 (scripted)"},
+        "initialize": {"userAgent": "arp/0.163.0 (scripted)"},
         "thread/start": opened,
         "thread/resume": opened,
         "thread/read": {"thread": thread},

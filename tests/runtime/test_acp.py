@@ -223,7 +223,38 @@ async def test_a_denied_call_without_a_result_gets_one(scripted: Scripted) -> No
     events = await caller.turn("unannounced", respond=DENY)
     result = only(events, "tool_result")
     assert (result.synthetic, result.is_error, text_of(events)) == (True, True, "done")
+    assert (result.content, result.details) == ("denied", {"denied": True})
     assert logged(runtime)[-1] == {"outcome": {"outcome": "selected", "optionId": "no"}}
+
+
+async def test_allowed_call_of_which_the_agent_tells_nothing_more_has_not_failed(
+    scripted: Scripted,
+) -> None:
+    caller = await Caller.create(scripted())
+    events = await caller.turn("silent", respond=ALLOW)
+    result = only(events, "tool_result")
+    assert (result.synthetic, result.is_error) == (True, False)
+    assert result.content == "The agent has told no result of this call."
+    result = only(await caller.turn("cut_off", respond=ALLOW), "tool_result")
+    assert not result.is_error
+
+
+@pytest.mark.parametrize("text", ["unannounced", "silent", "cut_off"])
+async def test_denied_call_is_told_as_denied_however_the_turn_ends(
+    scripted: Scripted, text: str
+) -> None:
+    events = await (await Caller.create(scripted())).turn(text, respond=DENY)
+    result = only(events, "tool_result")
+    assert (result.content, result.is_error) == ("denied", True)
+    assert result.details == {"denied": True}
+
+
+async def test_call_that_nobody_answered_in_time_was_denied(scripted: Scripted) -> None:
+    caller = await Caller.create(scripted(), permission_timeout_s=0.05)
+    await caller.send("silent")
+    events = await caller.until(lambda event: event.done)
+    result = only(events, "tool_result")
+    assert (result.content, result.details) == ("not answered in time", {"denied": True})
 
 
 async def test_a_rule_is_the_agents_own_option(scripted: Scripted) -> None:
@@ -383,9 +414,35 @@ async def test_output_diffs_plan_and_cost(scripted: Scripted) -> None:
     assert text_of(events) == "one\n\ntwo"
     assert events[-1].usage is not None
     assert (events[-1].usage.cost, events[-1].usage.currency) == (0.25, "USD")
-    again = await caller.turn("echo")
-    assert again[-1].usage is not None
-    assert again[-1].usage.cost == 0
+    assert events[-1].usage.input_tokens is None
+
+
+async def test_usage_that_the_agent_does_not_tell_is_absent(scripted: Scripted) -> None:
+    caller = await Caller.create(scripted())
+    assert (await caller.turn("echo"))[-1].usage is None
+    await caller.turn("terminal")
+    assert (await caller.turn("echo"))[-1].usage is None
+
+
+async def test_tokens_of_a_turn_are_those_that_the_agent_tells(scripted: Scripted) -> None:
+    """What it leaves out is absent; a 0 that it tells is a 0."""
+    caller = await Caller.create(scripted(usage={"inputTokens": 7, "thoughtTokens": 0}))
+    told = ari.Usage(input_tokens=7, reasoning_tokens=0)
+    assert (await caller.turn("echo"))[-1].usage == told
+
+
+async def test_price_of_what_came_before_a_session_was_resumed_is_not_that_of_a_turn(
+    scripted: Scripted,
+) -> None:
+    """An agent tells the price of the whole session."""
+    known: dict[str, Any] = {"capabilities": {"sessionCapabilities": {"resume": {}}}}
+    caller = await Caller.create(scripted(**known))
+    first = (await caller.turn("terminal"))[-1].usage
+    assert first is not None
+    assert first.cost == 0.25
+    again = await Caller.resume(scripted(**known), "s1")
+    assert (await again.turn("terminal"))[-1].usage is None
+    assert (await again.turn("dearer"))[-1].usage == ari.Usage(cost=0.5, currency="USD")
 
 
 async def test_command_with_an_exit_code_failed_although_the_agent_calls_it_completed(
@@ -537,11 +594,18 @@ async def test_agent_that_cannot_load_has_no_history(scripted: Scripted) -> None
         await runtime.get_session_history(ari.GetSessionHistoryRequest("s1"))
 
 
-async def test_capabilities_follow_what_sessions_have(scripted: Scripted) -> None:
+async def test_capabilities_do_not_change_with_the_first_session(scripted: Scripted) -> None:
+    """What can be switched is known with a session alone; where nothing can, lists are empty."""
     runtime = scripted(setup=MODES)
-    await Caller.create(runtime)
+    before = (await runtime.status(ari.StatusRequest())).capabilities
+    caller = await Caller.create(runtime)
+    await caller.turn("echo")
+    assert (await runtime.status(ari.StatusRequest())).capabilities == before
     assert (await capability(runtime, "mode")).enabled
-    assert not (await capability(runtime, "model")).enabled
+    assert (await capability(runtime, "model")).enabled
+    assert (await runtime.list_models(ari.ListModelsRequest("s1"))).models == ()
+    with pytest.raises(InvalidArgument, match="model: scripted offers none to choose from"):
+        await runtime.set_model(ari.SetModelRequest("s1", "m"))
 
 
 async def test_an_unknown_session_is_not_found_even_where_the_agent_opens_it(
@@ -637,7 +701,7 @@ async def test_models_of_the_older_kind(scripted: Scripted) -> None:
     assert taken.model == "large"
     assert logged(runtime)[-1] == {"session/set_model": {"sessionId": "s1", "modelId": "large"}}
     assert (await caller.session()).model == "large"
-    with pytest.raises(Unimplemented, match="mode"):
+    with pytest.raises(InvalidArgument, match="mode: scripted offers none"):
         await runtime.set_mode(ari.SetModeRequest("s1", "plan"))
 
 
@@ -655,8 +719,12 @@ async def test_an_agent_without_a_login_says_what_to_do(scripted: Scripted) -> N
 
 
 async def test_another_version_of_the_protocol_is_refused(scripted: Scripted) -> None:
-    with pytest.raises(Unavailable, match="speaks version 2 of ACP; 1 is needed"):
+    with pytest.raises(Unavailable, match=r"1\.2\.3 is too new: it speaks version 2 of ACP"):
         await Caller.create(scripted(version=2))
+    status = await scripted(version=0).status(ari.StatusRequest())
+    assert status.message == (
+        "scripted 1.2.3 is too old: it speaks version 0 of ACP, and 1 is needed; update it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -731,6 +799,23 @@ async def test_reason_of_a_denial_is_the_next_message(
         told = [line["prompt"] for line in logged(runtime) if "prompt" in line]
         assert told == ["I have denied 'execute: git push': push it later"]
         assert client.screen.text(turn.id) == "donehello"
+
+
+@pytest.mark.parametrize(("yes", "error"), [(True, None), (False, "denied")])
+async def test_screens_show_an_allowed_call_as_done_and_a_denied_one_as_denied(
+    scripted: Callable[..., AcpRuntime],
+    tmp_path: Path,
+    yes: bool,
+    error: str | None,
+) -> None:
+    """The agent tells nothing of the call after the answer."""
+    async with on_a_screen(scripted(), tmp_path) as client:
+        await client.send_text("silent")
+        await client.send_permission(await permission(client), yes)
+        turn = await client.turn_done()
+        (tool,) = turn.tools
+        assert (tool.ok, tool.error) == (yes, error)
+        assert turn.status == "completed"
 
 
 async def test_permission_that_the_agent_does_not_offer_is_a_denial_that_is_shown(

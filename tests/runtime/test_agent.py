@@ -318,7 +318,7 @@ async def test_denial_reaches_the_agent_with_its_reason(tmp_path: Path) -> None:
         await client.send_action("deny", {"reason": "keep it"}, source=component)
         turn = await client.turn_done()
         assert turn.tools[0].ok is False
-        assert turn.tools[0].error == "keep it"
+        assert turn.tools[0].error == "denied: keep it"
         assert "code-block" not in types(client, turn.id), "nothing ran, so there is no output"
         assert fake.ran == []
 

@@ -58,12 +58,12 @@ async def test_its_id_is_that_of_the_program_itself(tmp_path: Path) -> None:
 
 async def test_its_last_errors_are_kept_without_colours(tmp_path: Path) -> None:
     told: list[str] = []
-    script = "for i in $(seq 30); do printf '\\033[31mno %s\\033[0m\\n' $i >&2; done; exit 3"
+    script = "for i in $(seq 130); do printf '\\033[31mno %s\\033[0m\\n' $i >&2; done; exit 3"
     process = await AgentProcess.start(shell(script, tmp_path), told.append)
     assert await process.wait(10) == 3
     await process.wait_for_errors(10)
-    assert told == [f"no {number}" for number in range(1, 31)]
-    assert list(process.errors) == told[10:]
+    assert told == [f"no {number}" for number in range(1, 131)]
+    assert list(process.errors) == told[30:]
     assert await process.stop(10) == 3
 
 

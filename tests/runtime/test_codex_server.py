@@ -236,7 +236,7 @@ async def test_status_says_what_to_do_about_a_sandbox(runtime: CodexRuntime) -> 
     assert (status.ready, status.healthy) == (True, False)
     assert "allow user namespaces" in status.message
     assert "bwrap: no user namespaces" in status.message
-    assert (await runtime.version(ari.VersionRequest())).runtime_version == "0.0.1"
+    assert (await runtime.version(ari.VersionRequest())).runtime_version == "0.163.0"
 
 
 async def test_runtime_that_is_closed_starts_nothing(runtime: CodexRuntime) -> None:

@@ -280,9 +280,14 @@ async def test_standard_error_is_logged_without_secrets_and_control_characters(
     assert "\x1b" not in capfd.readouterr().err
 
 
-async def test_why_a_server_does_not_start_has_its_last_line_without_secrets() -> None:
-    code = "import sys; sys.exit('no way in with token=ghp_' + 'Ab3' * 12 + chr(27) + '[2J')"
+async def test_why_a_server_does_not_start_has_the_line_of_the_cause_without_secrets() -> None:
+    code = (
+        "import sys\n"
+        "error = 'Error: no way in with token=ghp_' + 'Ab3' * 12 + chr(27) + '[2J'\n"
+        "sys.exit(error + '\\n    at main (server.js:1)\\nnpm notice: see the log')"
+    )
     async with asyncio.timeout(WAIT_S), opened(McpServer("bad", "python3", ("-c", code))) as tools:
         with pytest.raises(ToolFailed, match=r"no way in with token=(ghp_)?\[redacted\]") as failed:
             await tools.run("any", {}, Listening())
     assert "\x1b" not in str(failed.value)
+    assert "npm notice" not in str(failed.value)

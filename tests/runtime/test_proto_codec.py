@@ -129,7 +129,7 @@ def test_what_is_unknown_is_skipped_and_a_message_in_parts_is_one(official: Any)
         (ari.GetSessionRequest, b"\xff" * 11, "more than 10 bytes"),
         (ari.RespondPermissionRequest, b"\x1a\x00", "decision"),
         (ari.RespondPermissionRequest, b"", "response"),
-        (ari.Event, b"\x08\x63", "EventType has no value 99"),
+        (ari.Event, b"\x08\x63", r"Event.type: expected one of 1 \(text\), 2 .*; got 99"),
         (ari.Event, b"", "type"),
         (ari.Event, b"\x08\x01\x9a\x01\x01{", "Event.details"),
     ],

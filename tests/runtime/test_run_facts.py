@@ -333,7 +333,7 @@ async def test_price_that_comes_with_the_end_is_recorded_once(tmp_path: Path) ->
         costs = payloads(await session.facts("go", "cost.recorded"))
         assert costs == [
             {"model": "m", "inputTokens": 5, "outputTokens": 2},
-            {"model": "m", "inputTokens": 0, "outputTokens": 0, "amount": 0.25, "currency": "USD"},
+            {"model": "m", "amount": 0.25, "currency": "USD"},
         ]
         assert payloads(session.caller.of("context.resolved")) == [{"tokens": 7, "maxTokens": 100}]
         assert (await session.snapshot())["history"]["tokens"] == 7
@@ -349,6 +349,47 @@ async def test_usage_below_nothing_is_passed_over(tmp_path: Path) -> None:
         session.fake.function = play
         (final,) = await session.facts("go", "turn.completed")
         assert final["payload"]["usage"] == {"output_tokens": 2}
+
+
+@pytest.mark.parametrize(
+    ("used", "of_turn", "cost"),
+    [
+        (None, None, None),
+        (ari.Usage(), None, None),
+        (ari.Usage(output_tokens=2), {"output_tokens": 2}, {"outputTokens": 2}),
+        (
+            ari.Usage(input_tokens=3, output_tokens=0, cached_tokens=0),
+            {"input_tokens": 3, "output_tokens": 0, "cached_tokens": 0},
+            {"inputTokens": 3, "outputTokens": 0, "cachedInputTokens": 0},
+        ),
+        (
+            ari.Usage(cost=0.0, currency="USD"),
+            {"cost": 0.0, "currency": "USD"},
+            {"amount": 0.0, "currency": "USD"},
+        ),
+    ],
+)
+async def test_unknown_usage_is_absent_and_a_known_0_is_recorded(
+    tmp_path: Path, used: ari.Usage | None, of_turn: Any, cost: Any
+) -> None:
+    async with told({}, tmp_path) as session:
+
+        async def play(turn: Any) -> None:
+            turn.used = used
+
+        session.fake.function = play
+        (final,) = await session.facts("go", "turn.completed")
+        assert final["payload"].get("usage") == of_turn
+        turn_id = final["turnId"]
+        costs = [one for one in session.caller.of("cost.recorded") if one["turnId"] == turn_id]
+        assert payloads(costs) == ([{"model": "fake-1", **cost}] if cost else [])
+
+
+async def test_request_with_one_known_number_has_that_alone(tmp_path: Path) -> None:
+    used = {"model": "m", "output_tokens": 4, "input_tokens": None}
+    async with told({"go": [Tells(ari.Lifecycle.USAGE, details=used)]}, tmp_path) as session:
+        costs = payloads(await session.facts("go", "cost.recorded"))
+        assert costs == [{"model": "m", "outputTokens": 4}]
 
 
 # -- sessions and commands -----------------------------------------------------------------------

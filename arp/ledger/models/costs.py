@@ -24,19 +24,20 @@ class Cost(Struct, rename="camel", omit_defaults=True):
     """What was used, and what it cost by currency, to a millionth."""
 
     records: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
+    input_tokens: int | None = None
+    """`None`, here and below: no record has said it."""
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
     amounts: dict[str, str] = {}
     """Decimal numbers as text: money is not added in binary."""
 
     def add(self, payload: JsonObject) -> None:
         """Take what a `cost.*` fact says."""
         self.records += 1
-        self.input_tokens = added(self.input_tokens, whole(payload, "inputTokens"))
-        self.output_tokens = added(self.output_tokens, whole(payload, "outputTokens"))
+        self.input_tokens = _added(self.input_tokens, whole(payload, "inputTokens"))
+        self.output_tokens = _added(self.output_tokens, whole(payload, "outputTokens"))
         cached = whole(payload, "cachedInputTokens")
-        self.cached_input_tokens = added(self.cached_input_tokens, cached)
+        self.cached_input_tokens = _added(self.cached_input_tokens, cached)
         amount, currency = _amount(payload), text(payload, "currency") or "unknown"
         if amount is None:
             return
@@ -50,6 +51,10 @@ class Cost(Struct, rename="camel", omit_defaults=True):
         if self.amounts:
             document["amounts"] = {name: float(amount) for name, amount in self.amounts.items()}
         return document
+
+
+def _added(before: int | None, more: int | None) -> int | None:
+    return before if more is None else added(before or 0, more)
 
 
 def _amount(payload: JsonObject) -> Decimal | None:

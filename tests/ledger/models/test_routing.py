@@ -112,6 +112,15 @@ def test_cost_adds_up_by_currency_model_and_turn_without_rounding() -> None:
     assert story.thread["turns"][0]["cost"]["amounts"] == {"EUR": 0.3}
 
 
+def test_tokens_that_no_record_tells_are_absent() -> None:
+    story = Story()
+    story.start("t1")
+    story.in_turn("cost.recorded", model="big", amount=1, currency="EUR")
+    story.in_turn("cost.recorded", model="big", outputTokens=0)
+    amounts = {"amounts": {"EUR": 1.0}}
+    assert summary(story)["cost"] == {"records": 2, "outputTokens": 0, **amounts}
+
+
 def test_an_estimate_is_no_cost() -> None:
     story = Story()
     story.in_turn("cost.estimated", amount=0.000123, currency="EUR")

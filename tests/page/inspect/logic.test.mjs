@@ -22,6 +22,14 @@ const fact = (sequence, type = "model.delta", more = {}) => ({
     ...more,
 });
 
+test("a line tells the tokens that are known", () => {
+    const told = (payload) => line(fact(1, "cost.recorded", { payload: { model: "m", ...payload } }));
+    assert.match(told({ inputTokens: 0, outputTokens: 5 }), /0 tokens read.*5 tokens written/);
+    const price = told({ amount: 0.5, currency: "EUR" });
+    assert.match(price, /0.5 EUR/);
+    assert.doesNotMatch(price, /token|undefined/);
+});
+
 /** A log of `count` facts, each tenth a failed tool; counts what is asked of it. */
 function log(count) {
     const facts = [];

@@ -115,7 +115,8 @@ const LINES = {
   "cost.recorded": ({ payload }) => [
     payload.model,
     payload.amount != null && `${payload.amount} ${payload.currency}`,
-    `${payload.inputTokens} + ${payload.outputTokens} tokens`,
+    payload.inputTokens != null && `${payload.inputTokens} tokens read`,
+    payload.outputTokens != null && `${payload.outputTokens} tokens written`,
   ],
   "queue.changed": ({ payload }) => [payload.queued?.length ? payload.queued : "nobody waits"],
 };

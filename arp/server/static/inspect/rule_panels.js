@@ -83,7 +83,7 @@ export function routing(snapshot, go) {
     terms("Cost", [
       ["Amount", money(cost?.amounts)],
       ["Input tokens", count(cost?.inputTokens)],
-      ["of which cached", cost?.cachedInputTokens ? count(cost.cachedInputTokens) : ""],
+      ["of which cached", count(cost?.cachedInputTokens)],
       ["Output tokens", count(cost?.outputTokens)],
       ["Estimated", money(told.estimatedCost?.amounts)],
     ]),

@@ -1,0 +1,61 @@
+"""`cause_of`: of the last lines of a program, the line that names why it ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_RAISED: Final = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")
+"""The line of a Python exception, behind its traceback."""
+_NAMED: Final = re.compile(
+    r"\b(?:fatal|panic(?:ked)?|uncaught|unhandled)\b|\w*(?:error|exception)\b\s*(?:\[[^\]]*\])?:|^error\b",
+    re.IGNORECASE,
+)
+"""A line that says that it is an error."""
+_TELLING: Final = re.compile(
+    r"\b(?:cannot|can't|could not|couldn't|denied|failed|failure|invalid|missing|no such|not found|"
+    r"not logged in|refused|unable|unexpected|unknown|unrecognized|unsupported)\b",
+    re.IGNORECASE,
+)
+"""A line that sounds like one."""
+_AROUND: Final = re.compile(r"at\s|File \"|note:|\[?caused by|tip:|hint:|usage:", re.IGNORECASE)
+"""A line of a stack, or advice."""
+_ARGUMENT: Final = re.compile(
+    r"\b(?:unknown|unrecognized|unexpected|invalid|no such)\b.{0,30}"
+    r"\b(?:argument|option|flag|command|subcommand)s?\b",
+    re.IGNORECASE,
+)
+
+
+def cause_of(lines: Sequence[str]) -> str:
+    """Return the line that names the cause; the last line if none does, empty without lines.
+
+    Programs write a stack, advice or their usage behind it. Of several exceptions of Python the
+    last one counts, of all else the first.
+    """
+    if not lines:
+        return ""
+    if _TRACEBACK in lines:
+        raised = [one for one in lines if _RAISED.match(one)]
+        if raised:
+            return raised[-1]
+    plain = [one for one in lines if not _AROUND.match(one)]
+    for pattern in (_NAMED, _TELLING):
+        found = next((place for place, one in enumerate(plain) if pattern.search(one)), None)
+        if found is not None:
+            return _with_next(plain[found:])
+    return lines[-1]
+
+
+def _with_next(lines: Sequence[str]) -> str:
+    """Return a line; one that only announces the cause (`Error:`, a panic) with the next one."""
+    first, *rest = lines
+    is_announcing = first.endswith(":") and len(first) < 200
+    return f"{first} {rest[0]}" if is_announcing and rest else first
+
+
+def is_about_arguments(line: str) -> bool:
+    """Return whether a line says that the program does not know an argument."""
+    return _ARGUMENT.search(line) is not None
