@@ -19,6 +19,7 @@ from arp.protocol.safe_text import sanitise_line
 EVENT_STREAM: Final = "text/event-stream"
 MAX_WORDS: Final = 300
 """Characters of a server's own words."""
+BROKE: Final = "it ended before the answer did"
 MAX_CAUSES: Final = 10
 _HIDDEN: Final = frozenset(("script", "style", "template"))
 _UNMARKED: Final = frozenset(("", "text/plain", "application/octet-stream"))
@@ -46,17 +47,19 @@ def broken_connection(failed: BaseException, where: str = "") -> str:
             return f"{where} did not answer in time"
         if "TooManyRedirects" in names:
             return f"{where} redirects without end; check the address"
-        return f"the connection to {where} broke: {one_line(str(one)) or type(one).__name__}"
+        return f"the connection to {where} broke: {one_line(str(one)) or BROKE}"
     return ""
 
 
-def answer_problem(status: int, headers: Mapping[str, str], body: bytes, url: str = "") -> str:
+def answer_problem(
+    status: int, headers: Mapping[str, str], body: bytes, url: str = "", *, who: str = "it"
+) -> str:
     """Return what an answer with an error status says; `url` completes where it redirects to."""
     location = headers.get("location", "")
     if 300 <= status < 400 and location:
-        return f"it redirects ({status}) to {one_line(urljoin(url, location))}; use that address"
+        return f"{who} redirects ({status}) to {one_line(urljoin(url, location))}; use that address"
     said = words_of(body)
-    return f"it answered {status}: {said}" if said else f"it answered {status}"
+    return f"{who} answered {status}: {said}" if said else f"{who} answered {status}"
 
 
 def not_a_stream(headers: Mapping[str, str]) -> str:

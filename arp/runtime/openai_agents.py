@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from agents import (
     Agent,
+    ModelBehaviorError,
     RunConfig,
     Runner,
     RunResultStreaming,
@@ -31,6 +32,8 @@ from agents import (
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
+from arp.runtime.agents_finish import AnswerEnd, watch, watched_end
+from arp.runtime.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
 from arp.values.shown import arguments_of, component_of, shown, text_of
 
@@ -87,15 +90,10 @@ class OpenAIAgentsRuntime(TaskRuntime):
             await _ask(turn, state, state.get_interruptions(), rules)
             run_input = state
         stream = AgentsStream(turn, first)
+        watch(agents.values(), self._options["run_config"])
         while True:
-            result = Runner.run_streamed(first, run_input, **self._options)
-            try:
-                async for event in result.stream_events():
-                    stream.take(event)
-            except asyncio.CancelledError:
-                result.cancel()
-                raise
-            items = result.to_input_list()
+            result = await self._run(stream, first, run_input)
+            items = [*result.to_input_list(), *stream.marked()]
             kept = {"agent": result.last_agent.name, "items": items, "rules": rules}
             if not result.interruptions:
                 break
@@ -106,6 +104,24 @@ class OpenAIAgentsRuntime(TaskRuntime):
             run_input = state
         self._save(turn, kept)
         stream.show_output(result)
+
+    async def _run(
+        self, stream: AgentsStream, first: Agent[Any], run_input: Any
+    ) -> RunResultStreaming:
+        """Run the agent until it is done, asks, or its answer is cut off."""
+        stream.end = watched_end()
+        result = Runner.run_streamed(first, run_input, **self._options)
+        try:
+            async for event in result.stream_events():
+                stream.take(event)
+        except asyncio.CancelledError:
+            result.cancel()
+            raise
+        except ModelBehaviorError:
+            # What a Responses API calls incomplete is an error for the SDK; people have read it.
+            if stream.cut is None or not stream.part:
+                raise
+        return result
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
         """Begin with the messages as items of the Responses API."""
@@ -148,6 +164,21 @@ class AgentsStream:
         self.turn = turn
         self.agent = agent
         """The one that speaks."""
+        self.end = AnswerEnd()
+        self.part: list[str] = []
+        """The text of the newest answer."""
+        self.cut: CutOff | None = None
+        """Why the newest answer is not complete."""
+        self._is_kept = True
+        """Whether the SDK keeps the newest answer."""
+
+    def marked(self) -> Sequence[JsonObject]:
+        """Return what the model is to read behind a run that was cut off: that it was."""
+        if self.cut is None:
+            return ()
+        mark = mark_of(CUT_OFF_WORDS[self.cut])
+        text = mark if self._is_kept else "".join(self.part) + f"\n\n{mark}"
+        return ({"role": "assistant", "content": text},)
 
     def take(self, event: StreamEvent) -> None:
         """Tell one event."""
@@ -180,18 +211,48 @@ class AgentsStream:
 
     def _raw(self, data: Any) -> None:
         if data.type == "response.output_text.delta":
+            self.part.append(data.delta)
             if self.agent.output_type in (None, str):  # else it is JSON, and shown at the end
                 self.turn.say(data.delta)
         elif data.type.endswith(("reasoning_summary_text.delta", "reasoning_text.delta")):
             self.turn.think(data.delta)
-        elif data.type == "response.completed" and data.response.usage is not None:
-            used = data.response.usage
+        elif data.type == "response.created":
+            self.part, self.cut, self._is_kept = [], None, True
+        elif data.type == "response.completed":
+            self._completed(data.response)
+        elif data.type == "response.incomplete":
+            self._use(data.response)
+            details = data.response.incomplete_details
+            self.cut = cut_off_of(getattr(details, "reason", None)) or CutOff.UNFINISHED
+            self._is_kept = False
+            if self.part:
+                self.turn.mark_cut_off(self.cut)
+
+    def _completed(self, response: Any) -> None:
+        self._use(response)
+        kinds = {one.type for one in response.output}
+        self.cut = None if "function_call" in kinds else self.end.cut_off()
+        is_empty = not "".join(self.part).strip() and kinds <= {"message", "reasoning"}
+        if is_empty and self.cut in (None, CutOff.UNFINISHED):
+            self.cut = CutOff.EMPTY
+        refused = any(
+            part.type == "refusal"
+            for one in response.output
+            if one.type == "message"
+            for part in one.content
+        )
+        if self.cut is not None and not refused:  # a refusal is the error of the turn
+            self.turn.mark_cut_off(self.cut)
+
+    def _use(self, response: Any) -> None:
+        used = response.usage
+        if used is not None:
             self.turn.use(
                 used.input_tokens,
                 used.output_tokens,
                 used.input_tokens_details.cached_tokens,
                 used.output_tokens_details.reasoning_tokens,
-                str(data.response.model),
+                str(response.model),
             )
 
     def show_output(self, result: RunResultStreaming) -> None:
@@ -260,6 +321,9 @@ def _reachable(agent: Agent[Any]) -> Iterator[Agent[Any]]:
 
 
 def _user_item(turn: TaskTurn) -> JsonObject:
+    """Return the message of a turn; plain text is a string: not every model takes parts."""
+    if not turn.message.parts:
+        return {"role": "user", "content": turn.message.content}
     content: list[JsonObject] = []
     for part in turn.content:
         place = part.uri or f"data:{part.mime_type};base64,{b64encode(part.data).decode()}"

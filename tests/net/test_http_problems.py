@@ -89,7 +89,9 @@ async def test_a_server_that_is_silent_is_named() -> None:
 def test_a_framework_may_raise_its_own_error_because_of_it() -> None:
     framework = RuntimeError("Connection error.")
     framework.__cause__ = httpx.ReadError("")
-    assert broken_connection(framework) == "the connection to the server broke: ReadError"
+    assert broken_connection(framework) == (
+        "the connection to the server broke: it ended before the answer did"
+    )
     assert broken_connection(ValueError("something else")) == ""
 
 
