@@ -73,6 +73,8 @@ class TaskTurn:
         """What the turn used, if the agent says so."""
         self.calls: list[ari.PastToolCall] = []
         self.said: list[str] = []
+        self.mark = ""
+        """What tells the model that what was said is not complete; empty: it is."""
         self.open_calls: dict[str, tuple[str, JsonObject]] = {}
         """Name and input of the tool calls without a result, by their id."""
         self.denied: set[str] = set()
@@ -129,6 +131,7 @@ class TaskTurn:
 
         Without the mark, the model takes half an answer for all that it wanted to say.
         """
+        self.mark = mark
         if "".join(self.said).strip():
             self.said.append(f"\n\n{mark}")
         elif even_if_silent:
