@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from arp import App
 from arp.runtime.langgraph import LangGraphRuntime
+from arp.runtime.model_agent import model_runtime
 from arp.runtime.openai_agents import OpenAIAgentsRuntime
 from arp.testbed.rendered_turn import RenderedTurn
 from arp.testing import session
@@ -80,14 +81,15 @@ def pydantic_model(url: str) -> tuple[App, Any]:
     client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
     app = App()
     model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
-    app.model_agent(model, tools=[add, now])
+    app.runtime(model_runtime(model, tools=[add, now]))
     return app, client
 
 
 def anthropic_model(url: str) -> tuple[App, Any]:
     client = AsyncAnthropic(base_url=url, api_key="none", max_retries=0)
     app = App()
-    app.model_agent(AnthropicModel("m", provider=AnthropicProvider(anthropic_client=client)))
+    model = AnthropicModel("m", provider=AnthropicProvider(anthropic_client=client))
+    app.runtime(model_runtime(model))
     return app, client
 
 
