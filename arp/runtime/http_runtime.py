@@ -44,7 +44,7 @@ MAX_EVENT_BYTES = 64 * 2**20
 T = TypeVar("T")
 
 
-class _Subscribed(msgspec.Struct, frozen=True):
+class _StreamStart(msgspec.Struct, frozen=True):
     """The first message of a stream."""
 
     after: int
@@ -105,13 +105,13 @@ class HttpRuntime(RemoteRuntime):
         if self._client.is_closed:
             raise closed()
         response = await open_events(self._client, request)
-        messages = _MessageReader(response)
+        messages = _GatewayStream(response)
         try:
             first = await messages.next()
         except (httpx.HTTPError, EOFError) as broken:
             await response.aclose()
             raise Unavailable(f"session_events: {_reason(broken)}") from broken
-        subscribed = _decoded(first.data, _Subscribed, "session_events: the first message")
+        subscribed = _decoded(first.data, _StreamStart, "session_events: the first message")
         return HttpEvents(self._client, request.session_id, response, messages, subscribed.after)
 
     async def open(self) -> None:
@@ -159,7 +159,7 @@ class HttpEvents:
         client: httpx.AsyncClient,
         session_id: str,
         response: httpx.Response,
-        messages: _MessageReader,
+        messages: _GatewayStream,
         cursor: int,
     ) -> None:
         self.cursor = cursor
@@ -218,11 +218,11 @@ class HttpEvents:
                 if attempt == RECONNECTS:
                     raise
             else:
-                self._messages = _MessageReader(self._response)
+                self._messages = _GatewayStream(self._response)
                 return
 
 
-class _MessageReader:
+class _GatewayStream:
     """The messages of one stream of events."""
 
     def __init__(self, response: httpx.Response) -> None:

@@ -454,7 +454,7 @@ async def test_commands_that_change_behind_a_turn_are_told(scripted: Scripted) -
 async def test_a_call_without_input_is_told_before_what_follows(scripted: Scripted) -> None:
     caller = await Caller.create(scripted())
     events = await caller.turn("held")
-    assert merged(events)[2:] == ["tool_call", "text", "tool_result", "result"]
+    assert merged(events)[2:] == ["tool_call", "text", "warning", "tool_result", "result"]
     assert events[-1].details == {"stop_reason": "max_tokens"}
 
 
