@@ -112,6 +112,8 @@ class SseParser:
                 self._name = value
             case "id" if "\0" not in value:
                 self._id = value
+            case _:
+                pass
 
     def _end_event(self) -> SseEvent | None:
         data, self._data = self._data, []
