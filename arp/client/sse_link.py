@@ -1,8 +1,6 @@
 """Server-sent events one way, POST the other; JSON both ways. Source: protocol.md 6.
 
-The `hello` travels in the query, as base64 of its JSON; a token only ever in a header. Events are
-read incrementally, bytes in any pieces (WHATWG HTML standard, 9.2.6 "Interpreting an event
-stream"). `retry` is not followed: how long to wait is the client's own business.
+The `hello` travels in the query, as base64 of its JSON; a token only ever in a header.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from urllib.parse import urlencode
 
 import httpx
 import msgspec
-from msgspec import Struct
 
 from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status
@@ -22,104 +19,8 @@ from arp.client.http_access import lost_by_network, new_http_client, post, read_
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
 from arp.client.options import LinkSettings
 from arp.protocol.codec import encode_json
+from arp.protocol.event_stream import EventTooLong, SseParser
 from arp.protocol.messages import RendererHello
-
-_BOM = b"\xef\xbb\xbf"
-_CR, _LF = b"\r", b"\n"
-
-
-class SseEvent(Struct, frozen=True):
-    """One event of the stream."""
-
-    data: str
-    """Its data lines, joined by line feeds."""
-    name: str = "message"
-    id: str = ""
-    """The last id that the stream named, here or before."""
-
-
-class EventTooLong(Exception):
-    """An event is longer than the limit; the parser is of no further use."""
-
-
-class SseParser:
-    """Turns the bytes of one stream into events, however they were split."""
-
-    def __init__(self, max_event_bytes: int = MAX_FRAME_BYTES) -> None:
-        self._most = max_event_bytes
-        self._line = bytearray()
-        """The beginning of a line that has not ended yet."""
-        self._begun = False
-        self._after_cr = False
-        """The bytes so far end with CR, so that an LF now belongs to the same line end."""
-        self._data: list[str] = []
-        self._held = 0
-        """Characters in `_data`."""
-        self._name = ""
-        self._id = ""
-
-    def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Take the next bytes and return the events that they complete.
-
-        Raises:
-            EventTooLong: An event grows beyond the limit; what it held is lost.
-        """
-        if not self._begun and not (chunk := self._without_bom(chunk)):
-            return []
-        if not chunk:
-            return []
-        rest = chunk.removeprefix(_LF) if self._after_cr else chunk
-        self._after_cr = chunk.endswith(_CR)
-        events = []
-        for line in rest.splitlines(keepends=True):
-            self._line += line
-            if line.endswith((_CR, _LF)):
-                event = self._end_line()
-                if event is not None:
-                    events.append(event)
-        self._hold(0)
-        return events
-
-    def _hold(self, more: int) -> None:
-        self._held += more
-        if self._held + len(self._line) > self._most:
-            raise EventTooLong(f"an event of more than {self._most} bytes")
-
-    def _without_bom(self, chunk: bytes) -> bytes:
-        """Wait until it is clear whether the stream begins with a byte order mark."""
-        head = bytes(self._line) + chunk
-        if len(head) < len(_BOM) and _BOM.startswith(head):
-            self._line = bytearray(head)
-            return b""
-        self._begun = True
-        self._line = bytearray()
-        return head.removeprefix(_BOM)
-
-    def _end_line(self) -> SseEvent | None:
-        line = self._line.rstrip(b"\r\n").decode("utf-8", "replace")
-        self._line = bytearray()
-        if not line:
-            return self._end_event()
-        name, _, value = line.partition(":")
-        self._take(name, value.removeprefix(" "))
-        return None
-
-    def _take(self, name: str, value: str) -> None:
-        match name:
-            case "data":
-                self._data.append(value)
-                self._hold(len(value) + 1)
-            case "event":
-                self._name = value
-            case "id" if "\0" not in value:
-                self._id = value
-
-    def _end_event(self) -> SseEvent | None:
-        data, self._data = self._data, []
-        name, self._name = self._name, ""
-        self._held = 0
-        return SseEvent("\n".join(data), name or "message", self._id) if data else None
-
 
 CLOSED = "close"
 """The name of the event with which the server says why it ends the stream."""
@@ -160,7 +61,7 @@ class SseLink:
         self._client = client
         self._response = response
         self._chunks: AsyncIterator[bytes] = response.aiter_bytes()
-        self._parser = SseParser()
+        self._parser = SseParser(MAX_FRAME_BYTES)
         self._frames: deque[bytes] = deque()
         self._address = address
         self._closed: LinkLost | None = None

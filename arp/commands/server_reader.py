@@ -20,12 +20,12 @@ from msgspec import Raw, Struct
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
-from arp.client.sse_link import EventTooLong, SseParser
 from arp.commands.output import printable
 from arp.commands.reader import ListedSession, ReaderError
 from arp.evidence.pack_writer import UNFINISHED, PackUnwritable
 from arp.hub.removal import Remainder
 from arp.ledger.chain import Checked
+from arp.protocol.event_stream import EventTooLong, SseParser
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.token_address import split_token
 from arp.store.directory import sync_directory

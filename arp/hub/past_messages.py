@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 MAX_SHOWN_ROWS = 50
 """Rows of a table that a model reads."""
+BROKEN = "[An error ended this answer here.]"
+STOPPED = "[This answer was stopped here.]"
+"""What a model reads behind an answer that is not complete; screens show it by the turn's status.
+
+Without it, the model takes half an answer for all that it wanted to say."""
+_MARKS = {"failed": BROKEN, "cancelled": STOPPED}
 
 
 class CalledTool(Struct, frozen=True):
@@ -221,6 +227,8 @@ def past_of(screen: Screen, turn: TurnScreen) -> Iterator[PastMessage]:
                 agent.texts.append(f"\n{_text_of(component)}\n")
             case _:
                 pass
+    if turn.status in _MARKS and "".join(agent.texts).strip():
+        agent.texts.append(f"\n\n{_MARKS[turn.status]}")
     yield from agent.ended()
 
 

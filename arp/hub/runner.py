@@ -268,7 +268,10 @@ class Runner:
                 logger.warning("%s ended by a CancelledError that nobody asked for", owner)
         except AgentFailed as error:
             # The agent itself says what people are to know.
+            if self._app.debug and error.__cause__ is not None:
+                owner.show_details(error.message, traceback_of(error.__cause__))
             failed = error.with_traceback(None)  # whose frames would keep the session
+            failed.__cause__ = failed.__context__ = None
             logger.info("agent %r gave up turn %s", workflow, host.turn_id)
         except BaseException as error:
             if isinstance(error, GeneratorExit) and _running_task() is not task:

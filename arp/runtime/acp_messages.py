@@ -448,6 +448,12 @@ class AcpQuestion(msgspec.Struct, frozen=True):
             if one.get("kind") == "allow_always"
         )
 
+    def ways(self) -> tuple[ari.Choice, ...]:
+        """Return the ways to allow this call alone, where there are several."""
+        found = [one for one in self.options if one.get("kind") == "allow_once"]
+        ways = (ari.Choice(str(one["optionId"]), str(one.get("name") or "")) for one in found)
+        return tuple(ways) if len(found) > 1 else ()
+
     def check(self, response: ari.PermissionResponse) -> None:
         """Raise for an answer that the agent does not offer.
 

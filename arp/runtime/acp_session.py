@@ -23,6 +23,7 @@ from arp.runtime import acp_messages as acp
 from arp.runtime import types as ari
 from arp.runtime.acp_history import AcpHistory
 from arp.runtime.agent_process import ProcessStart
+from arp.runtime.cut_off import cut_off_of
 from arp.runtime.errors import (
     AriError,
     Canceled,
@@ -247,6 +248,9 @@ class AcpSession:
             refused = OperationDenied("the agent refuses to go on; it forgets this message")
             self.feed.error(refused.status(), usage)
         else:
+            cut = cut_off_of(reason)
+            if cut is not None:
+                self.feed.cut_off(cut)
             self.feed.result(usage=usage, stop_reason=reason)
 
     def _with_cost(self, usage: ari.Usage) -> ari.Usage:
@@ -403,6 +407,7 @@ class AcpSession:
             tool_input_raw=shown_input(call),
             message=call.title,
             rules=question.rules(),
+            ways=question.ways(),
         )
         if self.feed.ask(question, about) is None:
             return False

@@ -105,7 +105,7 @@ class AgUiRuntime(TaskRuntime):
         return bool(self._kept(session_id)["interrupts"])
 
     async def cut_off(self, turn: TaskTurn) -> None:
-        """Forget the interrupts, and the calls without a result."""
+        """Forget the interrupts and the calls without a result; mark an answer as cut off."""
         kept = self._kept(turn.session_id)
         kept["interrupts"] = []
         ended = {one.get("toolCallId") for one in kept["messages"]}
@@ -114,6 +114,9 @@ class AgUiRuntime(TaskRuntime):
             message.pop("toolCalls", None)
             if calls:
                 message["toolCalls"] = calls
+        last = kept["messages"][-1] if kept["messages"] else {}
+        if turn.mark and last.get("role") == "assistant" and isinstance(last.get("content"), str):
+            last["content"] = f"{last['content']}\n\n{turn.mark}".lstrip()
         self._save(turn, kept)
 
     def _kept(self, session_id: str) -> JsonObject:

@@ -23,8 +23,9 @@ import jsonpatch
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import Canceled, RuntimeInternal, Unavailable
+from arp.runtime.model_errors import error_of_model
 from arp.runtime.spoken_messages import SpokenMessages
-from arp.runtime.task_runtime import TaskTurn, error_of_model
+from arp.runtime.task_runtime import TaskTurn
 from arp.values.shown import arguments_of, component_of, text_of
 
 logger = logging.getLogger(__name__)
@@ -400,7 +401,8 @@ class AgUiStream:
         message = event.get("message") or "the agent failed"
         answered = _STATUS.search(message)
         if answered is not None:
-            raise error_of_model(int(answered[1]), message)
+            status = int(answered[1])
+            raise error_of_model(status, f"the model's server answered {status}: {message:.500}")
         raise RuntimeInternal(message)
 
     def _use(self, event: JsonObject) -> None:

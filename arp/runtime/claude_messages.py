@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.cut_off import cut_off_of
 from arp.runtime.errors import AriCode, ErrorStatus, FailedPrecondition
 from arp.runtime.feed import SessionFeed
 from arp.runtime.types import Lifecycle, ListedItem, PermissionKind, Usage
@@ -402,6 +403,8 @@ class MessageReader:
                 "model_turns": line.get("num_turns"),
                 "stop_reason": line.get("stop_reason"),
             }
+            if (cut := cut_off_of(line.get("stop_reason"))) is not None:
+                self._feed.cut_off(cut)
             self._feed.result(line.get("result") or None, usage, **_without_none(known))
         self._turn_ended()
 

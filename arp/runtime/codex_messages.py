@@ -18,6 +18,7 @@ import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import types as ari
+from arp.runtime.cut_off import CUT_OFF_WORDS, CutOff
 from arp.runtime.errors import (
     AriCode,
     AriError,
@@ -650,6 +651,9 @@ def status_of_failure(failure: TurnFailure) -> ErrorStatus:
                 message = str(error.get("message") or message)
                 if error.get("type") == "invalid_request_error":
                     code = AriCode.INVALID_ARGUMENT
+    if "max_output_tokens" in message:
+        details["limit"] = "tokens"
+        message = f"{message}. {CUT_OFF_WORDS[CutOff.LENGTH]}"
     code = code or AriCode.INTERNAL
     return ErrorStatus(code, message, code is AriCode.UNAVAILABLE, details)
 

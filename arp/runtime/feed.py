@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.cut_off import CUT_OFF_WORDS, CutOff
 from arp.runtime.errors import (
     AriError,
     Canceled,
@@ -236,6 +237,11 @@ class SessionFeed:
         if self.turn is not None and delta:
             self._event(EventType.THINKING, content=delta)
 
+    def cut_off(self, reason: CutOff) -> None:
+        """Take that the text so far ends where it should not."""
+        if self.turn is not None:
+            self.tell(Lifecycle.WARNING, CUT_OFF_WORDS[reason], cut_off=reason.value)
+
     def tool_call(
         self,
         call_id: str,
@@ -397,9 +403,7 @@ class SessionFeed:
             raise InvalidArgument("response.message: the agent cannot be told why")
         if response.interrupt and allows:
             raise InvalidArgument("response.interrupt: goes with a denial only")
-        if response.rule_id and not (
-            allows and any(rule.rule_id == response.rule_id for rule in request.rules)
-        ):
+        if response.rule_id and not (allows and response.rule_id in _offered_ids(request)):
             raise InvalidArgument(f"response.rule_id: {response.rule_id!r:.80} is not offered")
 
     def _resolve(self, request_id: str, outcome: str, **details: Json) -> None:
@@ -471,6 +475,10 @@ class SessionFeed:
                 event_type, self.session_id, self.sequence, self._clock(), turn_id=turn_id, **fields
             )
         )
+
+
+def _offered_ids(request: PermissionRequest) -> set[str]:
+    return {rule.rule_id for rule in request.rules} | {way.id for way in request.ways}
 
 
 def one_line(text: str) -> str:

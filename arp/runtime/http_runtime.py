@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx
 import msgspec
 
+from arp.net.http_problems import answer_problem, broken_connection, not_a_stream
+from arp.protocol.event_stream import EventTooLong, SseEvent, SseParser
 from arp.runtime import types as ari
 from arp.runtime.errors import (
     AriError,
@@ -32,6 +36,18 @@ RECONNECT_S = 0.5
 """Pause before the first of them; it doubles."""
 STREAM_TIMEOUT_S = 45.0
 """Without a byte for so long a stream is broken: the gateway sends a comment every 15 s."""
+
+
+MAX_EVENT_BYTES = 64 * 2**20
+"""Of one event: more than a tool's whole output."""
+
+T = TypeVar("T")
+
+
+class _StreamStart(msgspec.Struct, frozen=True):
+    """The first message of a stream."""
+
+    after: int
 
 
 class HttpRuntime(RemoteRuntime):
@@ -82,20 +98,21 @@ class HttpRuntime(RemoteRuntime):
             raise Unavailable(f"{method}: {_reason(failed)}") from failed
         if answer.status_code != 200:
             raise _error(answer)
-        try:
-            return msgspec.json.decode(answer.content, type=response)
-        except msgspec.DecodeError as failed:
-            raise RuntimeInternal(f"{method}: the answer cannot be read: {failed}") from failed
+        return _decoded(answer.content, response, f"{method}: the answer of {answer.url}")
 
     async def session_events(self, request: ari.SessionEventsRequest) -> EventSubscription:
         """As `EventManager.session_events`; a connection that breaks is made again."""
         if self._client.is_closed:
             raise closed()
         response = await open_events(self._client, request)
-        lines = response.aiter_lines()
-        _, subscribed = await next_message(lines)
-        after = msgspec.json.decode(subscribed, type=dict[str, int])["after"]
-        return HttpEvents(self._client, request.session_id, response, lines, after)
+        messages = _GatewayStream(response)
+        try:
+            first = await messages.next()
+        except (httpx.HTTPError, EOFError) as broken:
+            await response.aclose()
+            raise Unavailable(f"session_events: {_reason(broken)}") from broken
+        subscribed = _decoded(first.data, _StreamStart, "session_events: the first message")
+        return HttpEvents(self._client, request.session_id, response, messages, subscribed.after)
 
     async def open(self) -> None:
         """Connect again after `close`, also in another event loop; a new runtime is open."""
@@ -128,6 +145,9 @@ async def open_events(
         raise Unavailable(f"session_events: {_reason(failed)}") from failed
     if response.status_code != 200:
         raise _error(response)
+    if kind := not_a_stream(response.headers):
+        await response.aclose()
+        raise Unavailable(f"{response.url}: expected a stream of events, got {kind}")
     return response
 
 
@@ -139,14 +159,14 @@ class HttpEvents:
         client: httpx.AsyncClient,
         session_id: str,
         response: httpx.Response,
-        lines: AsyncIterator[str],
+        messages: _GatewayStream,
         cursor: int,
     ) -> None:
         self.cursor = cursor
         self._client = client
         self._session_id = session_id
         self._response = response
-        self._lines = lines
+        self._messages = messages
         self._over = False
 
     def __aiter__(self) -> AsyncIterator[ari.Event]:
@@ -160,19 +180,19 @@ class HttpEvents:
         """
         while not self._over:
             try:
-                kind, data = await next_message(self._lines)
+                message = await self._messages.next()
             except (httpx.HTTPError, EOFError) as broken:
                 if not self._over:
                     logger.debug("events of %s: %s", self._session_id, _reason(broken))
                     await self._continue()
                 continue
-            if kind == "end":
+            if message.name == "end":
                 break
-            if kind == "error":
-                raise error_of(msgspec.json.decode(data, type=ErrorStatus))
-            if kind == "subscribed":
+            if message.name == "error":
+                raise error_of(_decoded(message.data, ErrorStatus, "the end of the events"))
+            if message.name == "subscribed":
                 continue
-            event = msgspec.json.decode(data, type=ari.Event)
+            event = _decoded(message.data, ari.Event, "an event of the runtime")
             self.cursor = event.sequence
             return event
         await self.aclose()
@@ -198,34 +218,55 @@ class HttpEvents:
                 if attempt == RECONNECTS:
                     raise
             else:
-                self._lines = self._response.aiter_lines()
+                self._messages = _GatewayStream(self._response)
                 return
 
 
-async def next_message(lines: AsyncIterator[str]) -> tuple[str, str]:
-    """Return the kind and the data of the next message of an event stream.
+class _GatewayStream:
+    """The messages of one stream of events."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._chunks = response.aiter_bytes()
+        self._parser = SseParser(MAX_EVENT_BYTES)
+        self._waiting: deque[SseEvent] = deque()
+
+    async def next(self) -> SseEvent:
+        """Return the next message.
+
+        Raises:
+            EOFError: The stream has ended.
+            RuntimeInternal: A message is longer than any event may be.
+        """
+        while not self._waiting:
+            try:
+                self._waiting += self._parser.feed(await anext(self._chunks))
+            except StopAsyncIteration:
+                raise EOFError("the stream has ended") from None
+            except EventTooLong as wrong:
+                raise RuntimeInternal(f"the gateway sent {wrong}") from wrong
+        return self._waiting.popleft()
+
+
+def _decoded(data: str | bytes, kind: type[T], what: str) -> T:
+    """Return what the gateway sent.
 
     Raises:
-        EOFError: The stream has ended.
+        RuntimeInternal: It cannot be read, as from a page in the place of the gateway.
     """
-    kind, data = "", ""
-    async for line in lines:
-        name, _, value = line.partition(":")
-        if name == "event":
-            kind = value.strip()
-        elif name == "data":
-            data = value.removeprefix(" ")
-        elif not line and data:
-            return kind, data
-    raise EOFError("the stream has ended")
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as failed:
+        raise RuntimeInternal(f"{what} cannot be read: {failed}") from failed
 
 
 def _error(answer: httpx.Response) -> AriError:
     try:
         return error_of(msgspec.json.decode(answer.content, type=ErrorStatus))
     except msgspec.DecodeError:
-        return Unavailable(f"the gateway answered with HTTP {answer.status_code}")
+        url = str(answer.url)
+        said = answer_problem(answer.status_code, answer.headers, answer.content, url)
+        return Unavailable(f"{url} is no gateway of ARI: {said}; check the address")
 
 
 def _reason(failed: Exception) -> str:
-    return str(failed) or type(failed).__name__
+    return broken_connection(failed) or str(failed) or type(failed).__name__

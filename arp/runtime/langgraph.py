@@ -15,20 +15,19 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
 import aiosqlite
-from langchain_core.messages import (
-    HumanMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START
+from langgraph.graph.message import add_messages
 from langgraph.pregel import Pregel
 from langgraph.types import Command, Interrupt, StateSnapshot
 
@@ -36,7 +35,7 @@ from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import InvalidArgument, NotFound
-from arp.runtime.graph_stream import GraphStream, messages_in
+from arp.runtime.graph_stream import OUTPUT, GraphStream, messages_in
 from arp.runtime.langchain_approvals import decided_by_person
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn, check_loop_of
 from arp.values.cell import as_json
@@ -107,11 +106,14 @@ class LangGraphRuntime(TaskRuntime):
         graph_input: Any = None
         stream = GraphStream(turn)
         if turn.has_message:
-            before = (await self._state(config)).values
-            stream.seen.update(message.id for message in messages_in(before))
+            known = (await self._state(config)).values
+            stream.seen.update(message.id for message in messages_in(known))
             graph_input = self._to_input(turn)
         else:  # taken up again: ask first
+            before = await graph.aget_state(config, subgraphs=True)
+            stream.take_up(list(_all_messages(before)))
             graph_input = await self._answered(turn, config)
+        stream.holds_output = OUTPUT in graph.channels
         while graph_input is not None:
             modes: list[Any] = ["messages", "updates", "custom"]
             with stream.spoken:
@@ -119,7 +121,9 @@ class LangGraphRuntime(TaskRuntime):
                     graph_input, config, stream_mode=modes, subgraphs=True
                 ):
                     stream.take(mode, data)
+            stream.end()
             graph_input = await self._answered(turn, config)
+        await self._add(config, stream.marked())
 
     async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
         """Begin as another thread was after a turn: with its whole state, not the messages alone.
@@ -153,10 +157,21 @@ class LangGraphRuntime(TaskRuntime):
         return (await self._state(self._config_of(session_id))).created_at is not None
 
     async def cut_off(self, turn: TaskTurn) -> None:
-        """Let the thread wait for nothing."""
-        config = self._config_of(turn.session_id)
-        if (await self._state(config)).interrupts:
+        """Let the thread wait for nothing, and know what was said so far."""
+        config = self._config_of(turn.session_id, turn.key)
+        state = await self._state(config)
+        if state.interrupts:
             await (await self.graph()).aupdate_state(config, None, as_node=END)
+        last = list(messages_in(state.values))[-1:]
+        if last and isinstance(last[0], HumanMessage) and turn.said:
+            await self._add(config, [AIMessage("".join(turn.said))])
+
+    async def _add(self, config: RunnableConfig, messages: Sequence[BaseMessage]) -> None:
+        """Add messages to the thread, where its messages are added to by their ids."""
+        graph = await self.graph()
+        if messages and getattr(graph.channels.get("messages"), "operator", None) is add_messages:
+            await graph.aupdate_state(config, {"messages": list(messages)}, as_node=START)
+            await graph.aupdate_state(config, None, as_node=END)  # or the first node waits to run
 
     async def _answered(self, turn: TaskTurn, config: RunnableConfig) -> Command[Any] | None:
         """Ask what the graph waits for; `None` if it waits for nothing."""
@@ -204,6 +219,14 @@ class LangGraphRuntime(TaskRuntime):
 
     async def _runtime_version(self) -> str:
         return version("langgraph")
+
+
+def _all_messages(state: StateSnapshot) -> Iterator[BaseMessage]:
+    """Return the messages of a thread, and of the subgraphs that wait in it."""
+    yield from messages_in(state.values)
+    for task in state.tasks:
+        if isinstance(task.state, StateSnapshot):
+            yield from _all_messages(task.state)
 
 
 async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:

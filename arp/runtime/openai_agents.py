@@ -20,27 +20,20 @@ from typing import Any, ClassVar
 
 from agents import (
     Agent,
+    ModelBehaviorError,
     RunConfig,
     Runner,
     RunResultStreaming,
     RunState,
-    StreamEvent,
     ToolApprovalItem,
 )
 
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
+from arp.runtime.agents_finish import watch, watched_end
+from arp.runtime.agents_stream import AgentsStream, input_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
-from arp.values.shown import arguments_of, component_of, shown, text_of
-
-FAILED = "An error occurred while running the tool"
-"""What the SDK tells a model of a tool that raised; nothing else says that it did."""
-HOSTED = frozenset(
-    f"{name}_call"
-    for name in ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
-)
-"""Calls that the model's provider carries out: no result follows."""
 
 
 class OpenAIAgentsRuntime(TaskRuntime):
@@ -87,15 +80,10 @@ class OpenAIAgentsRuntime(TaskRuntime):
             await _ask(turn, state, state.get_interruptions(), rules)
             run_input = state
         stream = AgentsStream(turn, first)
+        watch(agents.values(), self._options["run_config"])
         while True:
-            result = Runner.run_streamed(first, run_input, **self._options)
-            try:
-                async for event in result.stream_events():
-                    stream.take(event)
-            except asyncio.CancelledError:
-                result.cancel()
-                raise
-            items = result.to_input_list()
+            result = await self._run(stream, first, run_input)
+            items = [*result.to_input_list(), *stream.marked()]
             kept = {"agent": result.last_agent.name, "items": items, "rules": rules}
             if not result.interruptions:
                 break
@@ -106,6 +94,24 @@ class OpenAIAgentsRuntime(TaskRuntime):
             run_input = state
         self._save(turn, kept)
         stream.show_output(result)
+
+    async def _run(
+        self, stream: AgentsStream, first: Agent[Any], run_input: Any
+    ) -> RunResultStreaming:
+        """Run the agent until it is done, asks, or its answer is cut off."""
+        stream.end = watched_end()
+        result = Runner.run_streamed(first, run_input, **self._options)
+        try:
+            async for event in result.stream_events():
+                stream.take(event)
+        except asyncio.CancelledError:
+            result.cancel()
+            raise
+        except ModelBehaviorError:
+            # What a Responses API calls incomplete is an error for the SDK; people have read it.
+            if stream.cut is None or not stream.part:
+                raise
+        return result
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
         """Begin with the messages as items of the Responses API."""
@@ -141,67 +147,6 @@ class OpenAIAgentsRuntime(TaskRuntime):
         return version("openai-agents")
 
 
-class AgentsStream:
-    """What a run streams, told as it comes."""
-
-    def __init__(self, turn: TaskTurn, agent: Agent[Any]) -> None:
-        self.turn = turn
-        self.agent = agent
-        """The one that speaks."""
-
-    def take(self, event: StreamEvent) -> None:
-        """Tell one event."""
-        match event.type:
-            case "raw_response_event":
-                self._raw(event.data)
-            case "agent_updated_stream_event":
-                if event.new_agent is not self.agent:
-                    self.agent = event.new_agent
-                    self.turn.tell(ari.Lifecycle.SPEAKER, self.agent.name)
-            case "run_item_stream_event" if event.name == "tool_called":
-                self._called(event.item)
-            case "run_item_stream_event" if event.name == "tool_output":
-                item = event.item
-                made = component_of(item.output)
-                result = "shown" if made is not None else text_of(item.output)
-                failed = result.startswith(FAILED)
-                self.turn.end_call(item.call_id or "", result, failed=failed, shown=made)
-
-    def _called(self, item: Any) -> None:
-        """Tell a call; one that the model's provider carries out is over then."""
-        kind, call_id = _raw_field(item, "type"), item.call_id or ""
-        name = item.tool_name or str(kind or "tool").removesuffix("_call")
-        self.turn.start_call(call_id, name, _input(item))
-        if kind in HOSTED:
-            error = _raw_field(item, "error")
-            failed = bool(error) or _raw_field(item, "status") in ("failed", "incomplete")
-            output = text_of(error or _raw_field(item, "output") or "")
-            self.turn.end_call(call_id, output, failed=failed, no_output=True)
-
-    def _raw(self, data: Any) -> None:
-        if data.type == "response.output_text.delta":
-            if self.agent.output_type in (None, str):  # else it is JSON, and shown at the end
-                self.turn.say(data.delta)
-        elif data.type.endswith(("reasoning_summary_text.delta", "reasoning_text.delta")):
-            self.turn.think(data.delta)
-        elif data.type == "response.completed" and data.response.usage is not None:
-            used = data.response.usage
-            # Its numbers are 0 where the provider has told none, as chat completions often do.
-            self.turn.use(
-                used.input_tokens or None,
-                used.output_tokens or None,
-                used.input_tokens_details.cached_tokens or None,
-                used.output_tokens_details.reasoning_tokens or None,
-                str(data.response.model),
-            )
-
-    def show_output(self, result: RunResultStreaming) -> None:
-        """Show an output that is no text."""
-        made = shown(result.final_output)
-        if made is not None:
-            self.turn.show(made)
-
-
 async def _ask(
     turn: TaskTurn, state: RunState[Any, Any], items: Sequence[ToolApprovalItem], rules: list[str]
 ) -> None:
@@ -231,20 +176,7 @@ async def _asked(turn: TaskTurn, item: ToolApprovalItem) -> ari.PermissionRespon
     name = item.name or "tool"
     rule = ari.PermissionRule("always", f"every call of {name}")
     return await turn.allowed(
-        item.call_id or "", name, _input(item), takes_updated_input=False, rules=[rule]
-    )
-
-
-def _raw_field(item: Any, name: str) -> Any:
-    """Return a field of an item as the provider has it; `None` if it has none."""
-    raw = item.raw_item
-    return raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
-
-
-def _input(item: Any) -> JsonObject:
-    """Return the arguments of a call as an object."""
-    return arguments_of(
-        getattr(item, "arguments", None) or getattr(item.raw_item, "arguments", None) or ""
+        item.call_id or "", name, input_of(item), takes_updated_input=False, rules=[rule]
     )
 
 
@@ -261,6 +193,9 @@ def _reachable(agent: Agent[Any]) -> Iterator[Agent[Any]]:
 
 
 def _user_item(turn: TaskTurn) -> JsonObject:
+    """Return the message of a turn; plain text is a string: not every model takes parts."""
+    if not turn.message.parts:
+        return {"role": "user", "content": turn.message.content}
     content: list[JsonObject] = []
     for part in turn.content:
         place = part.uri or f"data:{part.mime_type};base64,{b64encode(part.data).decode()}"

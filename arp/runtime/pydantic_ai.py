@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -52,6 +52,7 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
+from arp.runtime.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
 from arp.values.cell import as_json
 from arp.values.shown import component_of, shown, text_of
@@ -96,12 +97,13 @@ class PydanticAIRuntime(TaskRuntime):
             results = await _ask(turn, kept.asks)
         while True:
             result = await self._run(turn, prompt, messages, results)
-            messages = result.all_messages()
+            before = len(result.all_messages()) - len(result.new_messages())
+            messages = [
+                message if number < before else _ended(turn, message)
+                for number, message in enumerate(result.all_messages())
+            ]
             asks = result.output if isinstance(result.output, DeferredToolRequests) else None
             self._keep_all(turn, KeptRun(messages, asks))
-            for message in result.new_messages():
-                if isinstance(message, ModelResponse):
-                    _use(turn, message)
             if asks is None:
                 break
             prompt, results = None, await _ask(turn, asks)
@@ -112,7 +114,7 @@ class PydanticAIRuntime(TaskRuntime):
     async def _run(
         self,
         turn: TaskTurn,
-        prompt: Sequence[UserContent] | None,
+        prompt: str | Sequence[UserContent] | None,
         messages: Sequence[ModelMessage],
         results: DeferredToolResults | None,
     ) -> AgentRunResult[Any]:
@@ -238,6 +240,30 @@ async def _answered(turn: TaskTurn, call: ToolCallPart) -> tuple[str, JsonObject
     return call.tool_call_id, {"declined": True} if answer is None else answer
 
 
+def _ended(turn: TaskTurn, message: ModelMessage) -> ModelMessage:
+    """Tell what a message of this run used, and return it with a mark if it was cut off."""
+    if not isinstance(message, ModelResponse):
+        return message
+    _use(turn, message)
+    reason = _cut_off(message)
+    if reason is None or message.tool_calls:  # a call that was cut off fails by itself
+        return message
+    turn.mark_cut_off(reason)
+    mark = TextPart(mark_of(CUT_OFF_WORDS[reason]))
+    return replace(message, parts=[*message.parts, mark])
+
+
+def _cut_off(response: ModelResponse) -> CutOff | None:
+    """Return why a response is not complete; `None`: it is."""
+    if not (response.text or "").strip() and not response.files:
+        return cut_off_of(response.finish_reason) or CutOff.EMPTY
+    details = response.provider_details or {}
+    is_unfinished = response.provider_name == "openai" and not (
+        details.keys() & {"finish_reason", "refusal"}
+    )  # where OpenAI's streams end without a reason, Pydantic AI says "stop"
+    return CutOff.UNFINISHED if is_unfinished else cut_off_of(response.finish_reason)
+
+
 def _use(turn: TaskTurn, response: ModelResponse) -> None:
     used = response.usage
     # Its numbers are 0 where the provider has told none: a model that answers reads and writes.
@@ -250,7 +276,10 @@ def _use(turn: TaskTurn, response: ModelResponse) -> None:
     )
 
 
-def _prompt(turn: TaskTurn) -> list[UserContent]:
+def _prompt(turn: TaskTurn) -> str | list[UserContent]:
+    """Return the message of a turn; plain text is a string: not every model takes parts."""
+    if not turn.message.parts:
+        return turn.message.content
     prompt: list[UserContent] = []
     for part in turn.content:
         if part.type == "text":

@@ -18,6 +18,7 @@ from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.validate import check_component
 from arp.runtime import types as ari
+from arp.runtime.cut_off import CutOff
 from arp.runtime.errors import AriCode, AriError, ErrorStatus
 from arp.runtime.linked_session import LinkedSession, RuntimeHandle
 from arp.runtime.run_facts import RunFacts, notice_of, record_event, record_plan, record_warning
@@ -156,10 +157,11 @@ class RuntimeTurn:
 
     def _begin_call(self, event: ari.Event) -> None:
         subagent_id, subagent = self._link.caller(event)
+        name = event.tool_name or "tool"  # some models leave out names and ids
         call = self._turn.start_tool(
-            f"{subagent}: {event.tool_name}" if subagent_id else event.tool_name,
+            f"{subagent}: {name}" if subagent_id else name,
             event.tool_input_raw or {},
-            id=event.tool_call_id,
+            id=event.tool_call_id or None,
             subagent_id=subagent_id or None,
         )
         self._calls[event.tool_call_id] = call
@@ -230,6 +232,8 @@ class RuntimeTurn:
                 self._facts.usage(details)
             case ari.Lifecycle.RATE_LIMIT:
                 self._show_limit(details)
+            case ari.Lifecycle.WARNING if details.get("cut_off"):
+                self._show_cut_off(event)
         record_event(self._turn.record, event)
 
     def _show_speaker(self, name: str) -> None:
@@ -298,6 +302,13 @@ class RuntimeTurn:
         known = self._limits.get(limit, "")
         self._limits[limit] = self._turn.show(Component(known, "status-card", props))
 
+    def _show_cut_off(self, event: ari.Event) -> None:
+        """Say behind the text so far that it is not complete, or that there is none."""
+        is_empty = event.details["cut_off"] == CutOff.EMPTY
+        title = "No answer" if is_empty else "Not a complete answer"
+        props: JsonObject = {"status": "warning", "title": title, "message": event.content}
+        self._turn.show(Component("", "status-card", props))
+
     def _count(self, event: ari.Event) -> None:
         """Record what a turn used, and how it ended."""
         if event.usage is not None:
@@ -315,7 +326,9 @@ class RuntimeTurn:
                     await self._turn.say("\n\n*Cancelled.*")
                 return
             self.questions.show_whether_sent("was not told")
-            raise ToolFailed(f"{self._runtime.name}: {error.message}")
+            failure_of = getattr(self._runtime.service, "failure_of", None)
+            cause = failure_of(self._link.session_id) if failure_of is not None else None
+            raise ToolFailed(f"{self._runtime.name}: {error.message}") from cause
 
 
 def _error_of(event: ari.Event) -> str:

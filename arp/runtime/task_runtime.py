@@ -22,22 +22,20 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from arp.hub.past_messages import CalledTool, PastMessage, PastMessages
+from arp.hub.past_messages import BROKEN, STOPPED, CalledTool, PastMessage, PastMessages
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import types as ari
+from arp.runtime.cut_off import CUT_OFF_WORDS, CutOff, mark_of
 from arp.runtime.driven import DrivenRuntime, OpenSession, no_session
 from arp.runtime.errors import (
-    AriError,
     Canceled,
-    ErrorStatus,
     FailedPrecondition,
     InvalidArgument,
     NotFound,
-    OperationDenied,
-    Unavailable,
     status_of,
 )
 from arp.runtime.feed import ActiveTurn, PendingPermission, SessionFeed
+from arp.runtime.model_errors import is_explained, known_error
 from arp.values.shown import text_of
 
 logger = logging.getLogger(__name__)
@@ -75,6 +73,8 @@ class TaskTurn:
         """What the turn used, if the agent says so."""
         self.calls: list[ari.PastToolCall] = []
         self.said: list[str] = []
+        self.mark = ""
+        """What tells the model that what was said is not complete; empty: it is."""
         self.open_calls: dict[str, tuple[str, JsonObject]] = {}
         """Name and input of the tool calls without a result, by their id."""
         self.denied: set[str] = set()
@@ -119,6 +119,23 @@ class TaskTurn:
             text = "".join(self._unsent)
             self._unsent.clear()
             self._feed.text(text)
+
+    def mark_cut_off(self, reason: CutOff) -> None:
+        """Mark what was said as cut off: on every screen, and for the model that reads it again."""
+        self.flush()
+        self.break_off(mark_of(CUT_OFF_WORDS[reason]), even_if_silent=True)
+        self._feed.cut_off(reason)
+
+    def break_off(self, mark: str, *, even_if_silent: bool = False) -> None:
+        """Mark what was said as cut off, for the model alone: how the turn ends says it to people.
+
+        Without the mark, the model takes half an answer for all that it wanted to say.
+        """
+        self.mark = mark
+        if "".join(self.said).strip():
+            self.said.append(f"\n\n{mark}")
+        elif even_if_silent:
+            self.said.append(mark)
 
     def think(self, text: str) -> None:
         """Show what the agent thinks."""
@@ -299,6 +316,8 @@ class TaskSession:
         self.messages: list[ari.RuntimeMessage] = runtime.kept(session_id)
         self.was_interrupted = False
         """Whether resuming it takes up a turn again."""
+        self.failure: Exception | None = None
+        """What the author's own code raised in the newest turn, whose text is in no event."""
         self._runtime = runtime
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -344,18 +363,30 @@ class TaskSession:
                 self._keep(turn.message)
             await self._runtime.run_turn(turn)
         except asyncio.CancelledError:
+            if not self._is_closing:
+                turn.break_off(STOPPED)
             self._keep_answer(turn)
             if not self._is_closing:
-                await self._runtime.cut_off(turn)
+                await self._bring_in_order(turn)
             self.feed.error(Canceled("the turn was cancelled").status(), turn.used)
         except Exception as failed:
             logger.exception("a turn of %s failed", self._runtime.name)
+            known = known_error(failed)
+            self.failure = None if is_explained(failed, known) else failed
+            turn.break_off(BROKEN)
             self._keep_answer(turn)
-            await self._runtime.cut_off(turn)
-            self.feed.error(_status_of(failed), turn.used)
+            await self._bring_in_order(turn)
+            self.feed.error(status_of(known or failed), turn.used)
         else:
             self._keep_answer(turn)
             self.feed.result(usage=turn.used)
+
+    async def _bring_in_order(self, turn: TaskTurn) -> None:
+        """Bring what is saved in order; if that fails, the turn still says why it failed."""
+        try:
+            await self._runtime.cut_off(turn)
+        except Exception:
+            logger.exception("%s cannot bring a session in order", self._runtime.name)
 
     def _never_ran(self, turn: ActiveTurn | None) -> None:
         """End a turn that was cancelled before its task began: nothing of it has run then."""
@@ -449,24 +480,6 @@ def summary_of(tool_input: JsonObject) -> str:
     if isinstance(command, str):
         return command
     return ", ".join(f"{name}: {text_of(value)}" for name, value in tool_input.items())
-
-
-def _status_of(failed: Exception) -> ErrorStatus:
-    """Return an error as a value; one of a model's server says so by its HTTP status."""
-    answered = getattr(failed, "response", None)
-    http_status = getattr(failed, "status_code", None) or getattr(answered, "status_code", None)
-    if not isinstance(http_status, int):
-        return status_of(failed)
-    return error_of_model(http_status, str(failed)).status()
-
-
-def error_of_model(http_status: int, message: str) -> AriError:
-    """Return the error of a turn whose model's server answered with an HTTP status."""
-    message = f"the model's server answered {http_status}: {message:.500}"
-    if http_status in (401, 403):
-        return OperationDenied(message)
-    is_busy = http_status in (408, 409, 429) or http_status >= 500
-    return Unavailable(message) if is_busy else InvalidArgument(message)
 
 
 class TaskRuntime(DrivenRuntime):
@@ -601,6 +614,17 @@ class TaskRuntime(DrivenRuntime):
             file.flush()
             os.fsync(file.fileno())  # or a loss of power leaves an empty file under the name
         written.replace(self._file(session_id, "state"))
+
+    def failure_of(self, session_id: str) -> Exception | None:
+        """Return what the author's own code raised in the newest turn of a session, and forget it.
+
+        Its text may hold what nobody is to see, so no event has it; the author's own screen may.
+        """
+        session = self._sessions.get(session_id)
+        if session is None or not isinstance(session.native, TaskSession):
+            return None
+        failure, session.native.failure = session.native.failure, None
+        return failure
 
     async def get_session_history(
         self, request: ari.GetSessionHistoryRequest

@@ -23,6 +23,7 @@ from arp.protocol.json_value import JsonObject
 from arp.record.wording import encoded
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError, InvalidArgument
+from arp.runtime.feed import one_line
 from arp.runtime.late_answers import LateAnswers, asked_key, input_digest
 from arp.runtime.linked_session import LinkedSession, RuntimeHandle
 from arp.runtime.named_files import FileBinding
@@ -44,6 +45,9 @@ RULE = "runtime-permission"
 """The rule by which a person is asked, in facts."""
 WHICH_RULE = "What may run without asking again?"
 ONCE = "Nothing more than this call"
+WHICH_WAY = "How is it allowed?"
+NO_WAY = "Not at all: deny it"
+NOT_CHOSEN = "The user chose none of the ways to allow it."
 NO_ANSWER = "The user does not answer this question."
 """What the agent is told if its question is declined."""
 
@@ -164,12 +168,18 @@ class TurnQuestions:
         call = self._calls[request.tool_call_id]
         title = f"{call.name}: {request.tool_input_summary}".rstrip(": ")
         binding = FileBinding(request, self._link.cwd, call.hides)
-        rule: ari.PermissionRule | None = None
+        ways = _by_label(request.ways)
+        chosen = ""
 
         async def still_fits(approval: Approval) -> SecondLook:
-            nonlocal rule
+            nonlocal chosen
             if approval.scope == "session":
                 rule = await self._chosen_rule(rules)
+                chosen = rule.rule_id if rule is not None else ""
+            if ways and not chosen:
+                chosen = await self._chosen_way(ways)
+                if not chosen:
+                    return SecondLook(NOT_CHOSEN)
             return await binding.again(approval)
 
         async with self._looking:
@@ -193,13 +203,13 @@ class TurnQuestions:
             timeout_s=_seconds_until(request),
             files=files,
             recheck=still_fits,
-            message=request.message or None,
+            message=_with_ways(request.message, list(ways)) or None,
         )
         if binding.refusal:
             self._refusals[request.tool_call_id] = binding.refusal
         if approval.allowed:
-            changed, rule_id = approval.updated_input, rule.rule_id if rule is not None else ""
-            allowed = ari.PermissionResponse("allow", updated_input=changed, rule_id=rule_id)
+            changed = approval.updated_input
+            allowed = ari.PermissionResponse("allow", updated_input=changed, rule_id=chosen)
             return self._kept(request, allowed, binding.mark)
         return self._kept(request, self._denial(request, approval, title), binding.mark)
 
@@ -231,6 +241,11 @@ class TurnQuestions:
             return next(iter(rules.values()))
         props: JsonObject = {"title": WHICH_RULE, "options": [*rules, ONCE], "style": "list"}
         return rules.get(str(await self._turn.ask(Component("", "choices", props))))
+
+    async def _chosen_way(self, ways: Mapping[str, str]) -> str:
+        """Return the id of the way in which a call is allowed; empty: the person wants none."""
+        props: JsonObject = {"title": WHICH_WAY, "options": [*ways, NO_WAY], "style": "list"}
+        return ways.get(str(await self._turn.ask(Component("", "choices", props))), "")
 
     async def _answer(self, request: ari.PermissionRequest, ask: Asks) -> None:
         """Ask a person, and give the runtime the answer."""
@@ -286,6 +301,24 @@ def _offered(labels: Sequence[str]) -> str | None:
         return labels[0] if labels else None
     text = f"One of these, which you choose next: {'; '.join(labels)}"
     return text if len(text) <= MAX_RULE else f"One of {len(labels)} rules, which are shown next"
+
+
+def _by_label(ways: Sequence[ari.Choice]) -> dict[str, str]:
+    """Return the ids of ways by their labels; equal labels get a number."""
+    found: dict[str, str] = {}
+    for way in ways:
+        label = one_line(way.label) or way.id
+        number = sum(known.partition(" (")[0] == label for known in found)
+        found[f"{label} ({number + 1})" if number else label] = way.id
+    return found
+
+
+def _with_ways(message: str, labels: Sequence[str]) -> str:
+    """Return why an agent asks, with the ways to allow it, of which a person chooses one next."""
+    if not labels:
+        return message
+    text = f"If you allow it, you choose next how: {'; '.join(labels)}."
+    return f"{message}\n{text}" if message else text
 
 
 def _seconds_until(request: ari.PermissionRequest) -> float | None:

@@ -152,7 +152,9 @@ class Lifecycle(StrEnum):
     """A limit of the model's provider is reached, or nearly (`status`: `reached` or `warning`).
     `limit`, `used` (0 to 1), `resets_at_s` (since 1970), `retry_after_s` where known."""
     WARNING = "warning"
-    """`content` is for people."""
+    """`content` is for people. `cut_off` in `details`: the text so far ends where it should not,
+    because of a limit of tokens (`length`) or of `requests`, a content `filter`, or a stream
+    without its end (`unfinished`); or the model said nothing at all (`empty`)."""
     STDERR = "stderr"
     """`content` is a line that the runtime wrote to standard error."""
     HOOK = "hook"
@@ -224,6 +226,16 @@ class PermissionRule(msgspec.Struct, frozen=True, omit_defaults=True):
     scope: Literal["session", "always"] = "session"
 
 
+class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A model, a mode, a provider or a way to allow something that can be taken."""
+
+    id: str
+    label: str = ""
+    description: str = ""
+    asks: bool = True
+    """Of a mode: whether the agent asks before it changes anything."""
+
+
 class PermissionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """An agent asks before it does something; nothing happens until it is answered."""
 
@@ -250,6 +262,9 @@ class PermissionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str = ""
     session_id: str = ""
     turn_id: str = ""
+    ways: tuple[Choice, ...] = ()
+    """Different ways to allow this call alone, in the agent's words; an answer names the id of one
+    as `rule_id`. Empty: there is one way only."""
 
 
 class PermissionResponse(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -261,7 +276,7 @@ class PermissionResponse(msgspec.Struct, frozen=True, omit_defaults=True):
     updated_input: JsonObject | None = None
     """What is to run instead; refused where the request does not take one."""
     rule_id: str = ""
-    """One of the request's `rules`: allow that too."""
+    """One of the request's `rules`: allow that too; or one of its `ways`: allow it so."""
     interrupt: bool = False
     """With a denial: end the turn."""
 
@@ -550,16 +565,6 @@ class GetSessionHistoryResponse(msgspec.Struct, frozen=True, omit_defaults=True)
     """Of `get_session_history`: oldest first."""
 
     messages: tuple[RuntimeMessage, ...] = ()
-
-
-class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A model, a mode or a provider that can be taken."""
-
-    id: str
-    label: str = ""
-    description: str = ""
-    asks: bool = True
-    """Of a mode: whether the agent asks before it changes anything."""
 
 
 class GetModelRequest(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -20,6 +20,8 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from arp.net.http_problems import broken_connection
+from arp.protocol.event_stream import SseParser
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.errors import InvalidToolCall, ToolCallFailed, ToolTimeout
 from arp.tools.runtime import OnChunk
@@ -70,8 +72,7 @@ async def call_http(
     except httpx.TimeoutException as error:
         raise ToolTimeout(f"{call.name} did not answer in time") from error
     except httpx.HTTPError as error:
-        reason = str(error) or type(error).__name__
-        raise ToolCallFailed(f"{call.name} cannot be reached: {reason:.{MAX_REASON}}") from error
+        raise ToolCallFailed(_unreached(call, error)) from error
     except httpx.InvalidURL as error:
         raise ToolCallFailed(f"{call.name} has an address that cannot be one: {error}") from error
 
@@ -94,8 +95,12 @@ async def check_answers(client: httpx.AsyncClient, call: HttpCall, within_s: flo
     except (httpx.TimeoutException, TimeoutError) as error:
         raise ToolCallFailed(f"{call.name} does not answer in {within_s:g} s") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = str(error) or type(error).__name__
-        raise ToolCallFailed(f"{call.name} cannot be reached: {reason:.{MAX_REASON}}") from error
+        raise ToolCallFailed(_unreached(call, error)) from error
+
+
+def _unreached(call: HttpCall, error: Exception) -> str:
+    known = broken_connection(error, call.name)
+    return known or f"{call.name} cannot be reached: {error!s:.{MAX_REASON}}"
 
 
 class HttpStatusFailed(ToolCallFailed):
@@ -180,26 +185,32 @@ async def _bounded(answer: httpx.Response, name: str) -> AsyncIterator[bytes]:
 
 async def _read_events(answer: httpx.Response, name: str, on_chunk: OnChunk | None) -> Json:
     pieces: list[str] = []
-    rest = b""
-    async for part in _bounded(answer, name):
-        *lines, rest = (rest + part).split(b"\n")
-        for line in lines:
-            event = event_of(line.removeprefix(b"data:")) if line.startswith(b"data:") else None
-            if event is None:
-                continue
-            chunk = str(event.get("chunk") or "")
-            if chunk:
-                pieces.append(chunk)
-                if on_chunk is not None:
-                    await on_chunk(chunk)
-            if event.get("error"):
-                raise ToolCallFailed(f"{name}: {event['error']!s:.{MAX_REASON}}")
-            if event.get("done"):
-                return event["result"] if "result" in event else {"text": "".join(pieces)}
+    async for event in _events_in(answer, name):
+        chunk = str(event.get("chunk") or "")
+        if chunk:
+            pieces.append(chunk)
+            if on_chunk is not None:
+                await on_chunk(chunk)
+        if event.get("error"):
+            raise ToolCallFailed(f"{name}: {event['error']!s:.{MAX_REASON}}")
+        if event.get("done"):
+            return event["result"] if "result" in event else {"text": "".join(pieces)}
     raise ToolCallFailed(f"{name} ended its stream before it was done")
 
 
-def event_of(line: bytes) -> JsonObject | None:
+async def _events_in(answer: httpx.Response, name: str) -> AsyncIterator[JsonObject]:
+    """Yield the events of a tool's stream; what is none of them is passed over."""
+    parser = SseParser(MAX_ANSWER)  # `_bounded` refuses more in any case
+    async for part in _bounded(answer, name):
+        for one in parser.feed(part):
+            if (event := event_of(one.data)) is not None:
+                yield event
+    for one in parser.end():
+        if (event := event_of(one.data)) is not None:
+            yield event
+
+
+def event_of(line: bytes | str) -> JsonObject | None:
     """Return an event of a tool, `{"chunk": "…", "done": false}`; `None` if it is none."""
     try:
         value = msgspec.json.decode(line)

@@ -105,9 +105,14 @@ class AnthropicMessages:
         return {
             **self._message(body),
             "content": content,
-            "stop_reason": "tool_use" if answer.calls else "end_turn",
+            "stop_reason": self._reason(answer),
             "usage": self._usage(),
         }
+
+    def _reason(self, answer: Answer) -> str:
+        if answer.is_cut:
+            return "max_tokens"
+        return "tool_use" if answer.calls else "end_turn"
 
     def _message(self, body: Object) -> Object:
         return {
@@ -138,7 +143,7 @@ class AnthropicMessages:
                     yield Pause(answer.step_s)
                 yield {"type": "content_block_delta", "index": index, "delta": delta}
             yield {"type": "content_block_stop", "index": index}
-        stop = {"stop_reason": "tool_use" if answer.calls else "end_turn", "stop_sequence": None}
+        stop = {"stop_reason": self._reason(answer), "stop_sequence": None}
         yield {"type": "message_delta", "delta": stop, "usage": self._usage()}
         yield {"type": "message_stop"}
 
@@ -210,7 +215,13 @@ class OpenAIResponses:
 
     def whole(self, answer: Answer, body: Object) -> Object:
         output = [item for item, _ in self._output(answer)]
-        return self._response(body, "completed", output)
+        return self._ended(answer, body, output)
+
+    def _ended(self, answer: Answer, body: Object, output: list[Object]) -> Object:
+        if not answer.is_cut:
+            return self._response(body, "completed", output)
+        why = {"incomplete_details": {"reason": "max_output_tokens"}}
+        return {**self._response(body, "incomplete", output), **why}
 
     def _response(self, body: Object, status: str, output: list[Object]) -> Object:
         return {
@@ -246,10 +257,8 @@ class OpenAIResponses:
                 yield {**delta, **place}
             yield {"type": "response.output_item.done", "output_index": index, "item": item}
             output.append(item)
-        yield {
-            "type": "response.completed",
-            "response": self._response(body, "completed", output),
-        }
+        kind = "response.incomplete" if answer.is_cut else "response.completed"
+        yield {"type": kind, "response": self._ended(answer, body, output)}
 
     def _output(self, answer: Answer) -> Iterator[tuple[Object, list[Object]]]:
         if answer.thinking:
@@ -343,6 +352,8 @@ class OpenAIChat:
         }
 
     def _reason(self, answer: Answer) -> str:
+        if answer.is_cut:
+            return "length"
         return "tool_calls" if answer.calls else "stop"
 
     def _usage(self) -> Object:

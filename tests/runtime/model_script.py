@@ -14,6 +14,7 @@
     slow                says "step 1 step 2 …", ten words a second, until the CLI leaves
     fail 400            answers every request with this HTTP status (any from 400 to 599)
     retry               answers 503, and to the next request says "It worked the second time."
+    cut: TEXT           says TEXT, which ends at the limit of output tokens
     limit: 92           says how much of the account's limit of five hours is used, in headers
     anything else       says "You said: " and the text
 
@@ -50,6 +51,8 @@ ASKING = ("AskUserQuestion", "request_user_input")
 """Tools of CLIs that ask the user."""
 RESETS_AT_S = 4_102_444_800
 """2100: when limits are reset."""
+STILL_CUT = "Output token limit hit"
+"""What Claude Code asks by itself when an answer was cut off: that answer is cut off, too."""
 SLOW_STEPS = 300
 SLOW_STEP_S = 0.1
 
@@ -111,6 +114,8 @@ class Answer:
     thinking: str = ""
     calls: Sequence[Call] = ()
     step_s: float = 0.0
+    is_cut: bool = False
+    """Whether it ends at the limit of output tokens."""
     used_percent: float | None = None
     """Of the limit of five hours; in the headers of the answer."""
 
@@ -154,6 +159,8 @@ class Script:
     def _troubled_answer(self, user: str) -> Answer | Failure | None:
         if limit := re.fullmatch(r"limit: (\d+)", user):
             return Answer(f"{limit[1]} % are used.", used_percent=float(limit[1]))
+        if user.startswith(("cut:", STILL_CUT)):
+            return Answer(user.removeprefix("cut:").strip(), is_cut=True)
         if user == "slow":
             words = [f"step {number}" for number in range(1, SLOW_STEPS + 1)]
             return Answer(" ".join(words), step_s=SLOW_STEP_S)

@@ -103,6 +103,28 @@ def next_message() -> Any:
 # -- turns ---------------------------------------------------------------------------------------
 
 
+def out_of_tokens() -> str:
+    """Say half of something: the model's limit of output tokens is reached."""
+    say("Half")
+    return "max_tokens"
+
+
+def out_of_requests() -> str:
+    """Say nothing: the agent's limit of requests to a model in one turn is reached."""
+    return "max_turn_requests"
+
+
+def two_ways() -> str:
+    """Ask with two ways to allow one call, as a plan that can be carried out in two modes."""
+    ways = [
+        {"optionId": "plan", "kind": "allow_once", "name": "Proceed in plan mode"},
+        {"optionId": "edit", "kind": "allow_once", "name": "Proceed and edit"},
+    ]
+    answer = ask(0, [*ways, REJECT], toolCallId="c1", title="plan", rawInput={"steps": 1})
+    say(json.dumps(answer["outcome"].get("optionId")))
+    return "end_turn"
+
+
 def unannounced() -> str:
     """Ask about a call that was not announced, as Gemini CLI does; then run it without output."""
     call = {"toolCallId": "c1", "title": "git push", "kind": "execute"}
@@ -274,6 +296,9 @@ SCENARIOS: dict[str, Callable[[], str]] = {
         unannounced,
         silent,
         cut_off,
+        out_of_tokens,
+        out_of_requests,
+        two_ways,
         two,
         withdrawn,
         only_always,

@@ -28,6 +28,8 @@ from arp.runtime.errors import (
     Unavailable,
     Unimplemented,
 )
+from arp.runtime.turn_questions import NO_WAY
+from arp.testing import session
 from tests.runtime import mcp_server, scripted_acp_agent
 from tests.runtime.caller import Caller, asks, kinds, merged, only, text_of
 from tests.runtime.clis import Cli, processes_of
@@ -509,7 +511,7 @@ async def test_commands_that_change_behind_a_turn_are_told(scripted: Scripted) -
 async def test_a_call_without_input_is_told_before_what_follows(scripted: Scripted) -> None:
     caller = await Caller.create(scripted())
     events = await caller.turn("held")
-    assert merged(events)[2:] == ["tool_call", "text", "tool_result", "result"]
+    assert merged(events)[2:] == ["tool_call", "text", "warning", "tool_result", "result"]
     assert events[-1].details == {"stop_reason": "max_tokens"}
 
 
@@ -833,3 +835,41 @@ async def test_permission_that_the_agent_does_not_offer_is_a_denial_that_is_show
         assert len(shown) == 1
         assert shown[0].startswith("Nothing ran: response.rule_id: the agent offers no permission")
         assert {"outcome": {"outcome": "cancelled"}} in logged(runtime)
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "why"),
+    [
+        ("out_of_tokens", "Half", "limit of output tokens"),
+        ("out_of_requests", "", "limit of requests to the model"),
+    ],
+)
+async def test_a_turn_that_ends_at_a_limit_says_that_it_is_not_complete(
+    scripted: Callable[..., AcpRuntime], word: str, text: str, why: str
+) -> None:
+    app = App()
+    app.runtime(scripted())
+    async with session(app) as user:
+        turn = await user.say(word)
+        assert (turn.status, turn.text) == ("completed", text)
+        assert why in turn.component("status-card").props["message"]
+
+
+async def test_different_ways_to_allow_one_call_keep_their_words(
+    scripted: Callable[..., AcpRuntime],
+) -> None:
+    """A plan may be carried out in two modes: a yes alone does not say in which."""
+    app = App()
+    app.runtime(scripted())
+    async with session(app) as user:
+        for way, chosen in (("Proceed and edit", '"edit"'), (NO_WAY, '"no"')):
+            turn = await user.say("two_ways")
+            assert turn.question is not None
+            message = turn.question.props["message"]
+            assert "Proceed in plan mode; Proceed and edit" in message
+            turn = await turn.allow()
+            assert turn.question is not None
+            options = ["Proceed in plan mode", "Proceed and edit", NO_WAY]
+            assert turn.question.props["options"] == options
+            turn = await turn.answer(way)
+            assert turn.text.startswith(chosen)

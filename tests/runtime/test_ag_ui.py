@@ -513,8 +513,56 @@ async def test_events_over_http_in_every_form_of_an_event_stream() -> None:
     assert (seen.text, seen.error) == ("Hello", None)
 
 
+async def test_a_redirect_on_the_same_server_is_followed_and_another_is_named() -> None:
+    """FastAPI redirects from `/agent` to `/agent/`; a proxy may redirect to its login."""
+
+    async def run(request: Request) -> Response:
+        assert (await request.json())["messages"]
+        events = (STARTED, *text("m", "Hello"), FINISHED)
+        body = "".join(f"data: {json.dumps(one)}\n\n" for one in events)
+        return Response(body, media_type="text/event-stream")
+
+    async def turn(request: Request) -> Response:
+        to = request.path_params["to"]
+        places = {"agent": "/agent/", "login": "/login", "far": "http://agent.invalid/agent/"}
+        return Response(status_code=302 if to == "login" else 307, headers={"location": places[to]})
+
+    routes = [Route("/agent/", run, methods=["POST"]), Route("/{to}", turn, methods=["POST"])]
+    with serving_asgi(Starlette(routes=routes)) as url:
+        seen = {}
+        for name in ("agent", "login", "far"):
+            caller = await Caller.create(AgUiRuntime(f"{url}/{name}"))
+            seen[name] = Seen(await caller.turn("go"))
+    assert (seen["agent"].text, seen["agent"].error) == ("Hello", None)
+    named = f"{url}/login: it redirects (302) to {url}/login; use that address"
+    assert seen["login"].error.message == named
+    assert "redirects (307) to http://agent.invalid/agent/" in seen["far"].error.message
+
+
+async def test_a_page_in_the_place_of_a_stream_is_an_error() -> None:
+    """A login page comes with status 200."""
+
+    async def page(request: Request) -> Response:
+        return Response("<title>Portal</title><h1>Sign in</h1>", media_type="text/html")
+
+    with serving_asgi(Starlette(routes=[Route("/", page, methods=["POST"])])) as url:
+        caller = await Caller.create(AgUiRuntime(f"{url}/"))
+        error = Seen(await caller.turn("go")).error
+    assert "expected a stream of events (text/event-stream), got text/html" in error.message
+    assert "Portal: Sign in; check the address" in error.message
+
+
+async def test_done_ends_no_stream_with_an_error() -> None:
+    events = (STARTED, *text("m", "Hello"), FINISHED)
+    body = "".join(f"data: {json.dumps(one)}\n\n" for one in events)
+    seen = await asked_at(f"{body}data: [DONE]\n\n".encode())
+    assert (seen.text, seen.error) == ("Hello", None)
+
+
 async def test_a_stream_over_http_that_is_cut_off_says_so() -> None:
     events = (STARTED, *text("m", "Half"))
     body = "".join(f"data: {json.dumps(one)}\n\n" for one in events).encode()
     assert "cut off" in (await asked_at(body)).error.message
-    assert "no JSON" in (await asked_at(body + b'data: {"type": "TOOL')).error.message
+    torn = b'data: {"type": "TOOL'
+    assert "cut off" in (await asked_at(body + torn)).error.message
+    assert "no JSON" in (await asked_at(body + torn + b"\n\n")).error.message

@@ -12,6 +12,7 @@ import pytest
 
 from arp import App, Component, ui
 from arp.client.client import ArpClient, connect
+from arp.hub.past_messages import STOPPED
 from arp.runtime.langchain_approvals import decided_by_person
 from arp.runtime.named import runtime_for
 from arp.runtime.task_runtime import question_of
@@ -237,7 +238,8 @@ async def test_what_an_ag_ui_agent_said_before_a_cancel_is_told_to_its_next_run(
         await client.cancel()
         await client.turn_done(turn_id)
         await client.ask("two")
-    assert heard[1] == [("user", "one"), ("assistant", "I begin"), ("user", "two")]
+    stopped = f"I begin\n\n{STOPPED}"
+    assert heard[1] == [("user", "one"), ("assistant", stopped), ("user", "two")]
 
 
 def test_an_agent_of_ag_ui_is_an_address_or_a_function() -> None:

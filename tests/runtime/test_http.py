@@ -9,10 +9,15 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from arp.access.settings import Access
 from arp.runtime import types as ari
 from arp.runtime.errors import (
+    AriError,
     FailedPrecondition,
     InvalidArgument,
     NotFound,
@@ -26,6 +31,7 @@ from arp.runtime.http_runtime import HttpRuntime
 from arp.runtime.services import EventSubscription, RuntimeService
 from arp.server.serve import bind
 from arp.testing import FakeRuntime, Says, Uses, Waits
+from tests.asgi_serving import serving_asgi
 from tests.runtime.broken_proxy import broken_proxy
 
 
@@ -107,6 +113,30 @@ async def test_errors_come_with_their_code() -> None:
     with pytest.raises(Unavailable):
         await remote.version(ari.VersionRequest())
     await remote.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "said"),
+    [(200, "", "cannot be read"), (404, "", "is no gateway of ARI: it answered 404: Portal"),
+     (307, "/login", "it redirects (307) to http://127.0.0.1")],
+)  # fmt: skip
+async def test_a_page_in_the_place_of_a_gateway_is_named(
+    status: int, location: str, said: str
+) -> None:
+    async def page(request: Request) -> Response:
+        headers = {"location": location} if location else {}
+        return Response("<h1>Portal</h1>", status, headers, "text/html")
+
+    route = Route("/{path:path}", page, methods=["GET", "POST"])
+    with serving_asgi(Starlette(routes=[route])) as url:
+        remote = HttpRuntime(url)
+        with pytest.raises(AriError) as called:
+            await remote.version(ari.VersionRequest())
+        with pytest.raises(Unavailable) as subscribed:
+            await remote.session_events(ari.SessionEventsRequest("s"))
+        await remote.close()
+    assert said in called.value.message
+    assert ("got text/html" if status == 200 else said) in subscribed.value.message
 
 
 async def test_who_may_not_come_in() -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from arp import App, Turn, ui
-from arp.client.sse_link import SseParser
+from arp.protocol.event_stream import SseParser
 from tests.serving import Serving, serving
 from tests.waiting import becomes
 
