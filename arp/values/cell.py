@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from numbers import Integral, Real
 from typing import Any, Final
 
 import msgspec
 
 from arp.protocol.errors import InvalidComponent
-from arp.protocol.json_value import MAX_INTEGER, Json
+from arp.protocol.exact_integers import exact_cell
+from arp.protocol.json_value import Json
 from arp.protocol.safe_text import well_formed
 
 MAX_CELL_CHARACTERS: Final = 1_000
@@ -30,7 +32,8 @@ def cell_of(value: Any) -> Json:
     """Return a value for a cell of a table or a list.
 
     A missing value (`NaN`, `NaT`, `pd.NA`) becomes `None`, an infinite number `∞`. A `Decimal`
-    becomes a number if a number represents it exactly, else text. Dates and times become ISO texts,
+    becomes a number if a number represents it exactly, else text. So does an integer: renderers
+    would round one beyond 2^53. Dates and times become ISO texts,
     with a space between date and time. Lists and objects become JSON, all other values text.
     """
     kind = type(value)
@@ -67,10 +70,52 @@ def cells_of(column: list[Any]) -> list[Json]:
     return [cell_of(one) for one in column]
 
 
+def drawn_as(value: Any) -> str:
+    """Return what a chart takes a value for: `number`, `missing`, `truth`, `duration` or `other`.
+
+    A text is no number, even if it has digits only.
+    """
+    if value is None or type(value).__name__ in _MISSING or _is_nan(value):
+        return "missing"
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, Real | Decimal):
+        return "number"
+    return "duration" if isinstance(value, timedelta) else "other"
+
+
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, float) and math.isnan(value)
+
+
+def drawn_number(value: Any) -> int | float | None:
+    """Return a number (see `drawn_as`) as a chart draws it; `None`: it is infinite, or no number.
+
+    A chart draws a `Decimal` or a fraction as the nearest float.
+    """
+    if drawn_as(value) != "number":
+        return None
+    if isinstance(value, Integral):
+        return int(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def plain_value(value: Any) -> Any:
+    """Return a scalar of numpy or a member of an enum as a Python value, all else as it is."""
+    if type(value).__module__ == "numpy":
+        return _from_numpy(value)
+    return plain_value(value.value) if isinstance(value, Enum) else value
+
+
 def _number(value: float) -> Json:
     if isinstance(value, int):
-        integer = int(value)
-        return integer if -MAX_INTEGER <= integer <= MAX_INTEGER else str(integer)
+        return exact_cell(int(value))
     number = float(value)
     if math.isfinite(number):
         return number
@@ -87,7 +132,7 @@ def _decimal(value: Decimal) -> Json:
     if value.is_infinite():
         return _infinite(value)
     if value == value.to_integral_value() and value.adjusted() < _MOST_DIGITS:
-        return int(value)
+        return exact_cell(int(value))
     number = float(value)
     return number if math.isfinite(number) and Decimal(repr(number)) == value else str(value)
 

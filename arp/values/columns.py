@@ -6,12 +6,14 @@ A data frame is cut before it is converted, so that a large one costs no more th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from arp.protocol.components import Component
-from arp.protocol.json_value import Json
+from arp.protocol.errors import InvalidComponent
+from arp.protocol.json_value import Json, kind_of
 from arp.protocol.safe_text import well_formed
 from arp.values.cell import cell_of, cells_of
 from arp.values.records import record_of
@@ -21,6 +23,9 @@ MAX_ROWS: Final = 1_000
 
 MAX_COLUMNS: Final = 100
 """The limit of columns of a table that is made from data."""
+
+UNNAMED: Final = "(unnamed)"
+"""The column name that data has instead of one (`None`, NaN)."""
 
 VALUE: Final = "value"
 """The column name of data without names."""
@@ -39,6 +44,8 @@ class Columns(Struct, frozen=True):
     """The number of columns of the data; larger than that of `names` if they are cut."""
     indexes: int = 0
     """How many of the first columns are the index of a data frame."""
+    values: list[list[Any]] = []
+    """The values of each column, of which the cells were made."""
 
     @property
     def mark(self) -> str:
@@ -50,10 +57,33 @@ class Columns(Struct, frozen=True):
             parts.append(f"first {len(self.names):,} of {self.total_columns:,} columns")
         return ", ".join(parts)
 
-    def column(self, name: str) -> list[Json]:
-        """Return the cells of a column."""
-        index = self.names.index(name)
-        return [row[index] for row in self.rows]
+    def column(self, place: int) -> list[Json]:
+        """Return the cells of a column, by its place: two columns may have the same name."""
+        return [row[place] for row in self.rows]
+
+    def place(self, name: object, where: str) -> int:
+        """Return the place of the one column with this name.
+
+        Args:
+            name: What an author wrote.
+            where: How messages name it.
+
+        Raises:
+            InvalidComponent: There is none, and the message names a similar one, or all; or there
+                are several.
+        """
+        if not isinstance(name, str):
+            raise InvalidComponent(f"{where}: expected the name of a column, got {kind_of(name)}")
+        count = self.names.count(name)
+        if count == 1:
+            return self.names.index(name)
+        if count > 1:
+            raise InvalidComponent(
+                f"{where}: {count} columns are named {name!r:.60}; give each a name of its own first"
+            )
+        near = get_close_matches(name, self.names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self.names)}"
+        raise InvalidComponent(f"{where}: no column {name!r:.60}; {hint}")
 
 
 def marked(title: str | None, mark: str) -> str | None:
@@ -108,10 +138,10 @@ def columns_of(
     data = reader(value, cut, index) if reader is not None else _of_objects(value, cut)
     if data is None:
         return None
-    columns = [cells_of(column) for column in data.values[:MAX_COLUMNS]]
-    cells = [list(row) for row in zip(*columns, strict=True)]
+    values = data.values[:MAX_COLUMNS]
+    cells = [list(row) for row in zip(*map(cells_of, values), strict=True)]
     names = data.names[:MAX_COLUMNS]
-    return Columns(names, cells, data.total_rows, len(data.names), data.indexes)
+    return Columns(names, cells, data.total_rows, len(data.names), data.indexes, values)
 
 
 def kind_name(value: Any) -> str:
@@ -132,7 +162,10 @@ def name_of_column(name: Any) -> str:
     """Return the name of a column as text; the levels of a multi-index are joined in order."""
     if isinstance(name, tuple):
         return " / ".join(filter(None, map(name_of_column, name)))
-    return well_formed(name) if isinstance(name, str) else str(cell_of(name) or 0)
+    if isinstance(name, str):
+        return well_formed(name)
+    cell = cell_of(name)
+    return UNNAMED if cell is None else str(cell)
 
 
 # -- libraries -------------------------------------------------------------------------------------

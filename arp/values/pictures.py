@@ -35,11 +35,7 @@ def picture_kind(value: Any) -> str:
         return "path"
     for kind in type(value).__mro__:
         library = kind.__module__.partition(".")[0]
-        if (library, kind.__name__) in (
-            ("matplotlib", "FigureBase"),
-            ("matplotlib", "Figure"),
-            ("matplotlib", "Axes"),
-        ):
+        if (library, kind.__name__) == ("matplotlib", "Artist"):  # figures and axes are artists too
             return "matplotlib"
         if (library, kind.__name__) == ("PIL", "Image"):
             return "PIL"
@@ -90,6 +86,22 @@ def description_of(value: Any) -> str:
     main_title = getattr(figure, "get_suptitle", str)()
     titles = [main_title, *(axes.get_title() for axes in figure.get_axes())]
     return " – ".join(dict.fromkeys(filter(None, titles))) or "Figure"
+
+
+def figure_of_parts(value: Any) -> Any:
+    """Return the figure of what plotting functions return: an array of axes, lines, or bars.
+
+    Returns:
+        `None` if it is something else, or its parts are of several figures.
+    """
+    if type(value).__module__ == "numpy" and getattr(value, "dtype", None) == object:
+        value = value.reshape(-1).tolist()
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    if any(picture_kind(one) != "matplotlib" for one in value):
+        return None
+    figures = [_figure(one) for one in value]
+    return figures[0] if all(one is figures[0] for one in figures) else None
 
 
 def _figure(value: Any) -> Any:
