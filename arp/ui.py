@@ -304,7 +304,7 @@ def chart(
     if data is not None:
         if labels is not None or datasets is not None:
             raise InvalidComponent("ui.chart: give data, or labels and datasets, not both")
-        named = [y] if isinstance(y, str) or not isinstance(y, Iterable) else list(y)
+        named: Any = [y] if isinstance(y, str) or not isinstance(y, Iterable) else list(y)
         props = series_of(data, type, x, None if y is None else named, by)
         title = marked(title, props.pop("mark"))
     elif x is not None or y is not None or by is not None:

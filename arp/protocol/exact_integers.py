@@ -5,7 +5,7 @@ JSON has one kind of number, and most of its readers (browsers above all) keep i
 shows goes out as text of its digits, which every renderer can show. A chart or a field for a number
 calculates with the number, so there it is refused. The ledger keeps the integer.
 
-Source: protocol.md 3.
+Source: protocol.md 1.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -62,12 +63,17 @@ def cells_of(column: list[Any]) -> list[Json]:
     """Return a column's cells; if all times are midnight, they become dates."""
     column = [_from_numpy(one) if type(one).__module__ == "numpy" else one for one in column]
     times = [one for one in column if isinstance(one, datetime) and one == one]  # without NaT
-    if times and all(one.time() == time() and one.tzinfo is None for one in times):
+    if times and all(map(_is_midnight, times)):
         column = [
             date(one.year, one.month, one.day) if isinstance(one, datetime) and one == one else one
             for one in column
         ]
     return [cell_of(one) for one in column]
+
+
+def _is_midnight(value: datetime) -> bool:
+    # A time of pandas has nanoseconds besides.
+    return value.time() == time() and value.tzinfo is None and not getattr(value, "nanosecond", 0)
 
 
 def drawn_as(value: Any) -> str:
@@ -88,6 +94,13 @@ def _is_nan(value: Any) -> bool:
     if isinstance(value, Decimal):
         return value.is_nan()
     return isinstance(value, float) and math.isnan(value)
+
+
+def is_infinite(value: Any) -> bool:
+    """Return whether a number is infinite; one that is only beyond every float is not."""
+    if isinstance(value, Decimal):
+        return value.is_infinite()
+    return isinstance(value, float) and math.isinf(value)
 
 
 def drawn_number(value: Any) -> int | float | None:
@@ -138,12 +151,41 @@ def _decimal(value: Decimal) -> Json:
 
 
 def _from_numpy(value: Any) -> Any:
-    """Return a numpy scalar as a Python value."""
-    if type(value).__name__ in ("datetime64", "timedelta64"):
-        # For values in nanoseconds, `item` would return an integer.
-        value = value.astype(f"{type(value).__name__}[us]")
+    """Return a scalar or an array of numpy as a Python value."""
+    name = type(value).__name__
+    if name in ("datetime64", "timedelta64"):
+        # For values in nanoseconds, or beyond the year 9999, `item` would return an integer.
+        plain = value.astype(f"{name}[us]")
+        is_whole = plain != plain or plain == value  # NaT is not itself
+        item = plain.item() if is_whole else value
+        return str(value).replace("T", " ") if isinstance(item, int) or item is value else item
+    if name in ("float16", "float32"):
+        return single(float(value), "e" if name == "float16" else "f")
     plain = value.tolist() if hasattr(value, "tolist") else value.item()
-    return str(value) if type(plain).__module__ == "numpy" else plain
+    if type(plain).__module__ != "numpy":
+        return plain
+    is_float = value.dtype.kind == "f" and (float(value) == value or value != value)
+    return float(value) if is_float else str(value)
+
+
+def single(number: float, form: str) -> float:
+    """Return the shortest number that a narrow float stands for: 0.1, not 0.10000000149011612.
+
+    Args:
+        number: The value of the narrow float.
+        form: `f` for 32 bits or `e` for 16, as in `struct`.
+    """
+    if not math.isfinite(number):
+        return number
+    for digits in range(1, 9):
+        shorter = float(f"{number:.{digits}g}")
+        try:
+            is_same = struct.unpack(form, struct.pack(form, shorter))[0] == number
+        except OverflowError:
+            continue
+        if is_same:
+            return shorter
+    return number
 
 
 def _as_text(value: Any) -> str:

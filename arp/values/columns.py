@@ -15,7 +15,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.json_value import Json, kind_of
 from arp.protocol.safe_text import well_formed
-from arp.values.cell import cell_of, cells_of
+from arp.values.cell import cell_of, cells_of, plain_value, single
 from arp.values.records import record_of
 
 MAX_ROWS: Final = 1_000
@@ -79,7 +79,7 @@ class Columns(Struct, frozen=True):
             return self.names.index(name)
         if count > 1:
             raise InvalidComponent(
-                f"{where}: {count} columns are named {name!r:.60}; give each a name of its own first"
+                f"{where}: {count} columns are named {name!r:.60}; give each its own name first"
             )
         near = get_close_matches(name, self.names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self.names)}"
@@ -183,7 +183,8 @@ def _of_pandas(frame: Any, cut: Cut, index: bool | None) -> _Data:
     # By position, since two columns may have the same name.
     values = [part.iloc[:, number] for number in range(len(frame.columns))]
     names += [name_of_column(one) for one in frame.columns]
-    return _Data(names, [one.tolist() for one in (*levels, *values)], len(frame), len(levels))
+    listed = [_listed(one.tolist(), one.dtype) for one in (*levels, *values)]
+    return _Data(names, listed, len(frame), len(levels))
 
 
 def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
@@ -191,7 +192,7 @@ def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
         frame = frame.to_frame(frame.name or VALUE)
     columns = frame[cut(frame.height)].get_columns()
     names = [name_of_column(one) for one in frame.columns]
-    return _Data(names, [one.to_list() for one in columns], frame.height)
+    return _Data(names, [_listed(one.to_list(), one.dtype) for one in columns], frame.height)
 
 
 def _of_lazy(_frame: Any, _cut: Cut, _index: bool | None) -> _Data:
@@ -202,7 +203,8 @@ def _of_arrow(table: Any, cut: Cut, _index: bool | None) -> _Data:
     wanted = range(table.num_rows)[cut(table.num_rows)]
     part = table.slice(0, len(wanted)) if wanted.step == 1 else table.take(list(wanted))
     names = [name_of_column(one) for one in table.schema.names]
-    return _Data(names, [one.to_pylist() for one in part.columns], table.num_rows)
+    listed = [_listed(one.to_pylist(), one.type) for one in part.columns]
+    return _Data(names, listed, table.num_rows)
 
 
 def _of_numpy(array: Any, cut: Cut, _index: bool | None) -> _Data:
@@ -220,10 +222,21 @@ def _of_numpy(array: Any, cut: Cut, _index: bool | None) -> _Data:
 
 def _items(array: Any) -> list[Any]:
     """Return the items of an array as Python values."""
-    if array.dtype.kind == "M":  # for nanoseconds, `tolist` would return integers
-        array = array.astype("datetime64[us]")
-    items: list[Any] = array.tolist()
-    return items
+    if array.dtype.kind in "Mmg":  # for nanoseconds, `tolist` would return integers
+        return list(map(plain_value, array))
+    return _listed(array.tolist(), array.dtype)
+
+
+def _listed(values: list[Any], kind: object) -> list[Any]:
+    """Return values of a type of a library; narrow floats without digits that they do not have."""
+    form = _NARROW.get(str(kind).lower().removesuffix("[pyarrow]"))
+    if form is None:
+        return values
+    return [single(one, form) if isinstance(one, float) else one for one in values]
+
+
+_NARROW: Final = {"float32": "f", "float": "f", "float16": "e", "halffloat": "e"}
+"""The forms of `struct` of narrow floats, by the names of their types."""
 
 
 _READERS: Final[dict[str, Reader]] = {

@@ -6,6 +6,7 @@ import os
 from base64 import b64encode
 from collections.abc import Callable
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -94,7 +95,7 @@ def figure_of_parts(value: Any) -> Any:
     Returns:
         `None` if it is something else, or its parts are of several figures.
     """
-    if type(value).__module__ == "numpy" and getattr(value, "dtype", None) == object:
+    if type(value).__module__ == "numpy" and value.dtype.kind == "O":
         value = value.reshape(-1).tolist()
     if not isinstance(value, list | tuple) or not value:
         return None
@@ -111,9 +112,10 @@ def _figure(value: Any) -> Any:
 def _of_figure(value: Any) -> bytes:
     figure = _figure(value)
     content = b""
-    for dpi in _FIGURE_DPI:
+    # A figure with a photo in it is many times smaller as JPEG.
+    for dpi, form in product(_FIGURE_DPI, ("png", "jpeg")):
         buffer = BytesIO()
-        figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
+        figure.savefig(buffer, format=form, dpi=dpi, bbox_inches="tight")
         content = buffer.getvalue()
         if len(content) <= MAX_PICTURE_BYTES:
             break

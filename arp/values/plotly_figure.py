@@ -121,7 +121,8 @@ def _kind(trace: Any) -> str:
     if trace.type in ("bar", "pie"):
         return str(trace.type)
     if trace.type not in ("scatter", "scattergl"):
-        raise _refuse(f"a {trace.type} trace: charts show {_DRAWN}")
+        article = "an" if trace.type[0] in "aeiou" else "a"
+        raise _refuse(f"{article} {trace.type} trace: charts show {_DRAWN}")
     fill = trace.fill if trace.fill != "none" else None
     if getattr(trace, "stackgroup", None) or fill in _FILLS:
         return "area"
@@ -146,8 +147,9 @@ def _check(trace: Any) -> None:
     if getattr(trace, "orientation", None) == "h" and trace.type != "bar":
         raise _refuse("values from left to right (orientation='h')")
     for name in ("size", "color"):
-        given = getattr(trace.marker, name, None)
-        if _is_list(given) and any(drawn_as(plain_value(one)) == "number" for one in given):
+        given: Any = getattr(trace.marker, name, None)
+        listed = list(given) if _is_list(given) else []
+        if any(drawn_as(plain_value(one)) == "number" for one in listed):
             raise _refuse(f"points or bars whose {name} is a value: a chart does not show that")
 
 
@@ -350,9 +352,7 @@ def _ordered(labels: Sequence[Json], axis: Any) -> list[int]:
     """Return the order of categories, as the figure's axis names it."""
     wanted = [] if axis is None or axis.categoryarray is None else _labels(axis.categoryarray)
     place = {_key(label): number for number, label in enumerate(wanted)}
-    return sorted(
-        range(len(labels)), key=lambda at: (place.get(_key(labels[at]), len(wanted)), at)
-    )
+    return sorted(range(len(labels)), key=lambda at: (place.get(_key(labels[at]), len(wanted)), at))
 
 
 def _thinned(

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from arp.protocol.errors import InvalidComponent
 from arp.protocol.exact_integers import TOO_LARGE, is_exact
 from arp.protocol.json_value import Json, JsonObject
-from arp.values.cell import drawn_as, drawn_number, plain_value
+from arp.values.cell import drawn_as, drawn_number, is_infinite, plain_value
 from arp.values.columns import VALUE, Columns, columns_of, is_tabular
 
 MAX_POINTS: Final = 2_000
@@ -130,8 +130,7 @@ def _chosen(
     if values is None:
         values = numeric
         if not numeric:
-            what = ", ".join(columns.names)
-            raise InvalidComponent(f"ui.chart: none of the columns {what} has numbers to draw")
+            raise InvalidComponent(_without_numbers(columns))
     for place in values:
         found = _kind(columns, place)
         if found not in ("number", "missing"):
@@ -141,6 +140,20 @@ def _chosen(
                 f"{f'; numbers are in: {others}' if others else ''}"
             )
     return _Chosen(label, values, group)
+
+
+def _without_numbers(columns: Columns) -> str:
+    """Return why there is nothing to draw, and what to do."""
+    if not columns.names or not columns.rows:
+        return "ui.chart: the data has no rows; show a text instead, or name the columns with y="
+    for place, name in enumerate(columns.names):
+        if (found := _kind(columns, place)) in ("truth", "duration"):
+            return f"ui.chart: column {name!r:.60} is {_INSTEAD[found]}"
+    what = ", ".join(columns.names)
+    return (
+        f"ui.chart: none of the columns {what} has numbers to draw; "
+        "make some first, as with pd.to_numeric(df[…])"
+    )
 
 
 def _label_column(columns: Columns, kind: str, values: set[int]) -> int | None:
@@ -190,6 +203,13 @@ def _label(value: Json) -> Json:
 def _numbers(columns: Columns, place: int, what: str = "y") -> list[Json]:
     """Return the numbers of a column; infinite ones cannot be drawn and become gaps."""
     numbers: list[Json] = [drawn_number(plain_value(one)) for one in columns.values[place]]
+    for given, number in zip(columns.values[place], numbers, strict=True):
+        value = plain_value(given)
+        if number is None and drawn_as(value) == "number" and not is_infinite(value):
+            raise InvalidComponent(
+                f"ui.chart: {what}: column {columns.names[place]!r:.60} has {given!s:.40}, which "
+                "is beyond every float; divide the column first"
+            )
     rough = next((one for one in numbers if not is_exact(one)), None)
     if rough is not None:
         raise InvalidComponent(
