@@ -195,7 +195,10 @@ def _counted(trace: Any, axis: str, count: int) -> list[Any]:
     start, by = _whole(0 if first is None else first), _whole(1 if step is None else step)
     if start is None or by is None:
         raise _refuse(f"{axis}0={first!r:.40}: give {axis}, a value for each point")
-    return [start + number * by for number in range(count)]
+    found = [start + number * by for number in range(count)]
+    for one in found:
+        _check_exact(one)
+    return found
 
 
 def _whole(value: Any) -> int | float | None:
