@@ -68,6 +68,6 @@ def test_inspector_shows_the_digits_of_a_fact(page: Page, tmp_path: Path) -> Non
         with urllib.request.urlopen(f"{url}/_api/chats") as answer:
             (chat,) = json.load(answer)
         page.goto(f"{url}/_inspect#session={chat['id']}")
-        page.locator(".fact", has_text="surface.committed").first.click()
+        page.locator(".fact", has_text="turn.shared_state").first.click()
         detail = page.get_by_role("complementary", name="Fact")
-        expect(detail.locator(".json")).to_contain_text(str(LARGE))
+        expect(detail.locator(".json")).to_contain_text(str(LARGEST))

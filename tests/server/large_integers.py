@@ -23,6 +23,7 @@ async def ids(turn: Turn) -> None:
     turn.patch("plain", "props.rows.1.0", LARGEST)
     options = [ui.option("old", LARGE), ui.option("new", LARGEST)]
     taken = await turn.ask(ui.choices(options, title="Which?", id="which"))
+    assert isinstance(taken, int)
     age = ui.field("age", label="Age", field_type="number")
     given = await turn.ask(ui.form([age], title="How old?", id="form"))
     await turn.say(f"It is {taken - 1!r} and {given['age']!r}.")

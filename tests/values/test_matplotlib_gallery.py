@@ -125,8 +125,6 @@ def test_parts_of_two_figures_are_two_pictures() -> None:
 
 @pytest.mark.parametrize("projection", ["polar", "3d"])
 def test_other_projections_are_pictures(projection: str) -> None:
-    import mpl_toolkits.mplot3d  # noqa: F401 - registers 3d
-
     figure = Figure(figsize=(3, 3))
     figure.add_subplot(projection=projection).plot(X, X)
     assert ink(picture(figure)[1]) > 0
