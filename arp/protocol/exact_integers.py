@@ -22,6 +22,8 @@ MAX_EXACT: Final = 2**53 - 1
 _DIGITS: Final = 16
 """How many digits `MAX_EXACT` has."""
 
+_LARGE: Final = re.compile(r"-?[1-9][0-9]{15,}")
+
 _RUN: Final = b"0" * _DIGITS
 _AS_RUN: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))
 """Makes every digit a 0, and every other byte a space."""
@@ -40,6 +42,14 @@ def is_exact(value: Json) -> bool:
 def exact_cell(value: Json) -> Json:
     """Return a value for a cell: an integer that a double would round as text of its digits."""
     return value if is_exact(value) else str(value)
+
+
+def is_large_integer(value: Json) -> bool:
+    """Return whether a value is text of an integer that `exact_cell` would make: still a number."""
+    if not isinstance(value, str) or _LARGE.fullmatch(value) is None:
+        return False
+    digits = value.removeprefix("-")
+    return len(digits) > _DIGITS or digits > str(MAX_EXACT)
 
 
 def exact_json(frame: bytes) -> bytes:

@@ -17,6 +17,7 @@ from arp.protocol.exact_integers import (
     exact_cell,
     exact_json,
     is_exact,
+    is_large_integer,
     numbers_of,
     rounded_at,
 )
@@ -159,3 +160,10 @@ def test_a_patch_of_a_chart_is_refused_too() -> None:
         check_appended("chart", path, [1, LARGE], "ops[0]")
     assert check_property("chart", (*path, 0), 2, "ops[0]") == 2
     assert check_property("table", ("rows", 0, 0), LARGE, "ops[0]") == LARGE
+
+
+def test_text_of_a_large_integer_still_counts_as_a_number() -> None:
+    large = [str(LARGE), str(-LARGE), str(MAX_EXACT + 1), "1" * 5_000]
+    assert all(map(is_large_integer, large))
+    small: list[Any] = [str(MAX_EXACT), "1", "0" * 20, "1234567890123456.5", "", LARGE, None]
+    assert not any(map(is_large_integer, small))
