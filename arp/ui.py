@@ -26,6 +26,7 @@ import msgspec
 from arp.protocol import components as of
 from arp.protocol.components import Asks, Component, Direction, Tab
 from arp.protocol.errors import InvalidComponent, LocalError
+from arp.protocol.exact_integers import MAX_EXACT, TOO_LARGE, exact_cell, numbers_of, rounded_at
 from arp.protocol.json_value import JsonObject, kind_of
 from arp.protocol.plain_values import component_to_plain, to_plain
 from arp.protocol.safe_text import well_formed
@@ -33,7 +34,7 @@ from arp.protocol.validate import check_component, explain, fits
 from arp.values.columns import MAX_ROWS, Columns, columns_of, is_tabular, kind_name, marked
 from arp.values.pictures import description_of, picture_kind, source_of
 from arp.values.records import record_of
-from arp.values.series import known_column, series_of
+from arp.values.series import series_of
 from arp.values.shown import converter as converter
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
@@ -303,7 +304,8 @@ def chart(
     if data is not None:
         if labels is not None or datasets is not None:
             raise InvalidComponent("ui.chart: give data, or labels and datasets, not both")
-        props = series_of(data, type, x, y if y is None or isinstance(y, str) else list(y), by)
+        named: Any = [y] if isinstance(y, str) or not isinstance(y, Iterable) else list(y)
+        props = series_of(data, type, x, None if y is None else named, by)
         title = marked(title, props.pop("mark"))
     elif x is not None or y is not None or by is not None:
         raise InvalidComponent("ui.chart: x, y and by are columns of data; give the data too")
@@ -460,6 +462,9 @@ def field(
     known = _check_options("ui.field", made.get("options", ()))
     if known and made.get("value") not in (None, "", *known):
         raise InvalidComponent(f"ui.field: value: {made['value']!r:.60} is none of the options")
+    for place, number in numbers_of("form", {"fields": [made]}, ""):
+        if (found := rounded_at(number, place.removeprefix(".fields[0]."))) is not None:
+            raise InvalidComponent(f"ui.field: {found}: {TOO_LARGE}")
     _check_value(made.get("field_type", "text"), made.get("value"))
     _check_rules(made.get("value"), made.get("validation") or {})
     return made
@@ -732,13 +737,25 @@ def _built(
     id, type_name = to_plain(id, f"{where}: id"), to_plain(type_name, f"{where}: type")
     component = Component(id, type_name, _plain(props, where), fallback=fallback)
     try:
-        return check_component(component, where, empty_ids=True, plain=True)
+        made = check_component(component, where, empty_ids=True, plain=True)
+        _make_exact(made)
+        return made
     except LocalError as error:
         path = error.message.removeprefix(f"{where}.props").removeprefix(where).lstrip(".: ")
         part = _PART.match(path)
         maker = _MAKERS.get((type_name, part[1])) if part else None
         hint = f"; {maker} makes one" if maker else ""
         raise type(error)(f"{where}: {path}{hint}", detail=error.detail) from None
+
+
+def _make_exact(made: Component) -> None:
+    """Write integers that renderers would round as text, where they are only shown."""
+    if made.type == "table":
+        for sheet in (made.props, *made.props.get("tabs", ())):
+            sheet["rows"] = [[exact_cell(cell) for cell in row] for row in sheet["rows"]]
+    elif made.type == "key-value":
+        for one in made.props["items"]:
+            one["value"] = exact_cell(one.get("value"))
 
 
 def _part(
@@ -844,7 +861,7 @@ def _cells(where: str, headers: Any, rows: Any) -> Any:
 
 def _selected(where: str, data: Columns, wanted: list[Any]) -> list[list[Any]]:
     """Return the columns of data that headers name, in their order."""
-    places = [data.names.index(known_column(data, name, f"{where}: headers")) for name in wanted]
+    places = [data.place(name, f"{where}: headers") for name in wanted]
     return [[row[place] for place in places] for row in data.rows]
 
 
@@ -865,9 +882,11 @@ def _check_value(field_type: str, value: Any, name: str = "value") -> None:
         expected = "True or False"
     elif field_type == "number":
         try:
-            float(value)
+            is_large = abs(float(value)) > MAX_EXACT and "e" not in str(value).lower()
         except (TypeError, ValueError):
             expected = "a number"
+        else:
+            expected = f"one up to {MAX_EXACT}" if is_large else ""
     elif field_type == "date":
         try:
             date.fromisoformat(value)

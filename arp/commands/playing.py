@@ -18,7 +18,7 @@ from arp.evidence.manifest import FACTS
 from arp.evidence.pacing import Pacing
 from arp.evidence.pack import Pack
 from arp.ledger.fact import Fact, decode
-from arp.protocol.codec import encode_json
+from arp.protocol.codec import encode_shown
 from arp.session.recovery import messages_of
 from arp.store.location import ledger_to_read
 
@@ -68,7 +68,7 @@ def paced(facts: Iterable[Fact], speed: float, flushed: IO[str] | None = None) -
     """
     pacing = Pacing(speed)
     for fact in facts:
-        lines = [encode_json(message) + b"\n" for message in messages_of(fact)]
+        lines = [encode_shown(message) + b"\n" for message in messages_of(fact)]
         if not lines:
             continue
         pause = pacing.pause(fact)

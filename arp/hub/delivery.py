@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from arp.hub.outbox import FrameOutbox
 from arp.hub.settings import HubSettings
-from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.codec import Encoding, encode_shown, recode
 from arp.protocol.messages import AgentMessage, Presented, RendererHello, RendererInfo, Resume
 from arp.protocol.object_messages import SurfaceTransferRequest
 from arp.session.recorded import Batch, Cursor, TextBatch
@@ -135,7 +135,7 @@ class Viewer:
 
     def frame(self, message: AgentMessage) -> bytes:
         """Return a message that is too small to be divided for any renderer, as a frame."""
-        frame = encode_json(message)
+        frame = encode_shown(message)
         return frame if self.encoding == "json" else recode(frame, self.encoding)
 
     def tell(self, message: AgentMessage) -> None:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from arp.protocol.capabilities import NO_APP, AppInfo, hello_frame
-from arp.protocol.codec import ENCODINGS, Encoding, Refused, encode, renderer_decoder
+from arp.protocol.codec import ENCODINGS, Encoding, Refused, encode_shown, recode, renderer_decoder
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
 from arp.protocol.json_value import MAX_VALUES, check_count, check_plain_json
 from arp.protocol.limits import Limits
@@ -80,7 +80,7 @@ class AgentConnection:
 
     def encode(self, message: AgentMessage) -> bytes:
         """Return a message as a frame."""
-        return encode(message, self.encoding)
+        return recode(encode_shown(message), self.encoding)
 
     # -- in --------------------------------------------------------------------------------------
 

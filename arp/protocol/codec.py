@@ -14,6 +14,7 @@ import msgspec
 
 from arp.protocol.draft_agent import completed
 from arp.protocol.errors import InvalidMessage
+from arp.protocol.exact_integers import exact_json
 from arp.protocol.frame_parts import MAX_BATCH as MAX_BATCH
 from arp.protocol.frame_parts import (
     check_json_keys,
@@ -43,6 +44,11 @@ _encode_msgpack = msgspec.msgpack.Encoder().encode
 def encode(message: object, encoding: Encoding) -> bytes:
     """Return a message as a frame."""
     return recode(encode_json(message), encoding)
+
+
+def encode_shown(message: object) -> bytes:
+    """Return what the agent side shows, as JSON that no renderer rounds (see `exact_integers`)."""
+    return exact_json(encode_json(message))
 
 
 def recode(frame: bytes, encoding: Encoding) -> bytes:

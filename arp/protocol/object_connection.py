@@ -127,7 +127,8 @@ class ObjectConnection:
 
     def _written(self, message: ObjectMessage) -> bytes:
         try:
-            frame = write(message, self.encoding)
+            is_shown = self._sends == "requests"
+            frame = write(message, self.encoding, is_shown=is_shown)
         except (UnicodeEncodeError, TypeError, OverflowError, ValueError) as error:
             wrong = f"{message.op}: cannot be encoded: {error!s:.100}"
             raise InvalidMessage(wrong, detail=message.op) from None

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from arp.protocol.codec import Encoding, encode_json, read_plain, recode
+from arp.protocol.codec import Encoding, encode_json, encode_shown, read_plain, recode
 from arp.protocol.errors import ArpError, InvalidMessage, VersionMismatch
 from arp.protocol.json_value import Json, JsonObject, kind_of
 from arp.protocol.messages import VERSION
@@ -66,14 +66,19 @@ class _Written(Struct, frozen=True):
     payload: Struct
 
 
-def write(message: ObjectMessage, encoding: Encoding) -> bytes:
+def write(message: ObjectMessage, encoding: Encoding, *, is_shown: bool = False) -> bytes:
     """Return a message as a frame.
+
+    Args:
+        message: Any.
+        encoding: Of the frame.
+        is_shown: The agent side sends it, so that its integers are sent as `exact_integers` says.
 
     Raises:
         UnicodeEncodeError: It holds half a surrogate pair.
     """
     written = _Written(VERSION, message.object_id, message.op, message.serial_no, message.payload)
-    return recode(encode_json(written), encoding)
+    return recode(encode_shown(written) if is_shown else encode_json(written), encoding)
 
 
 def read(frame: bytes, encoding: Encoding) -> list[ObjectEnvelope | RefusedEnvelope]:

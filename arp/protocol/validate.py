@@ -26,6 +26,7 @@ from arp.protocol.errors import (
     InvalidPatch,
     ResourceLimit,
 )
+from arp.protocol.exact_integers import TOO_LARGE, numbers_of, rounded_at
 from arp.protocol.json_value import Json, JsonObject, check_plain_json, kind_of
 from arp.protocol.limits import MAX_LEVELS
 from arp.protocol.patch import Segments
@@ -100,6 +101,8 @@ def check_property(type_name: str, segments: Sequence[str | int], value: Json, w
     if spec is None:
         return value
     kind = _patched_type(spec, segments, where)
+    if type_name == "chart":
+        _check_exact(value, where, InvalidPatch)
     emptied = value is None or value == []
     if emptied and type_name == "code-block" and tuple(segments) in (("code",), ("tabs",)):
         raise InvalidPatch(f"{where}: a code-block needs code or tabs; use replace instead")
@@ -115,6 +118,8 @@ def check_appended(type_name: str, segments: Sequence[str | int], value: Json, w
     spec = CATALOG.get(type_name)
     _check_plain(value, where, InvalidPatch)
     kind = Any if spec is None else _patched_type(spec, segments, where)
+    if type_name == "chart":
+        _check_exact(value, where, InvalidPatch)
     wanted = []
     for option in options(kind):
         if option in (str, Any) and not bounds(kind):
@@ -222,6 +227,8 @@ class _Check:
             props = {"content" if name == "text" else name: one for name, one in props.items()}
         if not fits(props, spec.props):
             raise InvalidComponent(explain(props, spec.props, where))
+        for place, value in numbers_of(spec.name, props, where):
+            _check_exact(value, place, InvalidComponent)
         if spec.slots is None:
             return props
         checked: JsonObject = self.children(spec.props, props, where, levels - 1)
@@ -275,6 +282,13 @@ def _check_plain(
         check_plain_json(value, where)
     except InvalidMessage as error:
         raise refusal(error.message) from None
+
+
+def _check_exact(
+    value: Json, where: str, refusal: type[InvalidComponent] | type[InvalidPatch]
+) -> None:
+    if (place := rounded_at(value, where)) is not None:
+        raise refusal(f"{place}: {TOO_LARGE}")
 
 
 def _fitting(kind: Any, value: Json, where: str) -> Json:

@@ -9,6 +9,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from arp.protocol.codec import encode_shown
 from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, error_payload
 from arp.protocol.messages import ErrorMessage
 from arp.store.errors import StoreClosed
@@ -36,6 +37,11 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     """Return a value as JSON."""
     body = msgspec.json.encode(value)
     return Response(body, status, headers=headers, media_type="application/json")
+
+
+def shown_response(value: Any) -> Response:
+    """Return what an agent shows as JSON, in which no reader rounds an integer."""
+    return Response(encode_shown(value), media_type="application/json")
 
 
 def sealed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

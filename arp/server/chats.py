@@ -17,7 +17,7 @@ from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.screen import ToolRun, is_text_part
 from arp.protocol.validate import explain, fits
-from arp.server.answers import json_response
+from arp.server.answers import json_response, shown_response
 from arp.server.state import Requester, StreamRoute, requester
 from arp.session.window import PastTurn
 from arp.store.session_list import Match, SessionMeta
@@ -101,7 +101,7 @@ async def _get(request: Request) -> Response:
     if sealed is not None:
         row["read_only"] = sealed.message
     limit = bounded(query.get("limit"), DEFAULT_TURNS, MAX_TURNS)
-    return json_response(
+    return shown_response(
         {**row, "messages": await _messages(hub, live, query.get("before"), limit)}
     )
 

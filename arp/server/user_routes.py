@@ -14,7 +14,7 @@ from arp.protocol.components import as_object
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.validate import explain, fits
-from arp.server.answers import json_response
+from arp.server.answers import json_response, shown_response
 from arp.server.state import requester
 
 MAX_BODY_BYTES = 64 << 10
@@ -48,7 +48,7 @@ async def _body(request: Request, kind: type[Struct]) -> Struct:
 async def _settings(request: Request) -> Response:
     asker, session_id = requester(request), request.path_params["session_id"]
     form = await settings_form(await asker.hub(), asker.principal, session_id)
-    return json_response(as_object(form))
+    return shown_response(as_object(form))
 
 
 async def _set(request: Request) -> Response:
@@ -56,7 +56,7 @@ async def _set(request: Request) -> Response:
     given = await _body(request, GivenSettings)
     assert isinstance(given, GivenSettings)
     chosen = await change_settings(await asker.hub(), asker.principal, session_id, given.fields)
-    return json_response(chosen)
+    return shown_response(chosen)
 
 
 async def _feedback(request: Request) -> Response:

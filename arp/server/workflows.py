@@ -27,7 +27,7 @@ from arp.hub.inbound import LARGE_BYTES
 from arp.hub.live import LiveSession
 from arp.hub.trace import traced
 from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
-from arp.protocol.codec import agent_decoder
+from arp.protocol.codec import agent_decoder, encode_shown
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, SessionNotFound
 from arp.protocol.json_value import Json, JsonObject, check_count, check_plain_json
@@ -52,7 +52,7 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.screen import Screen, TurnScreen
-from arp.server.answers import json_response
+from arp.server.answers import json_response, shown_response
 from arp.server.chats import bounded, tool_object
 from arp.server.state import Requester, StreamRoute, log_arrival, requester
 from arp.server.uploads import UploadedFile
@@ -249,7 +249,7 @@ async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
     past = await hub.history.turn(live, turn_id)
     assert past is not None
     run_id = f"{live.session.head.session_id}.{turn_id}"
-    return json_response({"run_id": run_id, "status": turn.status, **result_of(past)})
+    return shown_response({"run_id": run_id, "status": turn.status, **result_of(past)})
 
 
 # -- runs -----------------------------------------------------------------------------------------
@@ -275,12 +275,12 @@ async def _list(request: Request) -> Response:
         if len(rows) < limit:
             turns = await hub.history.page(live, None, limit - len(rows))
             rows += [_row(live, past.turn) for past in reversed(turns)]
-    return json_response(rows)
+    return shown_response(rows)
 
 
 async def _get(request: Request) -> Response:
     live, past = await _find_run(request)
-    return json_response(_row(live, past.turn) | result_of(past))
+    return shown_response(_row(live, past.turn) | result_of(past))
 
 
 async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
@@ -471,7 +471,7 @@ def _target(op: object) -> str:
 
 
 def _named(name: str, data: JsonObject) -> bytes:
-    return event(msgspec.json.encode(data), name=name)
+    return event(encode_shown(data), name=name)
 
 
 WORKFLOW_ROUTES = [

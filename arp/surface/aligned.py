@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from arp.protocol.components import Cell
+from arp.protocol.exact_integers import is_large_integer
 
 GAP = "  "
 """Between two columns."""
@@ -87,7 +88,9 @@ def _tail(number: str) -> int | None:
 
 def _is_numeric(column: Sequence[Cell]) -> bool:
     numbers = [value for value in column if value is not None]
-    return bool(numbers) and all(type(value) in (int, float) for value in numbers)
+    return bool(numbers) and all(
+        type(value) in (int, float) or is_large_integer(value) for value in numbers
+    )
 
 
 def _character_width(character: str) -> int:

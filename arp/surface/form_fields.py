@@ -15,6 +15,7 @@ import msgspec
 
 from arp.protocol.components import Field, FieldOption, Option, Validation, label_of, value_of
 from arp.protocol.errors import InvalidAnswer
+from arp.protocol.exact_integers import MAX_EXACT
 from arp.protocol.json_value import Json, JsonObject, is_plain_json, kind_of
 from arp.protocol.messages import FileRef
 from arp.protocol.validate import explain, nearest
@@ -27,6 +28,7 @@ MAX_EMAIL_LENGTH = 254
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
+_PLAIN = re.compile(r"[^eE]+").fullmatch
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 _TICKS = {
@@ -109,6 +111,11 @@ def _number(field: Field, value: Json) -> int | float:
         _refuse(field, f"expected a number, got {said(value)}")
     if not is_plain_json(number):
         _refuse(field, "the number is too large")
+    # Digits that somebody typed, or a program sent: a double might have lost some of them. With an
+    # exponent they are meant to be rounded.
+    is_rough = isinstance(number, float) and not (isinstance(value, str) and _PLAIN(value.strip()))
+    if not is_rough and abs(number) > MAX_EXACT:
+        _refuse(field, f"the number is too large to stay exact; it goes up to {MAX_EXACT}")
     _check_range(field, number)
     checked: int | float = number
     return checked

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from numbers import Integral, Real
 from typing import Any, Final
 
 import msgspec
 
 from arp.protocol.errors import InvalidComponent
-from arp.protocol.json_value import MAX_INTEGER, Json
+from arp.protocol.exact_integers import exact_cell
+from arp.protocol.json_value import Json
 from arp.protocol.safe_text import well_formed
 
 MAX_CELL_CHARACTERS: Final = 1_000
@@ -30,7 +33,8 @@ def cell_of(value: Any) -> Json:
     """Return a value for a cell of a table or a list.
 
     A missing value (`NaN`, `NaT`, `pd.NA`) becomes `None`, an infinite number `∞`. A `Decimal`
-    becomes a number if a number represents it exactly, else text. Dates and times become ISO texts,
+    becomes a number if a number represents it exactly, else text. So does an integer: renderers
+    would round one beyond 2^53. Dates and times become ISO texts,
     with a space between date and time. Lists and objects become JSON, all other values text.
     """
     kind = type(value)
@@ -59,7 +63,7 @@ def cells_of(column: list[Any]) -> list[Json]:
     """Return a column's cells; if all times are midnight, they become dates."""
     column = [_from_numpy(one) if type(one).__module__ == "numpy" else one for one in column]
     times = [one for one in column if isinstance(one, datetime) and one == one]  # without NaT
-    if times and all(one.time() == time() and one.tzinfo is None for one in times):
+    if times and all(map(_is_midnight, times)):
         column = [
             date(one.year, one.month, one.day) if isinstance(one, datetime) and one == one else one
             for one in column
@@ -67,10 +71,64 @@ def cells_of(column: list[Any]) -> list[Json]:
     return [cell_of(one) for one in column]
 
 
+def _is_midnight(value: datetime) -> bool:
+    # A time of pandas has nanoseconds besides.
+    return value.time() == time() and value.tzinfo is None and not getattr(value, "nanosecond", 0)
+
+
+def drawn_as(value: Any) -> str:
+    """Return what a chart takes a value for: `number`, `missing`, `truth`, `duration` or `other`.
+
+    A text is no number, even if it has digits only.
+    """
+    if value is None or type(value).__name__ in _MISSING or _is_nan(value):
+        return "missing"
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, Real | Decimal):
+        return "number"
+    return "duration" if isinstance(value, timedelta) else "other"
+
+
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, float) and math.isnan(value)
+
+
+def is_infinite(value: Any) -> bool:
+    """Return whether a number is infinite; one that is only beyond every float is not."""
+    if isinstance(value, Decimal):
+        return value.is_infinite()
+    return isinstance(value, float) and math.isinf(value)
+
+
+def drawn_number(value: Any) -> int | float | None:
+    """Return a number (see `drawn_as`) as a chart draws it; `None`: it is infinite, or no number.
+
+    A chart draws a `Decimal` or a fraction as the nearest float.
+    """
+    if drawn_as(value) != "number":
+        return None
+    if isinstance(value, Integral):
+        return int(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def plain_value(value: Any) -> Any:
+    """Return a scalar of numpy or a member of an enum as a Python value, all else as it is."""
+    if type(value).__module__ == "numpy":
+        return _from_numpy(value)
+    return plain_value(value.value) if isinstance(value, Enum) else value
+
+
 def _number(value: float) -> Json:
     if isinstance(value, int):
-        integer = int(value)
-        return integer if -MAX_INTEGER <= integer <= MAX_INTEGER else str(integer)
+        return exact_cell(int(value))
     number = float(value)
     if math.isfinite(number):
         return number
@@ -87,18 +145,47 @@ def _decimal(value: Decimal) -> Json:
     if value.is_infinite():
         return _infinite(value)
     if value == value.to_integral_value() and value.adjusted() < _MOST_DIGITS:
-        return int(value)
+        return exact_cell(int(value))
     number = float(value)
     return number if math.isfinite(number) and Decimal(repr(number)) == value else str(value)
 
 
 def _from_numpy(value: Any) -> Any:
-    """Return a numpy scalar as a Python value."""
-    if type(value).__name__ in ("datetime64", "timedelta64"):
-        # For values in nanoseconds, `item` would return an integer.
-        value = value.astype(f"{type(value).__name__}[us]")
+    """Return a scalar or an array of numpy as a Python value."""
+    name = type(value).__name__
+    if name in ("datetime64", "timedelta64"):
+        # For values in nanoseconds, or beyond the year 9999, `item` would return an integer.
+        plain = value.astype(f"{name}[us]")
+        is_whole = plain != plain or plain == value  # NaT is not itself
+        item = plain.item() if is_whole else value
+        return str(value).replace("T", " ") if isinstance(item, int) or item is value else item
+    if name in ("float16", "float32"):
+        return single(float(value), "e" if name == "float16" else "f")
     plain = value.tolist() if hasattr(value, "tolist") else value.item()
-    return str(value) if type(plain).__module__ == "numpy" else plain
+    if type(plain).__module__ != "numpy":
+        return plain
+    is_float = value.dtype.kind == "f" and (float(value) == value or value != value)
+    return float(value) if is_float else str(value)
+
+
+def single(number: float, form: str) -> float:
+    """Return the shortest number that a narrow float stands for: 0.1, not 0.10000000149011612.
+
+    Args:
+        number: The value of the narrow float.
+        form: `f` for 32 bits or `e` for 16, as in `struct`.
+    """
+    if not math.isfinite(number):
+        return number
+    for digits in range(1, 9):
+        shorter = float(f"{number:.{digits}g}")
+        try:
+            is_same = struct.unpack(form, struct.pack(form, shorter))[0] == number
+        except OverflowError:
+            continue
+        if is_same:
+            return shorter
+    return number
 
 
 def _as_text(value: Any) -> str:

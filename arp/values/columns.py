@@ -6,14 +6,16 @@ A data frame is cut before it is converted, so that a large one costs no more th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from arp.protocol.components import Component
-from arp.protocol.json_value import Json
+from arp.protocol.errors import InvalidComponent
+from arp.protocol.json_value import Json, kind_of
 from arp.protocol.safe_text import well_formed
-from arp.values.cell import cell_of, cells_of
+from arp.values.cell import cell_of, cells_of, plain_value, single
 from arp.values.records import record_of
 
 MAX_ROWS: Final = 1_000
@@ -21,6 +23,9 @@ MAX_ROWS: Final = 1_000
 
 MAX_COLUMNS: Final = 100
 """The limit of columns of a table that is made from data."""
+
+UNNAMED: Final = "(unnamed)"
+"""The column name that data has instead of one (`None`, NaN)."""
 
 VALUE: Final = "value"
 """The column name of data without names."""
@@ -39,6 +44,8 @@ class Columns(Struct, frozen=True):
     """The number of columns of the data; larger than that of `names` if they are cut."""
     indexes: int = 0
     """How many of the first columns are the index of a data frame."""
+    values: list[list[Any]] = []
+    """The values of each column, of which the cells were made."""
 
     @property
     def mark(self) -> str:
@@ -50,10 +57,33 @@ class Columns(Struct, frozen=True):
             parts.append(f"first {len(self.names):,} of {self.total_columns:,} columns")
         return ", ".join(parts)
 
-    def column(self, name: str) -> list[Json]:
-        """Return the cells of a column."""
-        index = self.names.index(name)
-        return [row[index] for row in self.rows]
+    def column(self, place: int) -> list[Json]:
+        """Return the cells of a column, by its place: two columns may have the same name."""
+        return [row[place] for row in self.rows]
+
+    def place(self, name: object, where: str) -> int:
+        """Return the place of the one column with this name.
+
+        Args:
+            name: What an author wrote.
+            where: How messages name it.
+
+        Raises:
+            InvalidComponent: There is none, and the message names a similar one, or all; or there
+                are several.
+        """
+        if not isinstance(name, str):
+            raise InvalidComponent(f"{where}: expected the name of a column, got {kind_of(name)}")
+        count = self.names.count(name)
+        if count == 1:
+            return self.names.index(name)
+        if count > 1:
+            raise InvalidComponent(
+                f"{where}: {count} columns are named {name!r:.60}; give each its own name first"
+            )
+        near = get_close_matches(name, self.names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self.names)}"
+        raise InvalidComponent(f"{where}: no column {name!r:.60}; {hint}")
 
 
 def marked(title: str | None, mark: str) -> str | None:
@@ -108,10 +138,10 @@ def columns_of(
     data = reader(value, cut, index) if reader is not None else _of_objects(value, cut)
     if data is None:
         return None
-    columns = [cells_of(column) for column in data.values[:MAX_COLUMNS]]
-    cells = [list(row) for row in zip(*columns, strict=True)]
+    values = data.values[:MAX_COLUMNS]
+    cells = [list(row) for row in zip(*map(cells_of, values), strict=True)]
     names = data.names[:MAX_COLUMNS]
-    return Columns(names, cells, data.total_rows, len(data.names), data.indexes)
+    return Columns(names, cells, data.total_rows, len(data.names), data.indexes, values)
 
 
 def kind_name(value: Any) -> str:
@@ -132,7 +162,10 @@ def name_of_column(name: Any) -> str:
     """Return the name of a column as text; the levels of a multi-index are joined in order."""
     if isinstance(name, tuple):
         return " / ".join(filter(None, map(name_of_column, name)))
-    return well_formed(name) if isinstance(name, str) else str(cell_of(name) or 0)
+    if isinstance(name, str):
+        return well_formed(name)
+    cell = cell_of(name)
+    return UNNAMED if cell is None else str(cell)
 
 
 # -- libraries -------------------------------------------------------------------------------------
@@ -150,7 +183,8 @@ def _of_pandas(frame: Any, cut: Cut, index: bool | None) -> _Data:
     # By position, since two columns may have the same name.
     values = [part.iloc[:, number] for number in range(len(frame.columns))]
     names += [name_of_column(one) for one in frame.columns]
-    return _Data(names, [one.tolist() for one in (*levels, *values)], len(frame), len(levels))
+    listed = [_listed(one.tolist(), one.dtype) for one in (*levels, *values)]
+    return _Data(names, listed, len(frame), len(levels))
 
 
 def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
@@ -158,7 +192,7 @@ def _of_polars(frame: Any, cut: Cut, _index: bool | None) -> _Data:
         frame = frame.to_frame(frame.name or VALUE)
     columns = frame[cut(frame.height)].get_columns()
     names = [name_of_column(one) for one in frame.columns]
-    return _Data(names, [one.to_list() for one in columns], frame.height)
+    return _Data(names, [_listed(one.to_list(), one.dtype) for one in columns], frame.height)
 
 
 def _of_lazy(_frame: Any, _cut: Cut, _index: bool | None) -> _Data:
@@ -169,7 +203,8 @@ def _of_arrow(table: Any, cut: Cut, _index: bool | None) -> _Data:
     wanted = range(table.num_rows)[cut(table.num_rows)]
     part = table.slice(0, len(wanted)) if wanted.step == 1 else table.take(list(wanted))
     names = [name_of_column(one) for one in table.schema.names]
-    return _Data(names, [one.to_pylist() for one in part.columns], table.num_rows)
+    listed = [_listed(one.to_pylist(), one.type) for one in part.columns]
+    return _Data(names, listed, table.num_rows)
 
 
 def _of_numpy(array: Any, cut: Cut, _index: bool | None) -> _Data:
@@ -187,10 +222,21 @@ def _of_numpy(array: Any, cut: Cut, _index: bool | None) -> _Data:
 
 def _items(array: Any) -> list[Any]:
     """Return the items of an array as Python values."""
-    if array.dtype.kind == "M":  # for nanoseconds, `tolist` would return integers
-        array = array.astype("datetime64[us]")
-    items: list[Any] = array.tolist()
-    return items
+    if array.dtype.kind in "Mmg":  # for nanoseconds, `tolist` would return integers
+        return list(map(plain_value, array))
+    return _listed(array.tolist(), array.dtype)
+
+
+def _listed(values: list[Any], kind: object) -> list[Any]:
+    """Return values of a type of a library; narrow floats without digits that they do not have."""
+    form = _NARROW.get(str(kind).lower().removesuffix("[pyarrow]"))
+    if form is None:
+        return values
+    return [single(one, form) if isinstance(one, float) else one for one in values]
+
+
+_NARROW: Final = {"float32": "f", "float": "f", "float16": "e", "halffloat": "e"}
+"""The forms of `struct` of narrow floats, by the names of their types."""
 
 
 _READERS: Final[dict[str, Reader]] = {

@@ -6,6 +6,7 @@ import os
 from base64 import b64encode
 from collections.abc import Callable
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,11 +36,7 @@ def picture_kind(value: Any) -> str:
         return "path"
     for kind in type(value).__mro__:
         library = kind.__module__.partition(".")[0]
-        if (library, kind.__name__) in (
-            ("matplotlib", "FigureBase"),
-            ("matplotlib", "Figure"),
-            ("matplotlib", "Axes"),
-        ):
+        if (library, kind.__name__) == ("matplotlib", "Artist"):  # figures and axes are artists too
             return "matplotlib"
         if (library, kind.__name__) == ("PIL", "Image"):
             return "PIL"
@@ -92,6 +89,22 @@ def description_of(value: Any) -> str:
     return " – ".join(dict.fromkeys(filter(None, titles))) or "Figure"
 
 
+def figure_of_parts(value: Any) -> Any:
+    """Return the figure of what plotting functions return: an array of axes, lines, or bars.
+
+    Returns:
+        `None` if it is something else, or its parts are of several figures.
+    """
+    if type(value).__module__ == "numpy" and value.dtype.kind == "O":
+        value = value.reshape(-1).tolist()
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    if any(picture_kind(one) != "matplotlib" for one in value):
+        return None
+    figures = [_figure(one) for one in value]
+    return figures[0] if all(one is figures[0] for one in figures) else None
+
+
 def _figure(value: Any) -> Any:
     return value.figure if type(value).__name__ != "Figure" and hasattr(value, "figure") else value
 
@@ -99,9 +112,10 @@ def _figure(value: Any) -> Any:
 def _of_figure(value: Any) -> bytes:
     figure = _figure(value)
     content = b""
-    for dpi in _FIGURE_DPI:
+    # A figure with a photo in it is many times smaller as JPEG.
+    for dpi, form in product(_FIGURE_DPI, ("png", "jpeg")):
         buffer = BytesIO()
-        figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
+        figure.savefig(buffer, format=form, dpi=dpi, bbox_inches="tight")
         content = buffer.getvalue()
         if len(content) <= MAX_PICTURE_BYTES:
             break

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from arp.protocol.errors import InvalidComponent
-from arp.protocol.json_value import Json, JsonObject, kind_of
+from arp.protocol.exact_integers import TOO_LARGE, is_exact
+from arp.protocol.json_value import Json, JsonObject
+from arp.values.cell import drawn_as, drawn_number, is_infinite, plain_value
 from arp.values.columns import VALUE, Columns, columns_of, is_tabular
 
 MAX_POINTS: Final = 2_000
@@ -16,12 +17,30 @@ MAX_POINTS: Final = 2_000
 _FIRST_ROWS: Final = ("bar", "pie")
 """Charts that show the first rows if there are too many, not every n-th row."""
 
+MISSING: Final = "(missing)"
+"""The name of the series of rows that have no value in the column of `by`."""
+
 MAX_SERIES: Final = 20
 """Series made from the values of a column; people could not distinguish more colours."""
 
+_INSTEAD: Final = {
+    "truth": "of True and False; draw counts or numbers, as with df[…].astype(int)",
+    "duration": "of durations; draw numbers, as with df[…].dt.total_seconds()",
+    "other": "not of numbers",
+}
+"""What a column is that has no numbers, and what to do."""
+
+
+class _Chosen(NamedTuple):
+    """The places of columns, since two may have the same name."""
+
+    x: int | None
+    y: list[int]
+    by: int | None
+
 
 def series_of(
-    data: Any, kind: str, x: str | None, y: str | Sequence[str] | None, by: str | None
+    data: Any, kind: str, x: str | None, y: Sequence[str] | None, by: str | None
 ) -> JsonObject:
     """Return `labels`, `datasets`, `x_title`, `y_title` and `mark` of a chart.
 
@@ -34,17 +53,19 @@ def series_of(
         by: A column; each of its values is a series.
 
     Raises:
-        InvalidComponent: It is no data, a column does not exist, or one of `y` is not numeric.
+        InvalidComponent: It is no data, a column does not exist, its name is that of several, one
+            of `y` is not numeric, or it has an integer that renderers would round.
     """
     columns = _columns(data, kind, by is not None)
-    wanted_x = _labelled(columns, kind, x, y)
-    labels = _labels(columns, wanted_x)
-    taken = {wanted_x, by} if x is None else {x, by}
-    names = _valued(columns, y, {one for one in taken if one is not None})
-    if by is not None:
-        labels, datasets = _grouped(columns, labels, names, _known(columns, by, "by"))
+    chosen = _chosen(columns, kind, x, y, by)
+    names = [columns.names[place] for place in chosen.y]
+    labels = _labels(columns, kind, chosen.x)
+    if chosen.by is not None:
+        labels, datasets = _grouped(columns, labels, chosen)
     else:
-        datasets = [{"label": name, "data": _numbers(columns, name)} for name in names]
+        datasets = [
+            {"label": columns.names[place], "data": _numbers(columns, place)} for place in chosen.y
+        ]
     if kind == "pie" and len(datasets) > 1:
         raise InvalidComponent(
             f"ui.chart: a pie shows one column; take y={names[0]!r}, or another of them: "
@@ -53,7 +74,7 @@ def series_of(
     return {
         "labels": labels,
         "datasets": datasets,
-        "x_title": _title(columns, wanted_x),
+        "x_title": _title(columns, chosen.x),
         "y_title": names[0] if len(names) == 1 else None,
         "mark": _mark(columns, kind),
     }
@@ -91,114 +112,157 @@ def _mark(columns: Columns, kind: str) -> str:
     return f"one row in {step:,} of {columns.total_rows:,}"
 
 
-def _labelled(
-    columns: Columns, kind: str, x: str | None, y: str | Sequence[str] | None
-) -> str | None:
+def _chosen(
+    columns: Columns, kind: str, x: str | None, y: Sequence[str] | None, by: str | None
+) -> _Chosen:
+    """Return the columns that a chart shows."""
+    values = None if y is None else [columns.place(one, "ui.chart: y") for one in y]
+    group = None if by is None else columns.place(by, "ui.chart: by")
     if x is not None:
-        return _known(columns, x, "x")
+        label: int | None = columns.place(x, "ui.chart: x")
+    else:
+        label = _label_column(columns, kind, set(values or ()))
+    numeric = [
+        place
+        for place in range(columns.indexes, len(columns.names))
+        if place not in (label, group) and _kind(columns, place) == "number"
+    ]
+    if values is None:
+        values = numeric
+        if not numeric:
+            raise InvalidComponent(_without_numbers(columns))
+    for place in values:
+        found = _kind(columns, place)
+        if found not in ("number", "missing"):
+            others = ", ".join(columns.names[one] for one in numeric)
+            raise InvalidComponent(
+                f"ui.chart: y: column {columns.names[place]!r:.60} is {_INSTEAD[found]}"
+                f"{f'; numbers are in: {others}' if others else ''}"
+            )
+    return _Chosen(label, values, group)
+
+
+def _without_numbers(columns: Columns) -> str:
+    """Return why there is nothing to draw, and what to do."""
+    if not columns.names or not columns.rows:
+        return "ui.chart: the data has no rows; show a text instead, or name the columns with y="
+    for place, name in enumerate(columns.names):
+        if (found := _kind(columns, place)) in ("truth", "duration"):
+            return f"ui.chart: column {name!r:.60} is {_INSTEAD[found]}"
+    what = ", ".join(columns.names)
+    return (
+        f"ui.chart: none of the columns {what} has numbers to draw; "
+        "make some first, as with pd.to_numeric(df[…])"
+    )
+
+
+def _label_column(columns: Columns, kind: str, values: set[int]) -> int | None:
+    """Return the column of the labels if none is named."""
     if columns.indexes:
-        return columns.names[0]
-    values = {y} if isinstance(y, str) else set(y or ())
-    free = [name for name in columns.names if name not in values]
+        return 0
+    free = [place for place in range(len(columns.names)) if place not in values]
     if kind == "scatter" and len(columns.names) > 1:
         return free[0] if free else None
-    return next((name for name in free if not _is_numeric(columns, name)), None)
+    return next((place for place in free if _kind(columns, place) != "number"), None)
 
 
-def _labels(columns: Columns, x: str | None) -> list[Json]:
+def _kind(columns: Columns, place: int) -> str:
+    """Return what the values of a column are, if all are of one kind; see `drawn_as`."""
+    found = {drawn_as(plain_value(one)) for one in columns.values[place]} - {"missing"}
+    return "other" if len(found) > 1 else found.pop() if found else "missing"
+
+
+def _labels(columns: Columns, kind: str, x: int | None) -> list[Json]:
     if x is None:
         return list(range(1, len(columns.rows) + 1))
-    if columns.indexes > 1 and x == columns.names[0]:
+    if columns.indexes > 1 and x == 0:
         rows = (row[: columns.indexes] for row in columns.rows)
         return [" / ".join("" if one is None else str(one) for one in row) for row in rows]
+    if kind == "scatter" and _kind(columns, x) == "number":
+        # The points stand at these numbers.
+        numbers = _numbers(columns, x, "x")
+        if None in numbers:
+            raise InvalidComponent(
+                f"ui.chart: x: column {columns.names[x]!r:.60} has rows without a number; "
+                "leave them out first, as with df.dropna()"
+            )
+        return numbers
     return ["" if one is None else _label(one) for one in columns.column(x)]
 
 
-def _title(columns: Columns, x: str | None) -> str | None:
-    if x is not None and columns.indexes > 1 and x == columns.names[0]:
+def _title(columns: Columns, x: int | None) -> str | None:
+    if x == 0 and columns.indexes > 1:
         return " / ".join(columns.names[: columns.indexes])
-    return x or None
+    return None if x is None else columns.names[x] or None
 
 
 def _label(value: Json) -> Json:
     return str(value) if isinstance(value, bool) else value
 
 
-def _valued(columns: Columns, y: str | Sequence[str] | None, taken: set[str]) -> list[str]:
-    numeric = [
-        name
-        for name in columns.names[columns.indexes :]
-        if name not in taken and _is_numeric(columns, name)
-    ]
-    if y is None:
-        if not numeric:
-            raise InvalidComponent(
-                f"ui.chart: none of the columns {', '.join(columns.names)} has numbers to draw"
-            )
-        return numeric
-    names = [_known(columns, one, "y") for one in ([y] if isinstance(y, str) else y)]
-    for name in names:
-        if not _is_numeric(columns, name):
-            others = f"; numbers are in: {', '.join(numeric)}" if numeric else ""
-            raise InvalidComponent(f"ui.chart: y: column {name!r:.60} is not of numbers{others}")
-    return names
-
-
-def _known(columns: Columns, name: str, what: str) -> str:
-    return known_column(columns, name, f"ui.chart: {what}")
-
-
-def known_column(columns: Columns, name: object, where: str) -> str:
-    """Return the name of a column.
-
-    Raises:
-        InvalidComponent: There is no such column; the message names a similar one, or all.
-    """
-    if isinstance(name, str) and name in columns.names:
-        return name
-    if not isinstance(name, str):
-        raise InvalidComponent(f"{where}: expected the name of a column, got {kind_of(name)}")
-    near = get_close_matches(name, columns.names, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(columns.names)}"
-    raise InvalidComponent(f"{where}: no column {name!r:.60}; {hint}")
-
-
-def _is_numeric(columns: Columns, name: str) -> bool:
-    found = [one for one in columns.column(name) if one is not None and one not in ("∞", "−∞")]
-    return bool(found) and all(
-        isinstance(one, int | float) and not isinstance(one, bool) for one in found
-    )
-
-
-def _numbers(columns: Columns, name: str) -> list[Json]:
+def _numbers(columns: Columns, place: int, what: str = "y") -> list[Json]:
     """Return the numbers of a column; infinite ones cannot be drawn and become gaps."""
-    return [None if isinstance(one, str) else one for one in columns.column(name)]
+    numbers: list[Json] = [drawn_number(plain_value(one)) for one in columns.values[place]]
+    for given, number in zip(columns.values[place], numbers, strict=True):
+        value = plain_value(given)
+        if number is None and drawn_as(value) == "number" and not is_infinite(value):
+            raise InvalidComponent(
+                f"ui.chart: {what}: column {columns.names[place]!r:.60} has {given!s:.40}, which "
+                "is beyond every float; divide the column first"
+            )
+    rough = next((one for one in numbers if not is_exact(one)), None)
+    if rough is not None:
+        raise InvalidComponent(
+            f"ui.chart: {what}: column {columns.names[place]!r:.60} has {rough}, {TOO_LARGE}; "
+            "or name the columns to draw with y="
+        )
+    return numbers
 
 
 def _grouped(
-    columns: Columns, labels: list[Json], names: list[str], by: str
+    columns: Columns, labels: list[Json], chosen: _Chosen
 ) -> tuple[list[Json], list[JsonObject]]:
     """Return labels, and one series for each value of `by` with a value or a gap for each label."""
-    if len(names) != 1:
-        raise InvalidComponent(f"ui.chart: by={by!r} takes one y, not {', '.join(names)}")
-    groups = list(dict.fromkeys(str(one) for one in columns.column(by)))
+    assert chosen.by is not None
+    by = columns.names[chosen.by]
+    if len(chosen.y) != 1:
+        names = ", ".join(columns.names[place] for place in chosen.y)
+        raise InvalidComponent(f"ui.chart: by={by!r} takes one y, not {names}")
+    cells = columns.column(chosen.by)
+    groups = {_key(one): MISSING if one is None else str(one) for one in cells}
     if len(groups) > MAX_SERIES:
         raise InvalidComponent(
             f"ui.chart: by: column {by!r:.60} has {len(groups)} values; at most {MAX_SERIES}"
         )
-    distinct = list(dict.fromkeys(labels))
-    found: dict[tuple[str, Json], Json] = {}
-    for group, label, number in zip(
-        columns.column(by), labels, _numbers(columns, names[0]), strict=True
-    ):
-        if (str(group), label) in found:
+    _refuse_alike(by, "by", list(groups.values()))
+    distinct = {_key(one): one for one in labels}
+    _refuse_alike(_title(columns, chosen.x) or "", "x", [str(one) for one in distinct.values()])
+    found: dict[tuple[Any, Any], Json] = {}
+    for group, label, number in zip(cells, labels, _numbers(columns, chosen.y[0]), strict=True):
+        key = _key(group), _key(label)
+        if key in found:
             raise InvalidComponent(
                 f"ui.chart: two rows have {by}={group!r} and the label {label!r}; "
                 "sum them up first, as with df.groupby(…).sum()"
             )
-        found[str(group), label] = number
+        found[key] = number
     datasets: list[JsonObject] = [
-        {"label": group, "data": [found.get((group, label)) for label in distinct]}
-        for group in groups
+        {"label": name, "data": [found.get((group, label)) for label in distinct]}
+        for group, name in groups.items()
     ]
-    return distinct, datasets
+    return list(distinct.values()), datasets
+
+
+def _key(cell: Json) -> tuple[str, Json]:
+    """Return what tells cells apart: 1 is 1.0, but neither `"1"` nor `True`."""
+    return "number" if type(cell) in (int, float) else type(cell).__name__, cell
+
+
+def _refuse_alike(column: str, what: str, names: list[str]) -> None:
+    """Refuse different values that would have the same name, such as 1 and `"1"`."""
+    alike = next((name for name in names if names.count(name) > 1), None)
+    if alike is not None:
+        raise InvalidComponent(
+            f"ui.chart: {what}: column {column!r:.60} has different values that would all be named "
+            f"{alike!r:.60}; make them of one type first, as with df[…].astype(str)"
+        )

@@ -11,7 +11,7 @@ from arp.protocol.errors import InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
 from arp.values.cell import as_json, cell_of
 from arp.values.columns import columns_of, is_tabular, marked, name_of_column
-from arp.values.pictures import description_of, picture_kind, source_of
+from arp.values.pictures import description_of, figure_of_parts, picture_kind, source_of
 from arp.values.plotly_figure import chart_of, is_plotly
 from arp.values.records import record_of
 
@@ -83,6 +83,8 @@ def _converted(value: Any) -> JsonObject | None:
             return _returned(convert(value), f"the converter of {kind.__name__}")
     if is_plotly(value):
         return as_object(chart_of(value))
+    if (figure := figure_of_parts(value)) is not None:
+        value = figure
     if picture_kind(value) in ("matplotlib", "PIL"):
         props = {"src": source_of(value), "alt": description_of(value)}
         return as_object(Component("", "image", props))
@@ -152,8 +154,11 @@ def as_component(value: Any, where: str) -> Component:
     if component is None or (
         has_type and component["type"] == "key-value" and "props" not in value
     ):
+        kind = type(value)
+        other = f", and @ui.converter({kind.__name__}) makes one of your own types"
         raise InvalidComponent(
-            f"{where}: expected a component, got {type(value).__name__}; ui.text(…) is one"
+            f"{where}: expected a component, got {kind.__name__}; ui.text(…) is one"
+            f"{'' if kind.__module__ == 'builtins' else other}"
         )
     return from_object({"id": "", **component})
 

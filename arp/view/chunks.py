@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from arp.protocol.codec import ENCODINGS, Encoding, encode, encode_json, recode
+from arp.protocol.codec import ENCODINGS, Encoding, encode_shown, recode
 from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.mark import Behind
@@ -70,7 +70,7 @@ def divided(message: AgentMessage, wanted: int, encoding: Encoding) -> list[byte
 
 
 def _frame(message: AgentMessage, encoding: Encoding) -> bytes:
-    return encode(message, encoding)
+    return recode(encode_shown(message), encoding)
 
 
 def _bytes(message: AgentMessage, encoding: Encoding) -> int:
@@ -89,7 +89,7 @@ def _bytes(message: AgentMessage, encoding: Encoding) -> int:
             variants = [_changed(message, seq=FURTHEST)]
         case _:
             return len(_frame(message, encoding))
-    placed = [encode_json(variant) for variant in variants]
+    placed = [encode_shown(variant) for variant in variants]
     return max(len(recode(one, each)) for one in placed for each in ENCODINGS)
 
 
@@ -183,7 +183,7 @@ def _shorter_input(
 
     if isinstance(typed := data.get("text"), str):
         yield with_text(longest(typed, lambda text: is_small(with_text(text, data))), data)
-    size = len(encode_json(data))
+    size = len(encode_shown(data))
     kept = _EMPTY.get(message.input_type, {})
     yield with_text(f"… an input of {size:,} bytes, not shown", kept)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from arp.protocol.codec import ENCODINGS, encode_json, recode
+from arp.protocol.codec import ENCODINGS, encode_shown, recode
 from arp.protocol.components import Component
 from arp.protocol.limits import RendererLimits
 from arp.surface.conversions import cut_table
@@ -39,7 +39,7 @@ def room(limits: RendererLimits) -> int | None:
 
 def fits(value: object, most: int) -> bool:
     """Return whether a component or an op has at most so many bytes, in every encoding."""
-    frame = encode_json(value)
+    frame = encode_shown(value)
     if _GROWTH * len(frame) <= most:
         return True
     return all(len(recode(frame, encoding)) <= most for encoding in ENCODINGS)

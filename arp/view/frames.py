@@ -11,7 +11,7 @@ from arp.protocol.codec import (
     ARRAY_BYTES,
     MAX_BATCH,
     Encoding,
-    encode_json,
+    encode_shown,
     join_frames,
     recode,
 )
@@ -93,7 +93,7 @@ def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:
     most = group.profile.limits.max_message_bytes
     if most is not None:
         return chunked(message, most, group.encoding)
-    frame = encode_json(message)
+    frame = encode_shown(message)
     return [frame if group.encoding == "json" else recode(frame, group.encoding)]
 
 

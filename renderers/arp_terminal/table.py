@@ -14,6 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from arp.protocol.catalog import asks
+from arp.protocol.exact_integers import is_large_integer
 from arp.protocol.json_value import Json, JsonObject
 from arp_terminal.blocks import cut, stack
 from arp_terminal.options import Options
@@ -220,7 +221,9 @@ def _more(rows: int, shown: int, options: Options) -> Text | None:
 def _is_numeric(rows: list[list[Json]], place: int) -> bool:
     """Return whether a column holds numbers and nothing else but gaps."""
     values = [row[place] for row in rows if place < len(row) and row[place] is not None]
-    return bool(values) and all(number(value) is not None for value in values)
+    return bool(values) and all(
+        number(value) is not None or is_large_integer(value) for value in values
+    )
 
 
 def _cell(value: Json) -> Text:

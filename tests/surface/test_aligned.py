@@ -85,3 +85,13 @@ def test_every_number_of_every_row_is_on_its_line(rows: list[list[int | float | 
         for value in row:
             if not isinstance(value, str):
                 assert repr(value) in line
+
+
+def test_large_integers_stand_right_as_other_numbers() -> None:
+    """They come as text, so that nothing rounds them."""
+    assert aligned(["id"], [["9007199254740993"], [1]]) == [
+        "              id",
+        "----------------",
+        "9007199254740993",
+        "               1",
+    ]

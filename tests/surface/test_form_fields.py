@@ -183,3 +183,18 @@ def test_any_value_is_taken_or_refused(kind: str, value: Any) -> None:
     except InvalidAnswer:
         return
     assert checked(once, kind) == once
+
+
+@pytest.mark.parametrize(
+    "value", [2**53, -(2**53), "9007199254740993", "9007199254740993.0", " -9007199254740992 "]
+)
+def test_number_of_which_digits_would_be_lost_is_refused(value: Any) -> None:
+    """Where it came from, a double may have rounded it already."""
+    with pytest.raises(InvalidAnswer, match=r"fields\.n: the number is too large to stay exact"):
+        check_fields([Field("n", field_type="number")], {"n": value})
+
+
+@pytest.mark.parametrize("value", [2**53 - 1, 6.022e23, "6.022e23", "9007199254740991", 1e300])
+def test_number_that_is_exact_or_meant_to_be_rounded_is_taken(value: Any) -> None:
+    taken = check_fields([Field("n", field_type="number")], {"n": value})
+    assert taken == {"n": float(value) if "e" in str(value) else int(value)}

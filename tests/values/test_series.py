@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -120,3 +123,105 @@ def test_more_series_than_there_are_colours_are_refused() -> None:
     many = [{"at": one, "who": f"w{one}", "n": 1} for one in range(21)]
     with pytest.raises(InvalidComponent, match="by: column 'who' has 21 values; at most 20"):
         ui.chart("line", many, x="at", by="who")
+
+
+# -- names and values that are alike ---------------------------------------------------------------
+
+
+def test_columns_of_one_name_have_their_own_numbers() -> None:
+    frame = pd.DataFrame([["a", 1, 2], ["b", 3, 4]], columns=["m", "v", "v"])
+    assert chart("bar", frame)["datasets"] == [
+        {"label": "v", "data": [1, 3]},
+        {"label": "v", "data": [2, 4]},
+    ]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda frame: ui.chart("bar", frame, y="1"),
+        lambda frame: ui.chart("bar", frame, x="1"),
+        lambda frame: ui.chart("bar", frame, y="m", by="1"),
+        lambda frame: ui.table(["m", "1"], frame),
+    ],
+)
+def test_a_name_of_two_columns_is_refused_where_it_is_written(make: Any) -> None:
+    for names in (["m", 1, "1"], ["m", "1", "1"]):
+        frame = pd.DataFrame([[5, 1, 2]], columns=names)
+        with pytest.raises(InvalidComponent, match="2 columns are named '1'; give each its own"):
+            make(frame)
+    with pytest.raises(InvalidComponent, match="2 columns are named '1'; give each its own"):
+        make([{"m": 5, 1: 1, "1": 2}])
+
+
+def test_a_column_without_a_name_has_none_and_is_no_column_0() -> None:
+    frame = pd.DataFrame([[1, 2, 3]], columns=pd.Index([0, None, np.nan], dtype=object))
+    made = chart("bar", frame)["datasets"]
+    assert [(one["label"], one["data"]) for one in made] == [
+        ("0", [1]),
+        ("(unnamed)", [2]),
+        ("(unnamed)", [3]),
+    ]
+
+
+def test_series_of_values_that_would_be_named_alike_are_refused() -> None:
+    rows = [{"at": "a", "by": 1, "n": 1}, {"at": "b", "by": "1", "n": 2}]
+    with pytest.raises(InvalidComponent, match=r"by: column 'by' has different .* named '1'"):
+        ui.chart("bar", rows, x="at", y="n", by="by")
+    rows = [{"at": 1, "by": "a", "n": 1}, {"at": "1", "by": "b", "n": 2}]
+    with pytest.raises(InvalidComponent, match=r"x: column 'at' has different .* named '1'"):
+        ui.chart("bar", rows, x="at", y="n", by="by")
+
+
+def test_rows_without_a_value_of_by_are_a_series_of_their_own() -> None:
+    frame = pd.DataFrame({"at": ["a", "a", "b"], "by": ["x", None, None], "n": [1, 2, 3]})
+    assert chart("bar", frame, x="at", y="n", by="by")["datasets"] == [
+        {"label": "x", "data": [1, None]},
+        {"label": "(missing)", "data": [2, 3]},
+    ]
+    whole = pd.DataFrame({"at": ["a", "a"], "by": [1.0, 1], "n": [1, 2]})
+    with pytest.raises(InvalidComponent, match="two rows have by=1"):
+        ui.chart("bar", whole, x="at", y="n", by="by")
+
+
+def test_averages_of_databases_are_drawn_and_a_table_keeps_their_digits() -> None:
+    rows = [{"m": "a", "v": Decimal("33.3333333333333333")}, {"m": "b", "v": Decimal(20)}]
+    assert chart("bar", rows)["datasets"][0]["data"] == [33.333333333333336, 20]
+    assert ui.table(rows).props["rows"] == [["a", "33.3333333333333333"], ["b", 20]]
+    assert chart("line", [Decimal("0.1"), Fraction(1, 4)])["datasets"][0]["data"] == [0.1, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: chart("bar", [{"a": "x", "ok": True}], y="ok"), "'ok' is of True and False; draw"),
+        (lambda: chart("line", [timedelta(1)]), "'value' is of durations; draw numbers, as with"),
+        (lambda: chart("bar", [{"t": timedelta(1)}], y="t"), "'t' is of durations; draw numbers"),
+        (lambda: chart("bar", [Decimal("1E+400")]), "has 1E+400, which is beyond every float"),
+        (lambda: chart("bar", [2**53]), "y: column 'value' has 9007199254740992, an integer"),
+        (
+            lambda: chart("scatter", {"x": [2**53, 1], "y": [1, 2]}),
+            "x: column 'x' has 9007199254740992, an integer beyond",
+        ),
+        (
+            lambda: chart("scatter", {"x": [1, None], "y": [1, 2]}),
+            "x: column 'x' has rows without a number; leave them out first",
+        ),
+        (lambda: chart("bar", [{"a": 1}], y=1), "y: expected the name of a column, got number"),
+        (lambda: chart("bar", {"a": []}), "the data has no rows; show a text instead"),
+        (lambda: chart("bar", ["1", "2"]), "make some first, as with pd.to_numeric"),
+    ],
+)
+def test_what_is_no_number_to_draw_is_refused_with_what_to_do(make: Any, says: str) -> None:
+    with pytest.raises(InvalidComponent) as refused:
+        make()
+    assert says in str(refused.value)
+
+
+def test_large_integers_are_labels_as_text() -> None:
+    made = chart("bar", {"id": [2**60, 1], "n": [1, 2]}, x="id")
+    assert made["labels"] == [str(2**60), 1]
+
+
+def test_columns_with_nothing_but_gaps_can_be_named() -> None:
+    assert chart("line", {"x": ["a"], "n": [None]}, y="n")["datasets"][0]["data"] == [None]

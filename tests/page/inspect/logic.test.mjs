@@ -316,6 +316,17 @@ test("a lost socket fails what was asked, and comes back after growing waits", a
     assert.deepEqual(phases, ["connecting", "online", "waiting", "connecting", "waiting"]);
 });
 
+test("an integer of 64 bits in an answer is read without rounding", async () => {
+    const { rpc } = connected("t");
+    FakeSocket.made[0].answer({ result: {} });
+    await turns();
+    const asked = rpc.call("agentSession/read");
+    const { id } = FakeSocket.made[0].sent.at(-1);
+    const result = '{"id":9223372036854775807,"small":9007199254740991,"text":"9007199254740993 \\" 1"}';
+    FakeSocket.made[0].onmessage({ data: `{"jsonrpc":"2.0","id":${id},"result":${result}}` });
+    assert.deepEqual(await asked, { id: "9223372036854775807", small: 9007199254740991, text: '9007199254740993 " 1' });
+});
+
 test("a refused token is not tried again", async () => {
     const { rpc, timers } = connected("wrong");
     const tried = timers.length;

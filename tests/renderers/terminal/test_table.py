@@ -40,6 +40,20 @@ def test_numbers_meet_at_their_decimal_points() -> None:
     )
 
 
+def test_large_integers_show_all_their_digits_among_other_numbers() -> None:
+    rows = [["9007199254740993"], [9007199254740993], ["-9223372036854775808"], [1]]
+    assert drawn("table", headers=["id"], rows=rows) == picture(
+        """
+                          id
+        ────────────────────
+            9007199254740993
+            9007199254740993
+        -9223372036854775808
+                           1
+        """
+    )
+
+
 def test_a_column_too_narrow_for_the_blanks_shows_the_number_without_them() -> None:
     rows = [["word " * 4, 123456], ["word " * 4, 1.123456]]
     assert drawn("table", 20, headers=["", "n"], rows=rows) == picture(

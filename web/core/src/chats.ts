@@ -2,6 +2,7 @@
 
 import { watchChats } from "./chat_watch.js";
 import type { ChatSessionDetail } from "./draft_types.js";
+import { parseJson } from "./exact_json.js";
 import { authorization, errorOf } from "./link.js";
 import { ArpError, type ChatListener, type ChatRow, type HistoryMessage, type Remainder, type SessionAPI, type SessionAPIOptions } from "./session_types.js";
 
@@ -35,7 +36,7 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
     throw new ArpError(await errorOf(response), response.status);
   };
   const get = async <T>(path: string, query: Query = {}): Promise<T> =>
-    (await request(path + search(query))).json() as Promise<T>;
+    parseJson(await (await request(path + search(query))).text()) as T;
   const chat = (id: string) => `/_api/chats/${encodeURIComponent(id)}`;
 
   return {

@@ -3,6 +3,7 @@
  * its own (`@agent-rendering/core/export`), so that it loads when somebody asks for it.
  */
 
+import { parseJson } from "./exact_json.js";
 import type { Component, Json, JsonObject } from "./generated/wire.js";
 import { isObject } from "./is_object.js";
 import { AUTHOR } from "./drawn.js";
@@ -47,7 +48,7 @@ export function toJson(turns: readonly TurnState[], title = ""): string {
 export function fromJson(text: string): Exported {
   let read: unknown;
   try {
-    read = JSON.parse(text);
+    read = parseJson(text);
   } catch {
     throw new TypeError("arp: this is not JSON");
   }

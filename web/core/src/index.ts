@@ -12,6 +12,7 @@ export type { ArpClientCallbacks } from "./callbacks.js";
 export { questionState } from "./answers.js";
 export { offered } from "./offered.js";
 export type { Offered } from "./offered.js";
+export { parseJson } from "./exact_json.js";
 export { repeatsKey } from "./shape.js";
 export type { InputType, QuestionState } from "./answers.js";
 

@@ -5,6 +5,7 @@
  */
 
 import { completed } from "./draft_fields.js";
+import { parseJson } from "./exact_json.js";
 import { COMPONENT, MESSAGES, OPS, PARTS } from "./generated/tables.js";
 import type { AgentMessage, Component, JsonObject } from "./generated/wire.js";
 import { isObject } from "./is_object.js";
@@ -35,7 +36,7 @@ const PART_FIELDS = fieldsByTag(PARTS);
 /** Reads a frame: all of it or nothing. */
 export function readFrame(text: unknown): Frame {
   try {
-    const plain: unknown = JSON.parse(text as string);
+    const plain = parseJson(text as string);
     if (repeatsKey(text as string, plain)) return unread("frame");
     const items = Array.isArray(plain) ? plain : [plain];
     const messages: AgentMessage[] = [];

@@ -2,6 +2,7 @@
 
 import { guarded } from "./cells.js";
 import type { StepEvent, ToolRenderEvent } from "./draft_types.js";
+import { parseJson } from "./exact_json.js";
 import { readEvents, type SseEvent } from "./sse_parser.js";
 
 export interface ToolEvent {
@@ -63,7 +64,7 @@ export async function follow(
 function notify({ event, data }: SseEvent, callbacks: SSECallbacks): void {
   let payload: { [name: string]: unknown };
   try {
-    payload = JSON.parse(data);
+    payload = parseJson(data) as typeof payload;
   } catch {
     return; // not JSON: nothing that we know
   }

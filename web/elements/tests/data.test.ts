@@ -271,3 +271,12 @@ test("W80 what deceives the eye is made visible", () => {
 test("a ratio is the first's part, a half if it is none", () => {
   expect(["1:2", "3:1", "0:5", "x", "1:0", ""].map(partOf)).toEqual([1 / 3, 0.75, 0.1, 0.5, 0.9, 0.5]);
 });
+
+test("whole numbers with more digits than a number has are sorted by all of them", async () => {
+  const rows = ["9007199254740993", "-9223372036854775808", "9007199254740992", "9223372036854775807", "9223372036854775806", "9,007,199,254,740,991"].map((cell) => [cell]);
+  const ascending = ["-9223372036854775808", "9,007,199,254,740,991", "9007199254740992", "9007199254740993", "9223372036854775806", "9223372036854775807"];
+  const inOrder = async (direction: "ascending" | "descending") => [...(await sorted(rows, 0, direction, "en"))].map((at) => rows[at]?.[0]);
+  expect(columnKind(rows, 0)).toBe("number");
+  expect(await inOrder("ascending")).toEqual(ascending);
+  expect(await inOrder("descending")).toEqual([...ascending].reverse());
+});

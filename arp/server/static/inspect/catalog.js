@@ -1,6 +1,7 @@
 /** The catalog: the tools of the app's Tool Agent, by category, and which runtimes can be used. */
 
 import { el, setText } from "./dom.js";
+import { parseJson } from "./json.js";
 
 const REFRESH_MS = 5000;
 const NO_AGENT = "This app has no Tool Agent. App(tools=ToolAgent(…)) gives it one.";
@@ -109,7 +110,7 @@ export function asker(baseURI, token) {
   return async (path) => {
     const headers = token() ? { authorization: `Bearer ${token()}` } : {};
     const answer = await fetch(new URL(path, baseURI), { headers, cache: "no-store" });
-    const value = await answer.json().catch(() => ({}));
+    const value = await answer.text().then(parseJson).catch(() => ({}));
     return { status: answer.status, value };
   };
 }

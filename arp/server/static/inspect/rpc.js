@@ -7,6 +7,8 @@
  * when the phase is `online`. Waits are random parts of 1, 2, 4, 8, 16 s.
  */
 
+import { parseJson } from "./json.js";
+
 const FIRST_STEP_MS = 1000;
 const LAST_STEP_MS = 16000;
 const HANDSHAKE_MS = 10000;
@@ -90,7 +92,7 @@ export class Rpc {
   #receive(text) {
     let told;
     try {
-      told = JSON.parse(text);
+      told = parseJson(text);
     } catch {
       return;
     }

@@ -6,7 +6,7 @@
  * itself, Escape allows nothing, and a window takes the focus only where nobody is writing.
  */
 
-import type { ArpClient, Component, OpenPermission } from "@agent-rendering/core";
+import { parseJson, type ArpClient, type Component, type OpenPermission } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -167,7 +167,7 @@ export class ArpPermissions extends ArpElement {
   #arguments(tool: string, args: string, id: string): unknown {
     let read: unknown;
     try {
-      read = JSON.parse(args);
+      read = parseJson(args);
     } catch {
       read = args;
     }

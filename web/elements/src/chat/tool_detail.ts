@@ -3,7 +3,7 @@
  * the first use of a tool. All of it is text of others: it is drawn as text in which nothing deceives.
  */
 
-import type { Json, JsonObject, ToolRun } from "@agent-rendering/core";
+import { parseJson, type Json, type JsonObject, type ToolRun } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
 
 import "../code/code.js";
@@ -65,7 +65,7 @@ class Drawing {
     const content = text(given);
     let value: Json;
     try {
-      value = parsed(content);
+      value = parseJson(content) as Json;
     } catch {
       return content.trim() === "" ? nothing : this.#plain(content, label, "auto");
     }
@@ -103,16 +103,6 @@ class Drawing {
   #plain(content: string, label: string, direction: "ltr" | "auto"): TemplateResult {
     return html`<pre dir=${direction} tabindex="0" role="group" aria-label=${label}>${visible(content.replace(/\r\n?/g, "\n"))}</pre>`;
   }
-}
-
-/** JSON as it was written: whole numbers that are too long for a number here are texts. */
-function parsed(content: string): Json {
-  if (!/\d{16}/.test(content)) return JSON.parse(content) as Json;
-  const exact = (_name: string, value: Json, written?: { readonly source?: string }) => {
-    const source = written?.source ?? "";
-    return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? source : value;
-  };
-  return JSON.parse(content, exact) as Json;
 }
 
 /** Whether lists and objects are in each other on more levels than these. */

@@ -68,9 +68,19 @@ export function faultOf({ kind, rules }: FormField, control: Control, t: Transla
   if (validity.rangeUnderflow) return ruleMessage || t("tooSmall", { limit: limitOf(rules.min, kind, t) });
   if (validity.rangeOverflow) return ruleMessage || t("tooLarge", { limit: limitOf(rules.max, kind, t) });
   if (control.value === "") return "";
+  if (kind === "number" && isRounded(control.value)) {
+    const [word, limit] = control.value.startsWith("-") ? (["tooSmall", Number.MIN_SAFE_INTEGER] as const) : (["tooLarge", Number.MAX_SAFE_INTEGER] as const);
+    return ruleMessage || t(word, { limit: t.number(limit) });
+  }
   const [least, most] = [number(rules.min_length), number(rules.max_length)];
   if (least !== null && count < least) return ruleMessage || t("tooShort", { count: least });
   return most !== null && count > most ? ruleMessage || t("tooLong", { count: most }) : "";
+}
+
+/** Whether digits of a number would be lost; written with an exponent, a very large one is meant to be about that large. */
+function isRounded(written: string): boolean {
+  const size = Math.abs(Number(written));
+  return size > Number.MAX_SAFE_INTEGER && (size < 1e21 || !/e/i.test(written));
 }
 
 function limitOf(limit: Json | undefined, kind: FormField["kind"], t: Translate): string {

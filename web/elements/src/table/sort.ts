@@ -26,8 +26,12 @@ export function columnKind(rows: readonly Row[], column: number): ColumnKind {
 export function numberOf(value: CellValue | undefined): number {
   if (typeof value === "number") return value;
   if (typeof value !== "string") return Number.NaN;
-  const bare = value.replace(/[\s\u00a0\u202f,'$€£¥%]/g, "").replace("−", "-");
+  const bare = bareOf(value);
   return bare === "" ? Number.NaN : Number(bare);
+}
+
+function bareOf(value: string): string {
+  return value.replace(/[\s\u00a0\u202f,'$€£¥%]/g, "").replace("−", "-");
 }
 
 /** The numbers of the rows in sorted order; equal rows keep their order, empty cells come last. */
@@ -48,8 +52,17 @@ export async function sorted(rows: readonly Row[], column: number, direction: Di
   return mergeSorted(keys.length, (one, other) => {
     const [first, second] = [keys[one] as number, keys[other] as number];
     if (Number.isNaN(first) || Number.isNaN(second)) return Number(Number.isNaN(first)) - Number(Number.isNaN(second));
-    return sign * (first - second);
+    return sign * (first - second || orderOfDigits(rows[one]?.[column], rows[other]?.[column]));
   });
+}
+
+/** The order of two whole numbers that are the same number here, since they have too many digits; 0 of all others. */
+function orderOfDigits(first: CellValue | undefined, second: CellValue | undefined): number {
+  if (typeof first !== "string" || typeof second !== "string" || Math.abs(numberOf(first)) <= Number.MAX_SAFE_INTEGER) return 0;
+  const [one, other] = [bareOf(first), bareOf(second)];
+  if (!/^-?\d+$/.test(one) || !/^-?\d+$/.test(other)) return 0;
+  const difference = BigInt(one) - BigInt(other);
+  return difference === 0n ? 0 : difference < 0n ? -1 : 1;
 }
 
 /** A stable merge sort from the bottom up that lets the page breathe. */
