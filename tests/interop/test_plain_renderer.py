@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,10 @@ async def renderer(request: pytest.FixtureRequest, server: Serving) -> AsyncIter
         yield made
 
 
+def has_finals(renderer: PlainRenderer, count: int) -> bool:
+    return renderer.finals >= count
+
+
 def texts(renderer: PlainRenderer) -> str:
     return " ".join(str(one["props"].get("content")) for one in renderer.tree.values())
 
@@ -59,7 +64,7 @@ async def test_row_of_any_table_can_be_selected_again_and_again(renderer: PlainR
     assert renderer.tree["c1"]["type"] == "table"
     for count, (source, row) in enumerate([("t1", 0), ("t1", 1), ("c1", 1)], 2):
         await renderer.act("selection", {"selected": [row]}, source_component=source)
-        await renderer.until(lambda count=count: renderer.finals >= count)
+        await renderer.until(partial(has_finals, renderer, count))
         assert f"selected [{row}] of {source}" in texts(renderer)
     assert "state" not in renderer.tree["t1"]["props"]
     assert renderer.ops("error") == []

@@ -167,18 +167,21 @@ class BothEnds(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.agent = ObjectAgentConnection("json", LIMITS)
-        self.renderer = ObjectRendererConnection(
-            "json", LIMITS, offers(OFFERED, ["streaming"], {"max_surfaces": 6})
-        )
-        self.out = Wire(self.agent, self.renderer)
-        self.back = Wire(self.renderer, self.agent)
+        self.connect(LIMITS)
         self.now_s = 100.0
         self.serials: dict[int, tuple[int, float]] = {}
         """Surface and time of each input."""
         self.refused = 0
 
     # -- helpers ---------------------------------------------------------------------------------
+
+    def connect(self, limits: Limits) -> None:
+        self.agent = ObjectAgentConnection("json", limits)
+        self.renderer = ObjectRendererConnection(
+            "json", limits, offers(OFFERED, ["streaming"], {"max_surfaces": 6})
+        )
+        self.out = Wire(self.agent, self.renderer)
+        self.back = Wire(self.renderer, self.agent)
 
     def settle(self) -> None:
         """Deliver everything, until nothing is under way."""
@@ -239,8 +242,7 @@ class BothEnds(RuleBasedStateMachine):
     @initialize(most=st.sampled_from([1, 2, 3]))
     def handshake(self, most: int) -> None:
         self.most = most
-        limits = msgspec.structs.replace(LIMITS, max_pending_commits=most)
-        self.agent.objects.limits = self.renderer.objects.limits = limits
+        self.connect(msgspec.structs.replace(LIMITS, max_pending_commits=most))
         self.agent.get_registry()
         self.settle()
         for name in ("ArpCompositor", "ArpShell", "ArpInput", "ArpSession"):
