@@ -132,9 +132,7 @@ def distinct(labels: Sequence[str], details: Sequence[str]) -> list[str]:
 def _tell_apart(labels: Sequence[str], values: Sequence[str]) -> bool:
     """Return whether a typed value means one option only: that of this value, or of this label."""
     known = {_folded(value): place for place, value in enumerate(values)}
-    is_clear = all(
-        known.get(_folded(label), place) == place for place, label in enumerate(labels)
-    )
+    is_clear = all(known.get(_folded(label), place) == place for place, label in enumerate(labels))
     return is_clear and len(known) == len(values) and "" not in known
 
 

@@ -404,7 +404,7 @@ def test_component_is_one_that_renderers_know() -> None:
 
 
 def test_options_that_share_a_title_are_told_apart_by_their_values() -> None:
-    """A server may name two offices after their city; both can be chosen, by a click and in text."""
+    """A server may name two offices after their city; both can be chosen, by a click and in text."""  # noqa: E501
     schema = one(
         {"oneOf": [{"const": "zrh1", "title": "Zurich"}, {"const": "zrh2", "title": "zurich"}]}
     )
@@ -476,7 +476,7 @@ def test_only_value_that_may_be_null_too_is_a_choice() -> None:
     [
         ({"type": "array", "items": {"type": "string"}, "default": ["a", "b"]}, ["a\nb"]),
         ({"type": "array", "items": {"type": "integer"}, "default": [1, 2.0]}, ["1\n2"]),
-        ({"type": "array", "items": {"enum": ["a", 1, True]}, "default": [True]}, [False, False, True]),
+        ({"type": "array", "items": {"enum": ["a", 1, True]}, "default": [True]}, [False, False, True]),  # noqa: E501
         # A default with two lines in a value cannot stand in the field: it applies if left out.
         ({"type": "array", "items": {"type": "string"}, "default": ["a\nb"]}, [None]),
         ({"type": "array", "items": {"type": "integer"}, "default": [1, "x"]}, [None]),
@@ -532,7 +532,7 @@ def test_emptied_list_does_not_become_its_default_again() -> None:
 @pytest.mark.parametrize(
     ("schema", "bounds"),
     [
-        ({"type": "integer", "exclusiveMinimum": -0.5, "exclusiveMaximum": 2.5}, {"min": 0, "max": 2}),
+        ({"type": "integer", "exclusiveMinimum": -0.5, "exclusiveMaximum": 2.5}, {"min": 0, "max": 2}),  # noqa: E501
         ({"type": "integer", "minimum": 5, "exclusiveMinimum": 1}, {"min": 5}),
         ({"type": "integer", "minimum": 1.0, "maximum": 2.5}, {"min": 1, "max": 2}),
         ({"type": "number", "minimum": 1, "exclusiveMinimum": True}, {"min": 1}),
@@ -551,7 +551,7 @@ def test_limits_of_numbers(schema: dict[str, Any], bounds: dict[str, Any] | None
 @pytest.mark.parametrize(
     ("schema", "given", "why"),
     [
-        ({"type": "number", "minimum": 1, "exclusiveMinimum": True}, 1, "expected more than 1, got 1"),
+        ({"type": "number", "minimum": 1, "exclusiveMinimum": True}, 1, "expected more than 1, got 1"),  # noqa: E501
         ({"type": "number", "maximum": 2**60}, 2**61, f"expected at most {2**60}, got {2**61}"),
         ({"type": "number", "multipleOf": 0.1}, 0.25, "expected a multiple of 0.1, got 0.25"),
         (
@@ -559,7 +559,7 @@ def test_limits_of_numbers(schema: dict[str, Any], bounds: dict[str, Any] | None
             "2\n0",
             "expected at least 1, got 0",
         ),
-        ({"type": "array", "items": {"type": "integer"}}, "9" * 30, f"the number {'9' * 30} is too large"),
+        ({"type": "array", "items": {"type": "integer"}}, "9" * 30, f"the number {'9' * 30} is too large"),  # noqa: E501
         (
             {"type": "array", "items": {"type": "number"}},
             "1_0",
