@@ -25,14 +25,15 @@ import msgspec
 from msgspec import Struct
 
 from arp.hub.author_call import must_await
+from arp.hub.foreign_components import SHARE, fitting_component
 from arp.hub.open_question import OpenQuestion
 from arp.hub.open_surface import named_for
-from arp.hub.question_outcome import expiry, rfc3339
+from arp.hub.question_outcome import Declined, expiry, rfc3339
 from arp.hub.turn_host import Asking, TurnHost, plain_object, text_of
 from arp.hub.turn_thread import call_in_thread, is_plain
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
-from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
+from arp.protocol.errors import AgentFailed, ArpError, ResourceLimit, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import PREVIEW_CHARACTERS, check_kind, encoded, well_formed
 from arp.session.session import ToolUse
@@ -227,6 +228,21 @@ class ToolCaller(Protocol):
         """Ask for what a form of the schema has; `None`: the user declines."""
 
 
+class ToolFile(NamedTuple):
+    """A file that a tool returned, for people to load."""
+
+    name: str
+    content: bytes
+    mime: str
+
+
+class ToolLink(NamedTuple):
+    """What a tool names by its address."""
+
+    title: str
+    uri: str
+
+
 class ToolOutput(NamedTuple):
     """What such a call returned."""
 
@@ -236,6 +252,9 @@ class ToolOutput(NamedTuple):
     """As JSON; else the text."""
     images: Sequence[tuple[bytes, str]] = ()
     """Bytes and MIME types."""
+    files: Sequence[ToolFile] = ()
+    """Audio, documents and other bytes."""
+    links: Sequence[ToolLink] = ()
     failed: bool = False
     shown: Component | None = None
     """What shows it to people; `None`: its value shows as itself."""
@@ -375,14 +394,44 @@ class ToolCall:
         named = named_for(self._host, components, "tool.show")
         self._host.gather("main", RenderChange(named, self.name))
 
+    def show_foreign(self, component: Json) -> None:
+        """Show a component that the tool of somebody else has made, as far as it fits.
+
+        What is left out is said in its place, and recorded.
+        """
+        self._check_open()
+        found = fitting_component(component, self._session.rules.limits.max_message_bytes)
+        if found.component is not None:
+            self.show(found.component)
+        if found.warning:
+            self.record("runtime.warning", {"message": f"{self.name}: {found.warning}"})
+            self.show(Component("", "text", {"content": f"Not all is shown: {found.warning}."}))
+
     async def show_image(self, content: bytes, mime: str, *, alt: str) -> None:
         """Show an image that the tool has made, from its bytes.
 
         Raises:
             ResourceLimit: It is larger than an upload may be; nothing is shown.
         """
+        src = await self._saved("image", content, mime)
+        self.show(Component("", "image", {"src": src, "alt": alt}))
+
+    async def show_file(self, name: str, content: bytes, mime: str) -> None:
+        """Show a file that the tool has made, for people to load.
+
+        Raises:
+            ResourceLimit: It is larger than an upload may be; nothing is shown.
+        """
+        url = await self._saved(name, content, mime)
+        about = f"{mime}, {len(content):,} bytes"
+        self.show(
+            Component("", "product-cards", {"cards": [{"name": name, "badge": about, "url": url}]})
+        )
+
+    async def _saved(self, name: str, content: bytes, mime: str) -> str:
+        """Keep a file of the tool, and return its address."""
         self._check_open()
-        ref = await self._host.files.save("image", content, mime)
+        ref = await self._host.files.save(name, content, mime)
         self._check_open()
         payload = {
             "bytes": ref.size,
@@ -392,15 +441,22 @@ class ToolCall:
         }
         self._record("output.spilled", payload, output_ref=ref.sha256)
         self._session.input_log.remember_files([ref.sha256])  # else nobody could load it
-        src = blob_path(self._session.head.session_id, ref.sha256, ref.name)
-        self.show(Component("", "image", {"src": src, "alt": alt}))
+        return blob_path(self._session.head.session_id, ref.sha256, ref.name)
 
     @must_await("tool.ask")
-    async def ask(self, component: Component) -> Json:
-        """Show an input component and wait for its answer; as `Turn.ask`."""
+    async def ask(
+        self, component: Component, *, check: Callable[[Json], object] | None = None
+    ) -> Json | Declined:
+        """Show an input component and wait for its answer; as `Turn.ask`.
+
+        Args:
+            component: The question; with `can_decline` among its props, `DECLINED` may come back.
+            check: Raises `InvalidAnswer` for an answer that fits the component, but not who asked:
+                the question stays open.
+        """
         self._check_open()
-        question: OpenQuestion[Json] = OpenQuestion(
-            self._host, self._host.ask(component, Asking()), lambda answer: answer
+        question: OpenQuestion[Json | Declined] = OpenQuestion(
+            self._host, self._host.ask(component, Asking(check=check)), lambda answer: answer
         )
         return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
 
@@ -441,6 +497,7 @@ class ToolCall:
             What came of it. Without an answer nothing is allowed. Who says no may tell why.
 
         Raises:
+            ResourceLimit: The input is too large to be shown whole; nobody is asked.
             RuntimeError: The call has ended.
             TypeError, ValueError: An argument is wrong; nobody is asked.
 
@@ -450,6 +507,7 @@ class ToolCall:
         if not text_of(title, "title").strip():
             raise ValueError("title: empty; write what a person allows")
         shown = self._as_shown(self._input if input is None else _as_json(input))
+        self.check_size(shown.input)
         about, expires_at = self._about(text_of(rule, "rule"), shown, options)
         permission = self.record.permission(self.name)
         self.denial, self.approval = "", None
@@ -492,6 +550,20 @@ class ToolCall:
                     permission.unanswered("cancelled", digest=shown.digest)
             raise
         return self._answered(permission, approval, found)
+
+    def check_size(self, value: Json) -> None:
+        """Refuse an input that no message carries: nobody can approve what they do not see.
+
+        Raises:
+            ResourceLimit: It is too large.
+        """
+        text = _as_json(value)
+        size, most = len(text.encode()), self._session.rules.limits.max_message_bytes // SHARE
+        if size > most:
+            raise ResourceLimit(
+                f"the input of {self.name} has {size:,} bytes; at most {most:,} can be approved",
+                detail="max_message_bytes",
+            )
 
     def hides(self, text: str) -> bool:
         """Return whether a text has a secret, of which facts and screens have a mark only."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import takewhile
 from typing import (
@@ -845,6 +845,15 @@ class Turn:
             raise InvalidComponent(
                 _asked_wrong(asked, error.message), detail=error.detail
             ) from None
+
+    async def _ask_checked(
+        self, asked: Component, check: Callable[[Json], object] | None
+    ) -> Json | Declined:
+        """As `ask`, of a component whose answer `check` may refuse while it is open."""
+        question: OpenQuestion[Json | Declined] = OpenQuestion(
+            self._host, self._host.ask(asked, Asking(check=check)), _as_it_is
+        )
+        return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
 
     @must_await("turn.confirm")
     async def confirm(

@@ -536,14 +536,14 @@ def checked_commands(commands: Iterable[Command]) -> tuple[Command, ...]:
         check_kind(command, Command, "commands")
         one = copied_json(command)
         where = f"command {one.name!r:.80}"
-        if not _is_typable(one.name, MAX_COMMAND_NAME) or " " in one.name or one.name[0] == "/":
+        if not is_typable(one.name, MAX_COMMAND_NAME) or " " in one.name or one.name[0] == "/":
             raise ValueError(
                 f"{where}: take 1 to {MAX_COMMAND_NAME} printable characters without spaces, and "
                 "no slash in front"
             )
         values = [choice.value for choice in one.choices]
         for value in values:
-            if not _is_typable(value, MAX_CHOICE) or value != value.strip():
+            if not is_typable(value, MAX_CHOICE) or value != value.strip():
                 raise ValueError(
                     f"{where}: choice {value!r:.80}: take 1 to {MAX_CHOICE} printable characters, "
                     "without spaces around"
@@ -558,7 +558,8 @@ def checked_commands(commands: Iterable[Command]) -> tuple[Command, ...]:
     return tuple(checked)
 
 
-def _is_typable(text: str, most: int) -> bool:
+def is_typable(text: str, most: int) -> bool:
+    """Return whether people can type a text that is at most so long."""
     return 0 < len(text) <= most and text.isprintable()
 
 

@@ -49,6 +49,16 @@ Link: TypeAlias = Annotated[
 ]
 """Where a click may lead."""
 
+
+def is_link(address: str) -> bool:
+    """Return whether a click may lead to an address."""
+    try:
+        msgspec.convert(address, Link)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 ImageSource: TypeAlias = Annotated[
     str,
     msgspec.Meta(

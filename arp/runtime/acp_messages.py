@@ -164,33 +164,39 @@ class SessionChoices(msgspec.Struct, frozen=True):
 
 def option_choices(options: Json, category: str) -> SessionChoices | None:
     """Return the choices of a configuration option; `None` if there is none of this category."""
-    for option in options if isinstance(options, list) else ():
+    for option in objects_in(options):
         if option.get("category") != category or option.get("type", "select") != "select":
             continue
         listed: list[JsonObject] = []
-        for one in option.get("options") or ():
-            listed += one["options"] if "group" in one else [one]
-        found = tuple(_choice(one, "value", category) for one in listed)
-        return SessionChoices(str(option.get("currentValue") or ""), found, str(option["id"]))
+        for one in objects_in(option.get("options")):
+            listed += objects_in(one.get("options")) if "group" in one else [one]
+        found = _choices(listed, "value", category)
+        current = str(option.get("currentValue") or "")
+        return SessionChoices(current, found, str(option.get("id") or ""))
     return None
 
 
 def mode_choices(setup: JsonObject) -> SessionChoices | None:
     """Return the modes of a session, from what it was opened with."""
     found = option_choices(setup.get("configOptions"), "mode")
-    if found is not None or not (modes := setup.get("modes")):
+    if found is not None or not (modes := object_in(setup.get("modes"))):
         return found
-    listed = tuple(_choice(one, "id", "mode") for one in modes.get("availableModes") or ())
+    listed = _choices(objects_in(modes.get("availableModes")), "id", "mode")
     return SessionChoices(str(modes.get("currentModeId") or ""), listed)
 
 
 def model_choices(setup: JsonObject) -> SessionChoices | None:
     """Return the models of a session, from what it was opened with."""
     found = option_choices(setup.get("configOptions"), "model")
-    if found is not None or not (models := setup.get("models")):
+    if found is not None or not (models := object_in(setup.get("models"))):
         return found
-    listed = tuple(_choice(one, "modelId", "model") for one in models.get("availableModels") or ())
+    listed = _choices(objects_in(models.get("availableModels")), "modelId", "model")
     return SessionChoices(str(models.get("currentModelId") or ""), listed)
+
+
+def _choices(listed: Sequence[JsonObject], id_field: str, category: str) -> tuple[ari.Choice, ...]:
+    """Return choices; one without an id cannot be taken, and is left out."""
+    return tuple(_choice(one, id_field, category) for one in listed if one.get(id_field))
 
 
 def _choice(one: JsonObject, id_field: str, category: str) -> ari.Choice:
@@ -383,8 +389,11 @@ def todos_of(entries: Json) -> list[JsonObject]:
     """Return the entries of a plan as `[{text, status}]`."""
     states = {"in_progress": "active", "completed": "done"}
     return [
-        {"text": str(one.get("content") or ""), "status": states.get(one.get("status"), "pending")}
-        for one in (entries if isinstance(entries, list) else ())
+        {
+            "text": str(one.get("content") or ""),
+            "status": states.get(str(one.get("status")), "pending"),
+        }
+        for one in objects_in(entries)
     ]
 
 
@@ -394,10 +403,21 @@ def commands_of(listed: Json) -> tuple[ari.ListedItem, ...]:
         ari.ListedItem(
             str(one["name"]),
             str(one.get("description") or ""),
-            hint=str((one.get("input") or {}).get("hint") or ""),
+            hint=str(object_in(one.get("input")).get("hint") or ""),
         )
-        for one in (listed if isinstance(listed, list) else ())
+        for one in objects_in(listed)
+        if one.get("name")
     )
+
+
+def objects_in(listed: Json) -> list[JsonObject]:
+    """Return the objects of a list; what an agent lists besides is passed over."""
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def object_in(value: Json) -> JsonObject:
+    """Return an object; an empty one if the value is none."""
+    return value if isinstance(value, dict) else {}
 
 
 def usage_of(used: Json) -> ari.Usage:

@@ -331,7 +331,9 @@ class AgentSessions:
         self, app: AppCalls, session_id: str, link: LinkedSession, event: ari.Event
     ) -> None:
         if event.lifecycle in CHANGES_COMMANDS:
-            await app.set_commands(session_id, await self._commands.listed(link.session_id))
+            found = await self._commands.listed(link.session_id)
+            await app.set_commands(session_id, found.commands)
+            link.warn(await app.recorder(session_id), found.warnings)
         if event.lifecycle is ari.Lifecycle.RATE_LIMIT:
             link.limits[str(event.details.get("limit"))] = event.details
         record_event(await app.recorder(session_id), event)

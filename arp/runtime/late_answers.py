@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from arp.hub.foreign_names import fitting_name
 from arp.hub.question_outcome import DECLINED, Declined
 from arp.hub.tool import ToolCall, digest_of
 from arp.protocol.components import Component
@@ -22,6 +23,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import encoded
 from arp.runtime import types as ari
 from arp.runtime.linked_session import LinkedSession
+from arp.runtime.user_questions import Check
 from arp.surface.answers import answer_value, check_answer, is_decline
 
 if TYPE_CHECKING:
@@ -58,12 +60,17 @@ class LateAnswers:
         is_answered = any(True for _ in self._earlier.answers(self._lost))
         return bool(self._before or self._earlier.left_open()) or is_answered
 
-    async def ask(self, component: Component) -> Json:
-        """As `Turn.ask`, unless a late input is the answer already."""
-        given = self.component(component)
+    async def ask(self, component: Component, *, check: Check | None = None) -> Json | Declined:
+        """As `Turn.ask`, unless a late input is the answer already.
+
+        Args:
+            component: The question.
+            check: Refuses an answer that fits the component, but not who asked.
+        """
+        given = self.component(component, check=check)
         if given is None:
             self.replace_component(component)
-            given = await self._turn.ask(component)
+            given = await self._turn._ask_checked(component, check)
         return given
 
     # -- answers of before a restart -------------------------------------------------------------
@@ -125,12 +132,15 @@ class LateAnswers:
             return ari.PermissionResponse("deny", reason)
         return None
 
-    def component(self, asked: Component, mark: str = "") -> Json | Declined:
+    def component(
+        self, asked: Component, mark: str = "", check: Check | None = None
+    ) -> Json | Declined:
         """Return the answer to a component that an earlier turn asked; `None`: there is none.
 
         Args:
             asked: What is asked now.
             mark: As in `EarlierQuestions.asks_same`.
+            check: As in `ask`.
         """
         for answer in self._earlier.answers(self._lost):
             echo = answer.input
@@ -139,12 +149,14 @@ class LateAnswers:
                 continue
             try:
                 fitting = check_answer(asked, echo.input_type, echo.data)
+                is_declined = is_decline(asked, echo.input_type, echo.data)
+                value = DECLINED if is_declined else answer_value(asked, echo.input_type, fitting)
+                if check is not None and not is_declined:
+                    check(value)
             except ArpError:  # the agent asks something else by now
                 continue
             self._take(answer)
-            if is_decline(asked, echo.input_type, echo.data):
-                return DECLINED
-            return answer_value(asked, echo.input_type, fitting)
+            return value
         return None
 
     def _take(self, answer: LateAnswer) -> None:
@@ -187,4 +199,5 @@ def asked_key(tool: str, digest: str) -> str:
 
 def _key_of(request: ari.PermissionRequest) -> str:
     """Return what names a request also after a restart, where its runtime keeps ids of calls."""
-    return f"{request.tool_call_id} {asked_key(request.tool_name, input_digest(request))}"
+    call, tool = fitting_name(request.tool_call_id, ""), fitting_name(request.tool_name, "tool")
+    return f"{call} {asked_key(tool, input_digest(request))}"

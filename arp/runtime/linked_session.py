@@ -7,16 +7,22 @@ list of tasks, and the newest turns that it knows. The rest is in memory only.
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError, FailedPrecondition
+from arp.runtime.run_facts import record_warning
 from arp.runtime.services import EventSubscription, RuntimeService
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
+    from arp.record.recorder import Recorder
+
+logger = logging.getLogger(__name__)
 
 STATE_KEY = "arp.runtime"
 """Where `turn.state` and `turn.cache` keep the link of the first thread. The key of another thread
@@ -33,6 +39,8 @@ MAX_ASKED = 50
 """Open permissions whose files are remembered; the others are asked again after a restart."""
 MAX_ANSWERED = 8
 """Answers of a turn that are remembered; the others are asked again after a restart."""
+MAX_WARNINGS = 100
+"""Warnings of a session that are remembered."""
 SUBAGENT = "agent"
 """What a sub-agent without a name is called."""
 
@@ -151,6 +159,18 @@ class LinkedSession:
         self.sent_turn = ""
         """The runtime's turn that began with the newest message of ours."""
         self._callers: dict[str, tuple[str, str]] = {}
+        self._warned: dict[str, None] = {}
+        """The newest warnings that are recorded; each counts once."""
+
+    def warn(self, record: Recorder, warnings: Iterable[str]) -> None:
+        """Record what of the runtime is left out or shortened; the same is said once."""
+        for warning in warnings:
+            if warning not in self._warned:
+                self._warned[warning] = None
+                logger.warning("session %s: %s", self.session_id, warning)
+                record_warning(record, warning)
+            if len(self._warned) > MAX_WARNINGS:
+                del self._warned[next(iter(self._warned))]
 
     def began(self, turn: Turn) -> None:
         """Note that the runtime has heard a turn: a restart while it asks must find it."""

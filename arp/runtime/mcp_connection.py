@@ -18,17 +18,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
+from mimetypes import guess_extension
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 import mcp_types as mcp
 from mcp import Client, MCPError
 
-from arp.hub.tool import ToolCaller, ToolFailed, ToolOutput
+from arp.hub.foreign_names import shortened
+from arp.hub.tool import ToolCaller, ToolFailed, ToolFile, ToolLink, ToolOutput
 from arp.process.cause import cause_of
 from arp.process.error_lines import ErrorLines
 from arp.protocol.json_value import JsonObject
 from arp.runtime.mcp_transport import secrets_to, transport_to
 from arp.runtime.types import McpServer
+from arp.values.pictures import picture_type
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +47,12 @@ MAX_REASON: Final = 500
 """Characters of why a call failed, where the library words it: it may repeat what came."""
 MAX_PAGES: Final = 100
 """Of the list of a server's tools."""
+MAX_TITLE: Final = 200
+"""Characters of the title of a link, and of the name of a file."""
+PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+"""What every page shows."""
+NOTHING_TO_FILL_IN: Final[JsonObject] = {"type": "object", "properties": {}}
+"""The schema of a question that is answered by yes or no."""
 MAX_COUNTED: Final = 1_000
 """Turns whose questions are counted."""
 
@@ -266,15 +277,14 @@ class McpConnection:
         self, context: Any, params: mcp.ElicitRequestFormParams | mcp.ElicitRequestURLParams
     ) -> mcp.ElicitResult:
         calls = self._may_ask()
-        if not calls or not isinstance(params, mcp.ElicitRequestFormParams):
+        if not calls:
             return mcp.ElicitResult(action="cancel")
         caller = calls[-1].caller
         if not self._limit.allows(caller.turn_id):
             logger.warning("the MCP server %s asks too often in a turn", self.server.name)
             return mcp.ElicitResult(action="cancel")
-        schema = params.requested_schema
-        wanted: JsonObject = schema if isinstance(schema, dict) else schema.model_dump(mode="json")
-        asking = asyncio.ensure_future(caller.ask(params.message, wanted))
+        message, wanted = _question_of(params)
+        asking = asyncio.ensure_future(caller.ask(message, wanted))
         self._questions[asking] = set(calls)
         try:
             content = await asking
@@ -287,6 +297,8 @@ class McpConnection:
             del self._questions[asking]
         if content is None:
             return mcp.ElicitResult(action="decline")
+        if not isinstance(params, mcp.ElicitRequestFormParams):
+            return mcp.ElicitResult(action="accept")
         return mcp.ElicitResult(action="accept", content=content)
 
     def _may_ask(self) -> Sequence[RunningCall]:
@@ -306,58 +318,113 @@ class McpConnection:
                 asking.cancel()
 
 
+def _question_of(
+    params: mcp.ElicitRequestFormParams | mcp.ElicitRequestURLParams,
+) -> tuple[str, JsonObject]:
+    """Return what is asked, and the schema of the answer; an address is opened, or it is not."""
+    if not isinstance(params, mcp.ElicitRequestFormParams):
+        return f"{params.message}\nOpen this address: {params.url}", NOTHING_TO_FILL_IN
+    schema = params.requested_schema
+    return params.message, schema if isinstance(schema, dict) else schema.model_dump(mode="json")
+
+
 async def listed(client: Client) -> Sequence[mcp.Tool]:
     """Return the tools of a server, all pages of them."""
-    tools: list[mcp.Tool] = []
+    tools: dict[str, mcp.Tool] = {}
     cursor: str | None = None
-    for _ in range(MAX_PAGES):
+    cursors: set[str] = set()
+    while True:
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-        tools += page.tools
+        for tool in page.tools:
+            tools.setdefault(tool.name, tool)
         cursor = page.next_cursor
         if cursor is None:
-            break
-    return tools
-
-
-class _Parts(NamedTuple):
-    texts: list[str]
-    images: list[tuple[bytes, str]]
+            return list(tools.values())
+        if cursor in cursors or len(cursors) == MAX_PAGES:
+            logger.warning("the list of tools does not end: %d tools are used", len(tools))
+            return list(tools.values())
+        cursors.add(cursor)
 
 
 def output_of(result: mcp.CallToolResult) -> ToolOutput:
     """Return what a tool returned.
 
     Raises:
-        ValueError: An image cannot be decoded.
+        ValueError: Bytes of it cannot be decoded, or an image is none.
     """
-    parts = _Parts([], [])
+    parts = _Parts()
     for part in result.content:
-        _take_part(parts, part)
+        parts.take(part)
     text = "\n".join(parts.texts)
     value = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:  # how servers wrap what is no object
         value = value["result"]
-    return ToolOutput(text, text if value is None else value, parts.images, result.is_error)
+    return ToolOutput(
+        text,
+        text if value is None else value,
+        parts.images,
+        parts.files,
+        parts.links,
+        result.is_error,
+    )
 
 
-def _take_part(parts: _Parts, part: mcp.ContentBlock) -> None:
-    match part:
-        case mcp.TextContent():
-            parts.texts.append(part.text)
-        case mcp.ImageContent():
-            try:
-                parts.images.append((b64decode(part.data, validate=True), part.mime_type))
-            except binascii.Error as wrong:
-                raise ValueError(f"an image is no base64: {wrong}") from wrong
-        case mcp.ResourceLink():
-            parts.texts.append(f"{part.title or part.name}: {part.uri}")
-        case mcp.EmbeddedResource(resource=mcp.TextResourceContents() as resource):
-            parts.texts.append(resource.text)
-        case mcp.EmbeddedResource():
-            kind = part.resource.mime_type or "bytes"
-            parts.texts.append(f"({kind} of {part.resource.uri}, not shown)")
-        case mcp.AudioContent():
-            parts.texts.append(f"({part.mime_type}, not played)")
+class _Parts:
+    """The parts of a result: what a model reads, and what people see besides."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.images: list[tuple[bytes, str]] = []
+        self.files: list[ToolFile] = []
+        self.links: list[ToolLink] = []
+
+    def take(self, part: mcp.ContentBlock) -> None:
+        """Take a part.
+
+        Raises:
+            ValueError: As `output_of`.
+        """
+        match part:
+            case mcp.TextContent():
+                self.texts.append(part.text)
+            case mcp.ImageContent():
+                self._bytes("image", part.data, part.mime_type)
+            case mcp.AudioContent():
+                self._bytes("audio", part.data, part.mime_type)
+            case mcp.ResourceLink():
+                title = shortened(part.title or part.name or part.uri, MAX_TITLE)
+                self.links.append(ToolLink(title, part.uri))
+                about = f" ({part.description})" if part.description else ""
+                self.texts.append(f"{title}: {part.uri}{about}")
+            case mcp.EmbeddedResource(resource=mcp.TextResourceContents() as resource):
+                self.texts.append(resource.text)
+            case mcp.EmbeddedResource(resource=mcp.BlobResourceContents() as resource):
+                name = PurePosixPath(urlsplit(resource.uri).path).name
+                self._bytes(name or "file", resource.blob, resource.mime_type or "")
+
+    def _bytes(self, name: str, data: str, mime: str) -> None:
+        """Take bytes: as an image if every page shows it, else as a file."""
+        content = _decoded(name, data)
+        kind = picture_type(content)
+        if kind:
+            self.images.append((content, f"image/{kind}"))
+            return
+        if mime in PICTURES:
+            raise ValueError(f"{name}: these bytes are no {mime.removeprefix('image/').upper()}")
+        mime = mime or "application/octet-stream"
+        subtype = mime.partition("/")[2]
+        ending = guess_extension(mime) or (f".{subtype}" if subtype.isalnum() else "")
+        file = name if PurePosixPath(name).suffix else f"{name}{ending}"
+        self.files.append(ToolFile(shortened(file, MAX_TITLE), content, mime))
+        self.texts.append(f"({file}: {mime}, {len(content)} bytes; the user can load it)")
+
+
+def _decoded(name: str, data: str) -> bytes:
+    """Return bytes from base64; some servers break it into lines."""
+    try:
+        return b64decode("".join(data.split()), validate=True)
+    except (binascii.Error, ValueError) as wrong:
+        raise ValueError(f"{name}: it is no base64: {wrong}") from wrong
 
 
 def first_reason(failed: BaseException) -> str:

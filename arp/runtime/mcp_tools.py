@@ -18,13 +18,14 @@ from typing import Final, NamedTuple
 
 import mcp_types as mcp
 
-from arp.hub.tool import MAX_COUNT, ToolCall, ToolCaller, ToolFailed, ToolOutput, ToolSpec
-from arp.protocol.components import Component
+from arp.hub.tool import MAX_COUNT, ToolCall, ToolCaller, ToolFailed, ToolLink, ToolOutput, ToolSpec
+from arp.protocol.components import is_link
+from arp.protocol.errors import ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime.mcp_connection import CONNECT_S, McpConnection, QuestionLimit, SessionGone
 from arp.runtime.types import McpServer
 from arp.runtime.user_questions import ask_user, is_user_question
-from arp.values.shown import shown
+from arp.values.shown import shown_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -259,11 +260,17 @@ class McpTools:
         result = await self.run(tool.name, args, _ShownCaller(tool))
         if result.failed:
             raise ToolFailed(result.text or f"{tool.name} failed")
-        for content, mime in result.images:
-            await tool.show_image(content, mime, alt=f"From {tool.name}")
-        made = shown(result.value)
-        if made is not None:
-            tool.show(Component("", made["type"], made["props"]))
+        try:
+            for content, mime in result.images:
+                await tool.show_image(content, mime, alt=f"From {tool.name}")
+            for file in result.files:
+                await tool.show_file(*file)
+        except ResourceLimit as large:
+            raise ToolFailed(f"{tool.name}: {large.message}") from large
+        for link in result.links:
+            tool.show_foreign(_as_component(link))
+        if (made := shown_or_none(result.value)) is not None:
+            tool.show_foreign(made)
         return result.value
 
     async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
@@ -313,6 +320,14 @@ class _ShownCaller:
         if not is_user_question(question):
             raise ToolFailed(f"the server asks what no form can show: {message}")
         return await ask_user(self._tool, question)
+
+
+def _as_component(link: ToolLink) -> JsonObject:
+    """Return a link as a card that leads there; as a text if the address is not for browsers."""
+    if is_link(link.uri):
+        cards: JsonObject = {"cards": [{"name": link.title, "url": link.uri}]}
+        return {"type": "product-cards", "props": cards}
+    return {"type": "text", "props": {"content": f"{link.title}: {link.uri}", "format": "plain"}}
 
 
 def _server(given: str | McpServer, number: int) -> McpServer:

@@ -21,6 +21,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
+from arp.hub.foreign_names import function_name
 from arp.hub.tool import ModelTools, ToolFailed, ToolSpec, asks_first
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
@@ -31,7 +32,7 @@ from arp.runtime.task_runtime import TaskTurn
 from arp.runtime.types import McpServer
 from arp.surface.degrade import as_one_text
 from arp.values.cell import as_json
-from arp.values.shown import component_of, shown, text_of
+from arp.values.shown import component_of, shown, shown_or_none, text_of
 
 NO_KEY = "none"
 """What a server at an address of one's own gets as key, if there is no other."""
@@ -95,10 +96,14 @@ class ModelRuntime(PydanticAIRuntime):
     async def toolsets(self, turn: TaskTurn) -> Sequence[AbstractToolset[Any]]:
         """Return the tools as they are now; MCP servers are connected with the first turn."""
         offered: dict[str, AgentTool[Any]] = {}
+        known: set[str] = set()
         for source in self._sources:
             await source.open()
             for one in source.tools():
-                offered.setdefault(one.name, _model_tool(source, one, turn))
+                if one.name not in known:  # of two with one name the first source's is called
+                    known.add(one.name)
+                    name = function_name(one.name, offered)
+                    offered[name] = _model_tool(source, one, turn, name)
         return [FunctionToolset(list(offered.values()))] if offered else ()
 
     async def _end(self) -> None:
@@ -127,7 +132,7 @@ class _TurnCaller:
         return answer
 
 
-def _model_tool(source: ModelTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool[Any]:
+def _model_tool(source: ModelTools, spec: ToolSpec, turn: TaskTurn, name: str) -> AgentTool[Any]:
     async def call(context: RunContext[Any], **args: Any) -> Any:
         caller = _TurnCaller(turn, context.tool_call_id or "")
         try:
@@ -138,12 +143,12 @@ def _model_tool(source: ModelTools, spec: ToolSpec, turn: TaskTurn) -> AgentTool
             raise FailedCall(result.text or f"{spec.name} failed")
         seen = [BinaryContent(content, media_type=mime) for content, mime in result.images]
         answer = result.text or text_of(result.value)
-        component = shown(result.value if result.shown is None else result.shown)
+        component = shown_or_none(result.value if result.shown is None else result.shown)
         return ToolReturn(answer, content=seen or None, metadata=component)
 
     return AgentTool.from_schema(
         call,
-        name=spec.name,
+        name=name,
         description=spec.description,
         json_schema=spec.schema,
         takes_ctx=True,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from arp.hub.foreign_names import MAX_STEP, shortened
 from arp.protocol.json_value import Json, JsonObject
 from arp.runtime import types as ari
 from arp.runtime.errors import ErrorStatus
@@ -234,7 +235,7 @@ def record_plan(record: Recorder, todos: Json, known: dict[str, Json], of: str) 
         task_id = f"{of}-{sha256(text.encode()).hexdigest()[:12]}"
         status = now[task_id] = str(todo.get("status"))
         if task_id not in known:
-            record("task.created", {"objective": text}, task_id=task_id)
+            record("task.created", {"objective": shortened(text, MAX_STEP)}, task_id=task_id)
         if known.get(task_id) != status and status in _TASK_FACTS:
             record(_TASK_FACTS[status], task_id=task_id)
     for task_id, status in known.items():

@@ -12,16 +12,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from arp.hub.foreign_components import fitting_component
+from arp.hub.foreign_names import fitting_name, fitting_steps, shortened
 from arp.hub.tool import ToolCall, ToolFailed
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.validate import check_component
 from arp.runtime import types as ari
 from arp.runtime.cut_off import CutOff
 from arp.runtime.errors import AriCode, AriError, ErrorStatus
+from arp.runtime.feed import one_line
 from arp.runtime.linked_session import LinkedSession, RuntimeHandle
-from arp.runtime.run_facts import RunFacts, notice_of, record_event, record_plan, record_warning
+from arp.runtime.run_facts import (
+    MAX_TOLD_CHARACTERS,
+    RunFacts,
+    notice_of,
+    record_event,
+    record_plan,
+    record_warning,
+)
 from arp.runtime.services import EventSubscription
 from arp.runtime.session_commands import CHANGES_COMMANDS, SessionCommands
 from arp.runtime.turn_questions import TurnQuestions
@@ -33,6 +42,8 @@ MAX_SHOWN = 20_000
 """Characters of a command's output that are shown as a component; the tool's result has all."""
 MAX_DIFF = 200_000
 """Characters of a file before and after a change; a larger one is shown by its name only."""
+MAX_PATH = 500
+"""Characters of a path above a change."""
 STOP_S = 15.0
 """How long the end of a cancelled turn is waited for; runtimes have `CANCEL_GRACE_S`."""
 MAX_PROGRESS = 200
@@ -149,17 +160,20 @@ class RuntimeTurn:
                     self._begin_call(event)
                 self.questions.ask(event)
             case ari.EventType.LIFECYCLE:
-                self._show_lifecycle(event)
+                self._take_lifecycle(event)
                 if event.lifecycle in CHANGES_COMMANDS:
-                    self._turn.set_commands(await self._commands.listed(self._link.session_id))
+                    found = await self._commands.listed(self._link.session_id)
+                    self._turn.set_commands(found.commands)
+                    self._link.warn(self._turn.record, found.warnings)
 
     # -- tools -----------------------------------------------------------------------------------
 
     def _begin_call(self, event: ari.Event) -> None:
         subagent_id, subagent = self._link.caller(event)
-        name = event.tool_name or "tool"  # some models leave out names and ids
+        tool_name = fitting_name(event.tool_name, "tool")
+        name = fitting_name(f"{subagent}: {tool_name}", "tool") if subagent_id else tool_name
         call = self._turn.start_tool(
-            f"{subagent}: {name}" if subagent_id else name,
+            name,
             event.tool_input_raw or {},
             id=event.tool_call_id or None,
             subagent_id=subagent_id or None,
@@ -202,8 +216,8 @@ class RuntimeTurn:
                 self._show_diff(diff)
         elif begun.details.get("kind") == ari.PermissionKind.COMMAND and event.content.strip():
             shown = event.content[:MAX_SHOWN]
-            props: JsonObject = {"title": begun.tool_input_summary, "code": shown}
-            self._turn.show(Component("", "code-block", props))
+            props: JsonObject = {"title": one_line(begun.tool_input_summary), "code": shown}
+            self._show_component(Component("", "code-block", props))
 
     def _show_diff(self, diff: Json) -> None:
         if not isinstance(diff, dict):
@@ -211,9 +225,25 @@ class RuntimeTurn:
         path, before, after = (str(diff.get(name) or "") for name in ("path", "before", "after"))
         if len(before) + len(after) > MAX_DIFF:
             before, after = "", f"({len(after):,} characters)"
-        self._turn.show(Component("", "diff", {"title": path, "before": before, "after": after}))
+        title = shortened(path, MAX_PATH)
+        diff_props: JsonObject = {"title": title, "before": before, "after": after}
+        self._show_component(Component("", "diff", diff_props))
 
     # -- what else is shown ------------------------------------------------------------------------
+
+    def _take_lifecycle(self, event: ari.Event) -> None:
+        """Show and record a lifecycle event; one that cannot be is recorded as a warning.
+
+        Its details are free JSON of a program that we do not control: none of them ends the turn.
+        """
+        try:
+            self._show_lifecycle(event)
+        except SurfaceDestroyed:
+            raise
+        except (ArpError, ArithmeticError, TypeError, ValueError) as wrong:
+            reason = wrong.message if isinstance(wrong, ArpError) else str(wrong)
+            what = f"{event.lifecycle} of {self._runtime.name} is left out"
+            self._link.warn(self._turn.record, [f"{what}: {reason}"])
 
     def _show_lifecycle(self, event: ari.Event) -> None:
         details = event.details
@@ -240,26 +270,23 @@ class RuntimeTurn:
         """Say who speaks from now on."""
         self._turn._speak_as(name)
 
-    def _show_component(self, given: Json) -> None:
-        """Show a component of the agent; one that is wrong is recorded."""
-        try:
-            shown = check_component({"id": "", **given}, empty_ids=True)
-        except (TypeError, ArpError) as wrong:
-            warning = f"{self._runtime.name} has shown what is no component: {wrong}"
-            record_warning(self._turn.record, warning)
-        else:
-            self._turn.show(shown)
+    def _show_component(self, given: Component | Json) -> str:
+        """Show a component of the agent, as far as it fits; what does not is recorded.
+
+        Returns:
+            Its id; empty: nothing shows.
+        """
+        found = fitting_component(given, self._turn._host.session.rules.limits.max_message_bytes)
+        if found.warning:
+            record_warning(self._turn.record, f"{self._runtime.name}: {found.warning}")
+        return "" if found.component is None else self._turn.show(found.component)
 
     def _show_plan(self, todos: Json) -> None:
-        steps: list[Json] = []
-        for todo in todos if isinstance(todos, list) else ():
-            if isinstance(todo, dict):
-                status = todo.get("status")
-                known = status if status in ("active", "done") else "pending"
-                steps.append({"name": str(todo.get("text") or ""), "status": known})
-        if steps:
-            plan = Component(self._plan, "progress", {"title": "Plan", "steps": steps})
-            self._plan = self._turn.show(plan)
+        found = fitting_steps(todos)
+        if found.steps:
+            plan = Component(self._plan, "progress", {"title": "Plan", "steps": found.steps})
+            self._plan = self._show_component(plan) or self._plan
+        self._link.warn(self._turn.record, found.warnings)
         record_plan(self._turn.record, todos, self._link.tasks, f"plan-{self._link.session_id}")
 
     def _show_retry(self, event: ari.Event) -> None:
@@ -271,14 +298,16 @@ class RuntimeTurn:
         answered = f"answered {status}" if status else "did not answer"
         wait = f" in {delay / 1000:.0f} s" if isinstance(delay, int | float) else ""
         message = f"The model {answered}; it is asked again{wait}."
-        text = f"{message}\n{event.content}" if event.content else message
+        said = shortened(event.content, MAX_TOLD_CHARACTERS)
+        text = f"{message}\n{said}" if said else message
         of = f" of {attempts}" if attempts else ""
         props: JsonObject = {
             "status": "warning",
             "title": f"Retry {attempt or self._retries}{of}",
             "message": text,
         }
-        self._retry = self._turn.show(Component(self._retry, "status-card", props))
+        card = self._show_component(Component(self._retry, "status-card", props))
+        self._retry = card or self._retry
         self._facts.retried(event, event.content or message)
         record_warning(self._turn.record, text)
 
@@ -300,7 +329,7 @@ class RuntimeTurn:
         }
         limit = str(details.get("limit"))
         known = self._limits.get(limit, "")
-        self._limits[limit] = self._turn.show(Component(known, "status-card", props))
+        self._limits[limit] = self._show_component(Component(known, "status-card", props)) or known
 
     def _show_cut_off(self, event: ari.Event) -> None:
         """Say behind the text so far that it is not complete, or that there is none."""

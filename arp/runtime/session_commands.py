@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from arp.hub.foreign_names import FittingCommands, fitting_commands
 from arp.protocol.messages import Command, CommandChoice
 from arp.runtime import types as ari
 from arp.runtime.errors import AriError
@@ -78,8 +79,11 @@ class SessionCommands:
         self._runtime = runtime
         self._offers = offers
 
-    async def listed(self, session_id: str) -> list[Command]:
-        """Return what a session offers: the runtime's own commands, and what can be switched."""
+    async def listed(self, session_id: str) -> FittingCommands:
+        """Return what a session offers: the runtime's own commands, and what can be switched.
+
+        What people cannot type, and what is too much for one message, is left out with a warning.
+        """
         commands = {one.name: one for one in await self._of_runtime(session_id)}
         if await self.offers_compact(session_id):
             commands[COMPACT] = Command(COMPACT, "Make the conversation shorter")
@@ -89,13 +93,14 @@ class SessionCommands:
                 for one in choices
             )
             commands[name] = Command(name, f"Switch the {name}", name, offered)
-        return list(commands.values())
+        return fitting_commands(commands.values())
 
     async def announce(self, turn: Turn, link: LinkedSession) -> None:
         """Send the commands of a session to its screens, if it has any."""
-        commands = await self.listed(link.session_id)
-        if commands:
-            turn.set_commands(commands)
+        found = await self.listed(link.session_id)
+        if found.commands:
+            turn.set_commands(found.commands)
+        link.warn(turn.record, found.warnings)
 
     async def offers_compact(self, session_id: str) -> bool:
         """Return whether `/compact` is ours: the runtime can do it, and has no command for it."""

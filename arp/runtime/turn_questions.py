@@ -11,14 +11,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from arp.hub.foreign_names import shortened
 from arp.hub.question_outcome import DECLINED
 from arp.hub.tool import MAX_RULE, Approval, SecondLook, ToolCall, digest_of
 from arp.protocol.components import Component
-from arp.protocol.errors import SurfaceDestroyed
+from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import JsonObject
 from arp.record.wording import encoded
 from arp.runtime import types as ari
@@ -34,6 +37,7 @@ from arp.runtime.user_questions import (
     is_user_question,
     question_mark,
 )
+from arp.surface.schema_slot import distinct
 from arp.values.cell import cell_of
 
 if TYPE_CHECKING:
@@ -48,6 +52,10 @@ ONCE = "Nothing more than this call"
 WHICH_WAY = "How is it allowed?"
 NO_WAY = "Not at all: deny it"
 NOT_CHOSEN = "The user chose none of the ways to allow it."
+MAX_RULE_ID = 100
+"""Characters of a rule's id that are shown where rules share a label."""
+MAX_SHOWN_REASON = 500
+"""Characters of why nothing ran."""
 NO_ANSWER = "The user does not answer this question."
 """What the agent is told if its question is declined."""
 
@@ -94,7 +102,7 @@ class TurnQuestions:
         assert request is not None
         if request.request_id in self._open:
             return  # Somebody else has resumed the session, so the runtime asks again.
-        task = asyncio.get_running_loop().create_task(self._answer(request, self._way_of(request)))
+        task = asyncio.get_running_loop().create_task(self._answer(request))
         self._open[request.request_id] = task
         task.add_done_callback(lambda _: self._open.pop(request.request_id, None))
 
@@ -142,16 +150,17 @@ class TurnQuestions:
         # A turn that the runtime has taken up has the calls that it had. A new one has others.
         is_new = request.turn_id == self._link.sent_turn
         mark = "" if is_new else question_mark(request.tool_call_id)
-        given = self._late.component(once.component, mark)
+        given = self._late.component(once.component, mark, once.check)
         if given is None:
             self._late.replace_component(once.component, mark)
             if once.about:
                 items = [{"key": name, "value": cell_of(one)} for name, one in once.about.items()]
                 self._turn.show(Component("", "key-value", {"items": items}))
-            given = await self._turn.ask(once.component, can_decline=once.can_decline)
-        if given is DECLINED:
+            given = await self._turn._ask_checked(once.component, once.check)
+        answer = DECLINED if given is DECLINED else once.answer(given)
+        if answer is DECLINED:
             return ari.PermissionResponse("deny", NO_ANSWER)
-        answered = {**request.tool_input_raw, "answer": once.answer(given)}
+        answered = {**request.tool_input_raw, "answer": answer}
         return ari.PermissionResponse("allow", updated_input=answered)
 
     def _kept(
@@ -164,9 +173,10 @@ class TurnQuestions:
 
     async def _permission(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
         """Ask a person whether a tool may run: what it runs is what was approved."""
-        rules = {one.label: one for one in request.rules if len(one.label) <= MAX_RULE}
+        rules = self._labelled(request.rules)
         call = self._calls[request.tool_call_id]
-        title = f"{call.name}: {request.tool_input_summary}".rstrip(": ")
+        call.check_size(request.tool_input_raw)  # before files are looked for in it
+        title = f"{call.name}: {one_line(request.tool_input_summary)}".rstrip(": ")
         binding = FileBinding(request, self._link.cwd, call.hides)
         ways = _by_label(request.ways)
         chosen = ""
@@ -187,6 +197,9 @@ class TurnQuestions:
         late = self._late
         known = late.again(request, binding.mark) or late.permission(request, call, binding.mark)
         if known is not None:
+            if ways and known.decision == "allow" and not known.rule_id:
+                chosen = await self._chosen_way(ways)
+                known = _in_a_way(chosen, known)
             return self._kept(request, self._recorded(request, call, known), binding.mark)
         self._link.asks_for(asked_key(call.name, input_digest(request)), binding.mark)
         self._link.remember(self._turn)
@@ -247,25 +260,48 @@ class TurnQuestions:
         props: JsonObject = {"title": WHICH_WAY, "options": [*ways, NO_WAY], "style": "list"}
         return ways.get(str(await self._turn.ask(Component("", "choices", props))), "")
 
-    async def _answer(self, request: ari.PermissionRequest, ask: Asks) -> None:
+    def _labelled(self, rules: Iterable[ari.PermissionRule]) -> dict[str, ari.PermissionRule]:
+        """Return rules by labels that people can tell apart.
+
+        A rule is offered whole or not at all: nobody may allow what they have not read.
+        """
+        fitting: list[ari.PermissionRule] = []
+        for one in rules:
+            if one.label.strip() and len(one.label) <= MAX_RULE - MAX_RULE_ID:
+                fitting.append(one)
+            else:
+                what = f"of {len(one.label)} characters is not offered; expected 1 to {MAX_RULE}"
+                self._link.warn(self._turn.record, [f"a rule {what}"])
+        ids = [shortened(one.rule_id, MAX_RULE_ID) for one in fitting]
+        return dict(zip(distinct([one.label for one in fitting], ids), fitting, strict=True))
+
+    async def _answer(self, request: ari.PermissionRequest) -> None:
         """Ask a person, and give the runtime the answer."""
         try:
-            response = await ask(request)
+            response = await self._way_of(request)(request)
             await self._runtime.service.respond_permission(
                 ari.RespondPermissionRequest(self._link.session_id, request.request_id, response)
             )
         except InvalidArgument as refused:
             # Such as an agent of ACP that offers no permission for one call alone.
-            self._turn.show(Component("", "text", {"content": f"Nothing ran: {refused.message}"}))
+            self._show_refused(refused.message)
             await self._deny(request)
         except AriError as failed:  # the runtime has withdrawn it: nothing runs
             logger.debug("permission %s: %s", request.request_id, failed.message)
         except SurfaceDestroyed:  # the turn was over before the answer counted
             await self._deny(request)
-        except Exception:
+        except Exception as failed:
             # Nobody can be asked: the runtime must not wait for ever, and nothing may run.
             logger.exception("permission %s cannot be asked", request.request_id)
+            reason = failed.message if isinstance(failed, ArpError) else type(failed).__name__
+            self._show_refused(f"{request.tool_name} cannot be asked for: {reason}")
             await self._deny(request)
+
+    def _show_refused(self, why: str) -> None:
+        """Show that nothing ran, and why; a turn that is over shows nothing."""
+        with suppress(SurfaceDestroyed):
+            content = shortened(f"Nothing ran: {why}", MAX_SHOWN_REASON)
+            self._turn.show(Component("", "text", {"content": content}))
 
     async def _deny(self, request: ari.PermissionRequest) -> None:
         """Deny what cannot be answered otherwise, unless the next process asks it again."""
@@ -304,13 +340,10 @@ def _offered(labels: Sequence[str]) -> str | None:
 
 
 def _by_label(ways: Sequence[ari.Choice]) -> dict[str, str]:
-    """Return the ids of ways by their labels; equal labels get a number."""
-    found: dict[str, str] = {}
-    for way in ways:
-        label = one_line(way.label) or way.id
-        number = sum(known.partition(" (")[0] == label for known in found)
-        found[f"{label} ({number + 1})" if number else label] = way.id
-    return found
+    """Return the ids of ways by labels that people can tell apart."""
+    labels = [shortened(one_line(way.label) or way.id, MAX_RULE) for way in ways]
+    told = distinct(labels, [shortened(way.id, MAX_RULE_ID) for way in ways])
+    return {label: way.id for label, way in zip(told, ways, strict=True)}
 
 
 def _with_ways(message: str, labels: Sequence[str]) -> str:
@@ -319,6 +352,13 @@ def _with_ways(message: str, labels: Sequence[str]) -> str:
         return message
     text = f"If you allow it, you choose next how: {'; '.join(labels)}."
     return f"{message}\n{text}" if message else text
+
+
+def _in_a_way(chosen: str, allowed: ari.PermissionResponse) -> ari.PermissionResponse:
+    """Return an answer of before a restart with the way that is chosen now; none is a denial."""
+    if not chosen:
+        return ari.PermissionResponse("deny")
+    return msgspec.structs.replace(allowed, rule_id=chosen)
 
 
 def _seconds_until(request: ari.PermissionRequest) -> float | None:

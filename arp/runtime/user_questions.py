@@ -2,8 +2,9 @@
 
 Runtimes have two shapes for it. `questions` is a list, each with options, of which one or several
 can be taken, or words of the user's own: Claude Code's `AskUserQuestion`, Codex's
-`request_user_input`. `schema` is a JSON Schema of a flat object: a form of an MCP server. Each can
-be declined. What has another shape is no question here, and is asked as a permission.
+`request_user_input`. `schema` is a JSON Schema: a form of an MCP server, which is asked once, and
+can be declined there. One without properties is a yes-or-no question. What has another shape is no
+question here, and is asked as a permission.
 
 Agents of frameworks ask one thing at a time: `question` with `options`, a `schema`, a `component`
 of ARP, or nothing of these for a text. That is one component, whose id says which question it is:
@@ -12,26 +13,29 @@ so an answer that comes after a restart is known to be the answer to it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
+import msgspec
+
+from arp.hub.foreign_names import shortened
+from arp.hub.question_outcome import DECLINED, Declined
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
+from arp.surface.schema_form import NoForm, SchemaForm, form_of_schema
+from arp.surface.schema_slot import distinct
 
 OTHER = "Something else…"
 """The option by which a user answers in words of their own."""
-ANSWER = "Answer"
 DECLINE = "Do not answer"
 MAX_QUESTIONS = 20
 """In one request; a runtime that asks more is asked as a permission, where all can be seen."""
 MAX_TITLE = 2_000
 """Characters of a question."""
 
-_FIELD_NAME = re.compile(r"(?!__)(?!(?:constructor|prototype)\Z)[^\x00-\x1f\x7f:;=]{1,128}\Z")
-"""What a form of ARP may call a field."""
-_NUMBERS = {"number", "integer"}
+Check = Callable[[Json], object]
+"""Raises `InvalidAnswer` for an answer that fits the component, but not who asked."""
 
 
 class UserQuestion(NamedTuple):
@@ -47,26 +51,16 @@ class UserQuestion(NamedTuple):
     """The answer is not to be seen."""
 
 
-class SchemaField(NamedTuple):
-    """A property of a schema, and the fields that ask for it."""
-
-    name: str
-    type: str
-    fields: tuple[JsonObject, ...]
-    values: tuple[Json, ...]
-    """Of an array: the value that each of the fields, a checkbox, adds to it."""
-
-
 def is_user_question(tool_input: JsonObject) -> bool:
     """Return whether an input has one of the two shapes."""
-    return bool(questions_of(tool_input)) or bool(fields_of(tool_input.get("schema")))
+    return bool(questions_of(tool_input)) or _is_asked_by_form(form_of(tool_input.get("schema")))
 
 
 class Questioner(Protocol):
     """A turn, or a tool that runs in one."""
 
-    async def ask(self, component: Component) -> Json:
-        """Show an input component, and return its answer."""
+    async def ask(self, component: Component, *, check: Check | None = None) -> Json | Declined:
+        """Show an input component, and return its answer; `DECLINED` if it can be declined."""
 
 
 async def ask_user(turn: Questioner, tool_input: JsonObject) -> JsonObject | None:
@@ -97,7 +91,9 @@ async def ask_user(turn: Questioner, tool_input: JsonObject) -> JsonObject | Non
 async def _answer_to(turn: Questioner, question: UserQuestion) -> Json:
     """Return a text, a list of texts for several, or `None` if there is no answer."""
     labels = [label for label, _ in question.options]
-    others = [OTHER if labels else ANSWER, DECLINE]
+    if not labels:
+        words = await _own_words(turn, question)
+        return [words] if question.several and words is not None else words
     options: list[Json] = [
         {"label": label, "description": description} if description else label
         for label, description in question.options
@@ -105,9 +101,9 @@ async def _answer_to(turn: Questioner, question: UserQuestion) -> Json:
     is_described = any(description for _, description in question.options)
     props: JsonObject = {
         "title": question.text,
-        "options": [*options, *others],
+        "options": [*options, OTHER, DECLINE],
         "style": "list" if is_described else "buttons",
-        "multi_select": question.several and bool(labels),
+        "multi_select": question.several,
     }
     chosen = await turn.ask(Component("", "choices", props))
     taken = chosen if isinstance(chosen, list) else [chosen]
@@ -115,27 +111,49 @@ async def _answer_to(turn: Questioner, question: UserQuestion) -> Json:
         return None
     answer = [str(label) for label in taken if label in labels]
     if len(answer) < len(taken):
-        answer.append(await _own_words(turn, question))
+        words = await _own_words(turn, question)
+        if words is None:
+            return None
+        answer.append(words)
     return answer if question.several else answer[0]
 
 
-async def _own_words(turn: Questioner, question: UserQuestion) -> str:
-    if not question.is_secret:
-        return str(await turn.ask(Component("", "text-input", {"label": question.text})))
-    field: JsonObject = {"name": "answer", "label": question.text, "field_type": "password"}
-    form = Component("", "form", {"fields": [{**field, "required": True}]})
-    return str((await turn.ask(form))["answer"])
+async def _own_words(turn: Questioner, question: UserQuestion) -> str | None:
+    """Return what the user writes; `None` if they decline."""
+    asked = Component("", "text-input", {"label": question.text, "can_decline": True})
+    if question.is_secret:
+        field: JsonObject = {"name": "answer", "label": question.text, "field_type": "password"}
+        props: JsonObject = {"fields": [{**field, "required": True}], "can_decline": True}
+        asked = Component("", "form", props)
+    given: Json | Declined = await turn.ask(asked)
+    if given is DECLINED:
+        return None
+    return str(given["answer"] if isinstance(given, dict) else given)
 
 
 async def _filled_in(turn: Questioner, tool_input: JsonObject) -> JsonObject | None:
-    fields = fields_of(tool_input.get("schema"))
-    title = str(tool_input.get("message") or "")[:MAX_TITLE]
-    way = Component("", "choices", {"title": title, "options": [ANSWER, DECLINE]})
-    if await turn.ask(way) == DECLINE:
-        return None
-    parts = [part for field in fields for part in field.fields]
-    form = Component("", "form", {"title": title, "fields": parts})
-    return content_of_form(fields, await turn.ask(form))
+    form = form_of(tool_input.get("schema"))
+    assert form is not None
+    title = shortened(str(tool_input.get("message") or ""), MAX_TITLE)
+    asked = _form_component(form, title)
+    given = await turn.ask(asked, check=None if asked.type == "confirm" else form.read)
+    content = _content(form, given)
+    return content if isinstance(content, dict) else None
+
+
+def _form_component(form: SchemaForm, title: str, id: str = "") -> Component:
+    """Return what asks for a form: once, with a way to decline; without fields it is yes or no."""
+    if not form.fields:
+        return Component(id, "confirm", {"title": title})
+    asked = form.component(title=title, id=id)
+    return Component(id, asked.type, {**asked.props, "can_decline": True})
+
+
+def _content(form: SchemaForm, given: Json | Declined) -> Json | Declined:
+    """Return what an answer to `_form_component` makes of the schema."""
+    if given is DECLINED or not form.fields:
+        return form.read({}) if given is True else DECLINED
+    return form.read(given)
 
 
 # -- one thing at a time -------------------------------------------------------------------------
@@ -145,15 +163,20 @@ class AskedOnce(NamedTuple):
     """What an agent of a framework asks."""
 
     component: Component
-    fields: Sequence[SchemaField]
-    """Of a form that a schema made; empty: the answer is that of the component."""
+    form: SchemaForm | None
+    """The form that the component asks for; `None`: the answer is that of the component."""
     about: JsonObject
     """What belongs to the question, as names and values."""
     can_decline: bool
 
-    def answer(self, given: Json) -> Json:
+    @property
+    def check(self) -> Check | None:
+        """What refuses an answer before the component closes."""
+        return self.form.read if self.form is not None and self.form.fields else None
+
+    def answer(self, given: Json) -> Json | Declined:
         """Return what the agent gets for an answer to the component."""
-        return content_of_form(self.fields, given) if self.fields else given
+        return given if self.form is None else _content(self.form, given)
 
 
 def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> AskedOnce | None:
@@ -170,26 +193,35 @@ def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> Asked
     can_decline = tool_input.get("can_decline") is True
     component_id = f"{question_mark(tool_call_id)}.{_digest(turn_id)}"
 
-    def asked(kind: str, props: JsonObject, fields: Sequence[SchemaField] = ()) -> AskedOnce:
+    def asked(kind: str, props: JsonObject) -> AskedOnce:
         if can_decline:
             props = {**props, "can_decline": True}
-        return AskedOnce(Component(component_id, kind, props), fields, about, can_decline)
+        return AskedOnce(Component(component_id, kind, props), None, about, can_decline)
 
     if isinstance(given, dict):
-        return asked(str(given.get("type")), dict(given.get("props") or {}))
+        props = given.get("props")
+        return asked(str(given.get("type")), props if isinstance(props, dict) else {})
     if not isinstance(text, str):
         return None
-    title, options = text[:MAX_TITLE], tool_input.get("options")
+    title, options = shortened(text, MAX_TITLE), tool_input.get("options")
     if isinstance(options, list) and options:
-        return asked("choices", {"title": title, "options": options})
+        return asked("choices", {"title": title, "options": _choices_of(options)})
     schema = tool_input.get("schema")
-    fields = fields_of(schema)
-    if fields:
-        parts = [part for field in fields for part in field.fields]
-        return asked("form", {"title": title, "fields": parts}, fields)
     if isinstance(schema, dict) and schema.get("type") == "boolean":
         return asked("confirm", {"title": title})
+    form = None if _is_any_text(schema) else form_of(schema)
+    if form is not None:
+        component = _form_component(form, title, component_id)
+        if not can_decline and form.fields:
+            component = form.component(title=title, id=component_id)
+        return AskedOnce(component, form, about, can_decline and bool(form.fields))
     return asked("text-input", {"label": title})
+
+
+def _is_any_text(schema: Json) -> bool:
+    """Return whether a schema describes a text and nothing more: no form is needed for it."""
+    rules = {"enum", "const", "oneOf", "anyOf", "format", "minLength", "maxLength", "default"}
+    return isinstance(schema, dict) and schema.get("type") == "string" and not rules & set(schema)
 
 
 def question_mark(tool_call_id: str) -> str:
@@ -212,12 +244,12 @@ def questions_of(tool_input: JsonObject) -> Sequence[UserQuestion]:
     questions = []
     for one in listed:
         text = one.get("question") if isinstance(one, dict) else None
-        if not isinstance(text, str) or not 0 < len(text) <= MAX_TITLE:
+        if not isinstance(text, str) or not text:
             return ()
         questions.append(
             UserQuestion(
                 str(one.get("id") or text),
-                text,
+                shortened(text, MAX_TITLE),
                 tuple(_options_of(one.get("options"))),
                 one.get("multiSelect") is True,
                 one.get("isSecret") is True,
@@ -227,114 +259,60 @@ def questions_of(tool_input: JsonObject) -> Sequence[UserQuestion]:
     return questions if len(keys) == len(questions) else ()
 
 
-def _options_of(listed: Json) -> Iterator[tuple[str, str]]:
-    """Yield what can be chosen; an agent's own words for the other answers are left out."""
-    seen = {OTHER, DECLINE}
+def _options_of(listed: Json) -> Sequence[tuple[str, str]]:
+    """Return what can be chosen; an agent's own words for the other answers are left out."""
+    reserved = {OTHER.casefold(), DECLINE.casefold()}
+    found: dict[tuple[str, str], None] = {}
     for option in listed if isinstance(listed, list) else ():
         label = option.get("label") if isinstance(option, dict) else option
-        if isinstance(label, str) and label and label not in seen:
-            seen.add(label)
-            about = option.get("description") if isinstance(option, dict) else ""
-            yield label, about if isinstance(about, str) else ""
+        about = option.get("description") if isinstance(option, dict) else ""
+        text = _text_of(label) if isinstance(label, str) or _is_number(label) else ""
+        if text.strip() and text.strip().casefold() not in reserved:
+            found[text, about if isinstance(about, str) else ""] = None
+    labels = distinct([label for label, _ in found], [about for _, about in found])
+    return [(label, about) for label, (_, about) in zip(labels, found, strict=True)]
 
 
-def fields_of(schema: Json) -> Sequence[SchemaField]:
-    """Return the fields of a schema; empty if it has something that no form can ask."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict):
-        return ()
-    required = schema.get("required")
-    needed = required if isinstance(required, list) else []
-    found = []
-    for number, (name, about) in enumerate(properties.items()):
-        shown_name = name if _FIELD_NAME.match(name) else f"field {number + 1}"
-        field = _field_of(name, shown_name, about, name in needed)
-        if field is None:
-            return ()
-        found.append(field)
-    return found
+def _choices_of(listed: Sequence[Json]) -> list[Json]:
+    """Return the options of a framework's question; those that share a label are told apart."""
+    options = [_choice_of(one) for one in listed]
+    about = [str(one.get("description") or one.get("value", "")) for one in options]
+    labels = distinct([str(one["label"]) for one in options], about)
+    return [{**one, "label": label} for one, label in zip(options, labels, strict=True)]
 
 
-def _field_of(name: str, shown_name: str, about: Json, is_needed: bool) -> SchemaField | None:
-    if not isinstance(about, dict):
+def _choice_of(given: Json) -> JsonObject:
+    """Return an option as `choices` has it; a value that is no option is one by its JSON."""
+    if not isinstance(given, dict) or not isinstance(given.get("label"), str):
+        label = _text_of(given)
+        return {"label": label, "value": given} if _is_number(given) else {"label": label}
+    known: JsonObject = {"label": given["label"]}
+    value = given.get("value")
+    if isinstance(value, str) or _is_number(value):
+        known["value"] = value
+    texts = {"description": given.get("description"), "icon": given.get("icon")}
+    known |= {name: text for name, text in texts.items() if isinstance(text, str)}
+    return known | ({"disabled": True} if given.get("disabled") is True else {})
+
+
+def _text_of(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def form_of(schema: Json) -> SchemaForm | None:
+    """Return the form of a schema; `None` if it has something that no form can ask."""
+    if not isinstance(schema, dict):
         return None
-    kind = about.get("type")
-    title, more = about.get("title") or name, about.get("description")
-    label = f"{title}: {more}" if more else str(title)
-    if kind == "array":
-        options = _values_of(about.get("items"))
-        box: JsonObject = {"field_type": "checkbox"}
-        boxes = tuple(
-            {**box, "name": f"{shown_name}.{at}", "label": f"{title}: {option}"}
-            for at, (option, _) in enumerate(options)
-        )
-        return SchemaField(name, "array", boxes, tuple(value for _, value in options))
-    if kind == "boolean":
-        box = {"field_type": "checkbox", "value": about.get("default") is True}
-        return SchemaField(name, kind, ({**box, "name": shown_name, "label": label},), ())
-    if kind != "string" and kind not in _NUMBERS:
+    try:
+        return form_of_schema(schema)
+    except NoForm:
         return None
-    field: JsonObject = {"name": shown_name, "label": label, "required": is_needed}
-    default = about.get("default")
-    if isinstance(default, str if kind == "string" else int | float):
-        field["value"] = default
-    options = _values_of(about)
-    if options:
-        shown = [{"label": option, "value": value} for option, value in options]
-        return SchemaField(
-            name, str(kind), ({**field, "field_type": "select", "options": shown},), ()
-        )
-    limits = {
-        "minimum": "min",
-        "maximum": "max",
-        "minLength": "min_length",
-        "maxLength": "max_length",
-    }
-    rules = {to: about[of] for of, to in limits.items() if isinstance(about.get(of), int | float)}
-    if rules:
-        field["validation"] = rules
-    known = {"date": "date", "email": "email"}.get(str(about.get("format")), "text")
-    field["field_type"] = "number" if kind in _NUMBERS else known
-    return SchemaField(name, str(kind), (field,), ())
 
 
-def _values_of(about: Json) -> list[tuple[str, Json]]:
-    """Return what a property may be, with the words for it; empty: it is free."""
-    if not isinstance(about, dict):
-        return []
-    titled = about.get("oneOf") or about.get("anyOf")
-    if isinstance(titled, list):
-        return [
-            (str(one.get("title") or one["const"]), one["const"])
-            for one in titled
-            if isinstance(one, dict) and isinstance(one.get("const"), str)
-        ]
-    values, names = about.get("enum"), about.get("enumNames")
-    if not isinstance(values, list):
-        return []
-    words = names if isinstance(names, list) and len(names) == len(values) else values
-    return [
-        (str(word), value)
-        for word, value in zip(words, values, strict=True)
-        if isinstance(value, str | int | float)
-    ]
-
-
-def content_of_form(fields: Sequence[SchemaField], given: JsonObject) -> JsonObject:
-    """Return what was filled in, by the properties of the schema."""
-    content: JsonObject = {}
-    for field in fields:
-        values = [given.get(str(part["name"])) for part in field.fields]
-        if field.type == "array":
-            content[field.name] = [
-                value for value, taken in zip(field.values, values, strict=True) if taken
-            ]
-            continue
-        (value,) = values
-        if field.type == "boolean":
-            content[field.name] = value is True
-        elif field.type == "integer" and isinstance(value, float) and value.is_integer():
-            content[field.name] = int(value)
-        elif value is not None and value != "":
-            content[field.name] = value
-    return content
+def _is_asked_by_form(form: SchemaForm | None) -> bool:
+    """Return whether a form makes an object, as MCP wants it."""
+    return form is not None and all(slot.path for slot in form.slots)

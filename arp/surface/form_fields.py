@@ -106,7 +106,7 @@ def _email(field: Field, value: Json) -> str:
 
 
 def _number(field: Field, value: Json) -> int | float:
-    number: Json = _parsed(value.strip()) if isinstance(value, str) else value
+    number: Json = number_of(value.strip()) if isinstance(value, str) else value
     if type(number) not in (int, float):
         _refuse(field, f"expected a number, got {said(value)}")
     if not is_plain_json(number):
@@ -121,7 +121,8 @@ def _number(field: Field, value: Json) -> int | float:
     return checked
 
 
-def _parsed(text: str) -> int | float | None:
+def number_of(text: str) -> int | float | None:
+    """Return the number that a text says, whole numbers with all digits; `None` if it says none."""
     if len(text) > MAX_NUMBER_LENGTH or _NUMBER.fullmatch(text) is None:
         return None
     return int(text) if _WHOLE.fullmatch(text) else float(text)

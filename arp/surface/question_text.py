@@ -49,7 +49,7 @@ def _field(field: Field) -> str:
     label = f" ({field.label})" if field.label and field.label != field.name else ""
     notes = [*_kind(field), "required" if field.required else "optional"]
     if field.value is not None and field.field_type != "password":
-        notes.append(f"now {cell_text(field.value)}")
+        notes.append(f"now {_label(field.options, field.value)}")
     elif field.placeholder:
         notes.append(f"such as {field.placeholder}")
     return f"- {field.name}{label}: {', '.join(notes)}"

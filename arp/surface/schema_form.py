@@ -4,8 +4,9 @@ Theory of operation. Each scalar property becomes a field. The properties of an 
 beside the others, named with a dot (`address.city`); a list of offered values becomes one checkbox
 for each; a list of texts or numbers becomes a text with one value on each line. A schema that is no
 object becomes the one field `value`. `SchemaForm.read` goes the way back: it takes what the form
-was answered with, checks what fields cannot say (whole numbers, lengths of lists), and leaves out
-what nobody filled in, so that defaults apply.
+was answered with, checks what fields cannot say (`schema_slot`), and leaves out what nobody filled
+in, so that defaults apply. It is the only builder of forms from schemas: for types of authors, and
+for what MCP servers, agents and frameworks ask.
 
 A pattern is not checked here, because one from outside can take forever: whoever wrote the schema
 checks it.
@@ -15,15 +16,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Final, Literal, NoReturn, TypeAlias
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from arp.protocol.components import Component, Field, FormProps
-from arp.protocol.errors import InvalidAnswer, LocalError
+from arp.protocol.components import Component, Field, FieldOption, FormProps
+from arp.protocol.errors import LocalError
 from arp.protocol.json_value import Json, JsonObject
+from arp.surface.schema_slot import (
+    LISTS,
+    MAX_BOUND,
+    FormSlot,
+    Offer,
+    Reading,
+    bounds_of,
+    count,
+    default_of,
+    offers_of,
+    read_slot,
+    text_in,
+)
 
 MAX_FIELDS: Final = 100
 """Of one form; a person fills in fewer."""
@@ -42,19 +55,10 @@ ONLY_FIELD: Final = "value"
 
 _NAME = re.compile(r"(?!__)[^\u0000-\u001f\u007f:;=]{1,128}")
 _FORBIDDEN: Final = frozenset(("constructor", "prototype"))
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
 _WAYS: Final = ("anyOf", "oneOf", "allOf")
 
-_YES_OR_NO: Final = (("Yes", True), ("No", False))
-
-Offer: TypeAlias = tuple[str, Json]
-"""What a person reads, and what the schema wants for it."""
-
-Reading: TypeAlias = Literal[
-    "text", "number", "integer", "boolean", "choice", "lines", "numbers", "integers", "ticks"
-]
-"""How the value of a field becomes that of its property."""
+_YES_OR_NO: Final = (Offer("Yes", True, "Yes"), Offer("No", False, "No"))
 
 _LISTS: Final[dict[str, Reading]] = {
     "string": "lines",
@@ -67,27 +71,13 @@ class NoForm(LocalError):
     """There is no form for a schema; the message names the property and why."""
 
 
-class _FormSlot(Struct, frozen=True):
-    """One scalar or list of the schema."""
-
-    path: tuple[str, ...]
-    """Where its value stands in the answer; empty: it is the answer."""
-    name: str
-    """Of its field, or what those of its checkboxes begin with."""
-    reading: Reading
-    schema: JsonObject
-    is_required: bool
-    is_nullable: bool
-    offers: tuple[Offer, ...] = ()
-
-
 class SchemaForm(Struct, frozen=True):
     """A form for what a JSON Schema describes; `form_of_schema` makes it."""
 
     fields: tuple[Field, ...]
     title: str | None = None
     description: str | None = None
-    slots: tuple[_FormSlot, ...] = ()
+    slots: tuple[FormSlot, ...] = ()
     constants: tuple[tuple[tuple[str, ...], Json], ...] = ()
     """Properties that can have one value only: there is no field for them."""
     shows_values: bool = False
@@ -145,7 +135,7 @@ class SchemaForm(Struct, frozen=True):
         for path, constant in self.constants:
             _put(out, path, constant)
         for slot in self.slots:
-            value = _read(slot, answer)
+            value = read_slot(slot, answer)
             if value is None and not slot.path:
                 return None
             if not slot.path:
@@ -179,8 +169,10 @@ class _Builder:
         self._root = root
         self._values = values
         self._fields: list[Field] = []
-        self._slots: list[_FormSlot] = []
+        self._slots: list[FormSlot] = []
         self._constants: list[tuple[tuple[str, ...], Json]] = []
+        self._names: set[str] = set()
+        """Names of the fields so far."""
 
     def form(self) -> SchemaForm:
         schema, _ = self._resolved(self._root, ())
@@ -192,8 +184,8 @@ class _Builder:
             raise NoForm(f"the form would have {len(self._fields)} fields; at most {MAX_FIELDS}")
         return SchemaForm(
             tuple(self._fields),
-            _text(schema.get("title")),
-            _text(schema.get("description")),
+            text_in(schema.get("title")),
+            text_in(schema.get("description")),
             tuple(self._slots),
             tuple(self._constants),
             bool(self._values),
@@ -205,8 +197,12 @@ class _Builder:
             raise _no_form(path, "an object of any shape, or one too deep")
         required = schema.get("required")
         needed = required if isinstance(required, list) else []
+        default = schema.get("default")
         for name, inner in properties.items():
             must = is_required and name in needed
+            if isinstance(default, dict) and name in default and isinstance(inner, dict):
+                # The default of an object is one for each of its properties.
+                inner = {**inner, "default": default[name]}
             self._property(inner, (*path, str(name)), is_required=must)
 
     def _resolved(self, schema: Json, path: tuple[str, ...]) -> tuple[JsonObject, bool]:
@@ -222,7 +218,7 @@ class _Builder:
             is_nullable = is_nullable or len(others) < len(ways)
             if isinstance(reference := own.pop("$ref", None), str):
                 schema = {**self._at(reference, path), **own}
-            elif len(others) == 1 and isinstance(others[0], dict):
+            elif len(others) == 1 and isinstance(others[0], dict) and not _is_offer(key, others[0]):
                 schema = {**others[0], **own}
             else:
                 return self._told_apart({**own, key: others} if key else own, is_nullable)
@@ -251,38 +247,48 @@ class _Builder:
         if "properties" in schema:
             self._object(schema, path, is_required and not is_nullable)
             return
-        if "const" in schema and "default" not in schema and is_required:
+        if "const" in schema and is_required and not is_nullable:
             self._constants.append((path, schema["const"]))
             return
-        name = ".".join(path) or ONLY_FIELD
-        if _NAME.fullmatch(name) is None or name in _FORBIDDEN:
-            raise _no_form(path, "a name that no field can have")
-        reading, offers = self._kind(schema, path, is_nullable)
-        slot = _FormSlot(path, name, reading, schema, is_required, is_nullable, offers)
+        reading, offers, items = self._kind(schema, path, is_nullable)
+        name = self._name(path, len(offers) if reading == "ticks" else 0)
+        slot = FormSlot(path, name, reading, schema, is_required, is_nullable, offers, items)
         self._slots.append(slot)
-        given = _given(self._values, slot)
+        given = default_of(slot, _given(self._values, slot))
         self._fields += _fields(slot, given, is_made=bool(self._values))
+
+    def _name(self, path: tuple[str, ...], ticks: int) -> str:
+        """Return a name for the fields of a slot: that of the property, unless none can have it."""
+        wanted, number = ".".join(path) or ONLY_FIELD, len(self._slots)
+        while True:
+            names = {f"{wanted}.{tick}" for tick in range(1, ticks + 1)} or {wanted}
+            if self._names.isdisjoint(names) and all(map(_can_name, names)):
+                self._names |= names
+                return wanted
+            number += 1
+            wanted = f"field {number}"
 
     def _kind(
         self, schema: JsonObject, path: tuple[str, ...], is_nullable: bool
-    ) -> tuple[Reading, tuple[Offer, ...]]:
-        if offers := _offers(schema):
-            return "choice", offers
+    ) -> tuple[Reading, tuple[Offer, ...], JsonObject]:
+        """Return how a property is asked, what is offered, and the schema of its items."""
+        if offers := offers_of(schema):
+            return "choice", offers, {}
         match schema.get("type"):
             case "boolean":
-                return ("choice", _YES_OR_NO) if is_nullable else ("boolean", ())
+                return ("choice", _YES_OR_NO, {}) if is_nullable else ("boolean", (), {})
             case "string":
-                return "text", ()
+                return "text", (), {}
             case "number":
-                return "number", ()
+                return "number", (), {}
             case "integer":
-                return "integer", ()
+                return "integer", (), {}
             case "array":
                 items, _ = self._resolved(schema.get("items"), path)
-                if offers := _offers(items):
-                    return "ticks", offers
+                if offers := offers_of(items):
+                    return "ticks", offers, items
                 if reading := _LISTS.get(str(items.get("type"))):
-                    return reading, ()
+                    return reading, (), items
             case _:
                 pass
         raise _no_form(path, f"{_said(schema)}, for which there is no field")
@@ -291,42 +297,41 @@ class _Builder:
 # -- fields ----------------------------------------------------------------------------------------
 
 
-def _fields(slot: _FormSlot, given: Json, *, is_made: bool) -> Iterator[Field]:
+def _fields(slot: FormSlot, given: Json, *, is_made: bool) -> Iterator[Field]:
     """Return the fields of a slot; `is_made`: `given` was chosen before, and is to be changed."""
     label = _label(slot)
     must = slot.is_required and not slot.is_nullable
     if slot.reading == "ticks":
-        ticked = given if isinstance(given, list) else []
-        for number, (words, value) in enumerate(slot.offers, 1):
-            text = f"{label}: {words}"
-            yield Field(f"{slot.name}.{number}", text, "checkbox", value=value in ticked)
+        for number, one in enumerate(slot.offers, 1):
+            text, is_ticked = f"{label}: {one.label}", one.answer in given
+            yield Field(f"{slot.name}.{number}", text, "checkbox", value=is_ticked)
         return
     if slot.reading == "choice":
-        named = [words for words, value in slot.offers if value == given and given is not None]
-        options = tuple(dict.fromkeys(words for words, _ in slot.offers))
-        shown = named[0] if named else None
+        options = tuple(
+            one.label if one.answer == one.label else FieldOption(one.label, one.answer)
+            for one in slot.offers
+        )
         # A choice that was made can be changed, not taken back, where the schema has no null.
-        must = must or (is_made and shown is not None and not slot.is_nullable)
-        yield Field(slot.name, label, "select", value=shown, options=options, required=must)
+        must = must or (is_made and given is not None and not slot.is_nullable)
+        yield Field(slot.name, label, "select", value=given, options=options, required=must)
         return
     if slot.reading == "boolean":
-        yield Field(slot.name, label, "checkbox", value=given is True)
+        yield Field(slot.name, label, "checkbox", value=given)
         return
-    if slot.reading in ("lines", "numbers", "integers"):
-        lines = given if isinstance(given, list) else []
-        shown = "\n".join(map(str, lines)) or None
+    if slot.reading in LISTS:
+        shown = "\n".join(map(str, given)) or None
         hint = "one on each line"
-        needs_one = must and _count(slot.schema.get("minItems")) > 0
+        needs_one = must and count(slot.schema.get("minItems")) > 0
         yield Field(slot.name, label, "textarea", shown, required=needs_one, placeholder=hint)
         return
-    value = given if isinstance(given, str | int | float) else None
-    yield _scalar(slot, label, value, must)
+    yield _scalar(slot, label, given, must)
 
 
-def _scalar(slot: _FormSlot, label: str, value: str | float | None, must: bool) -> Field:
+def _scalar(slot: FormSlot, label: str, value: str | float | None, must: bool) -> Field:
     schema = slot.schema
     if slot.reading != "text":
-        bounds = {"min": _bound(slot, "minimum", 1), "max": _bound(slot, "maximum", -1)}
+        least, most = bounds_of(schema, is_whole=slot.reading == "integer")
+        bounds: JsonObject = {"min": _kept(least), "max": _kept(most)}
         return _field(slot, label, "number", value, bounds, must)
     kind = schema.get("format")
     if kind == "date":
@@ -343,8 +348,13 @@ def _scalar(slot: _FormSlot, label: str, value: str | float | None, must: bool) 
     return _field(slot, label, "textarea" if is_long else "text", value, known, must)
 
 
+def _kept(bound: int | float | None) -> int | float | None:
+    """Return a limit that a field can carry."""
+    return bound if bound is None or -MAX_BOUND <= bound <= MAX_BOUND else None
+
+
 def _field(
-    slot: _FormSlot, label: str, kind: str, value: Json, rules: JsonObject, must: bool
+    slot: FormSlot, label: str, kind: str, value: Json, rules: JsonObject, must: bool
 ) -> Field:
     plain: JsonObject = {"name": slot.name, "label": label, "field_type": kind, "required": must}
     validation = {name: one for name, one in rules.items() if one is not None}
@@ -357,10 +367,10 @@ def _field(
     return msgspec.convert(plain, Field)
 
 
-def _label(slot: _FormSlot) -> str:
+def _label(slot: FormSlot) -> str:
     """Return what a person reads beside a field: its title, or name, and what it means."""
     *outer, by_name = map(_spoken, slot.path) if slot.path else ("Answer",)
-    title, description = _text(slot.schema.get("title")), _text(slot.schema.get("description"))
+    title, description = text_in(slot.schema.get("title")), text_in(slot.schema.get("description"))
     # Pydantic and others make titles of the names themselves.
     if title is None or title.casefold() == by_name.casefold():
         label = description or title or by_name
@@ -375,37 +385,7 @@ def _spoken(name: str) -> str:
     return words[:1].upper() + words[1:] or name
 
 
-def _bound(slot: _FormSlot, name: str, step: int) -> int | float | None:
-    """Return a limit of a number: an exclusive one is stepped over where the number is whole."""
-    bound = _amount(slot.schema.get(name))
-    beyond = _amount(slot.schema.get(f"exclusive{name.capitalize()}"))
-    if beyond is not None and slot.reading == "integer":
-        return int(beyond) + step
-    return beyond if bound is None else bound
-
-
-def _offers(schema: JsonObject) -> tuple[Offer, ...]:
-    """Return the values that are offered, in order: of `enum`, or of several `const`."""
-    values = schema.get("enum")
-    if isinstance(values, list):
-        names = schema.get("enumNames")
-        known = names if isinstance(names, list) and len(names) == len(values) else values
-        pairs = zip(known, values, strict=True)
-        return tuple((_words(words), value) for words, value in pairs if value is not None)
-    ways = schema.get("oneOf", schema.get("anyOf"))
-    consts = [one for one in ways if isinstance(one, dict)] if isinstance(ways, list) else []
-    if consts and all("const" in one for one in consts):
-        return tuple((_words(one.get("title", one["const"])), one["const"]) for one in consts)
-    return ((_words(schema["const"]), schema["const"]),) if "const" in schema else ()
-
-
-def _words(value: Json) -> str:
-    if isinstance(value, bool):
-        return "Yes" if value else "No"
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _given(values: JsonObject, slot: _FormSlot) -> Json:
+def _given(values: JsonObject, slot: FormSlot) -> Json:
     """Return what stands in a slot at first: the value that was given, else the default."""
     default = slot.schema.get("default")
     found: Json = values if slot.path else values.get(ONLY_FIELD)
@@ -416,100 +396,10 @@ def _given(values: JsonObject, slot: _FormSlot) -> Json:
     return default if found is None and not (slot.path and slot.is_nullable) else found
 
 
-# -- answers ---------------------------------------------------------------------------------------
-
-
-def _read(slot: _FormSlot, answer: JsonObject) -> Json:
-    if slot.reading == "ticks":
-        ticked = [
-            value
-            for number, (_, value) in enumerate(slot.offers, 1)
-            if answer.get(f"{slot.name}.{number}") is True
-        ]
-        if not ticked and not slot.is_required and "default" not in slot.schema:
-            return None
-        return _counted(slot, ticked, f"{slot.name}.1")
-    value = answer.get(slot.name)
-    if slot.reading == "boolean":
-        return value is True
-    if value is None:
-        is_list = slot.reading in ("lines", "numbers", "integers")
-        return _counted(slot, [], slot.name) if is_list and slot.is_required else None
-    match slot.reading:
-        case "choice":
-            return next(wanted for words, wanted in slot.offers if words == value)
-        case "text":
-            return _formed(slot, value)
-        case "number" | "integer":
-            return _number(slot, value)
-        case _:
-            pass
-    lines = [line.strip() for line in value.splitlines() if line.strip()]
-    if slot.reading == "lines":
-        return _counted(slot, lines, slot.name)
-    return _counted(slot, [_parsed(slot, line) for line in lines], slot.name)
-
-
-def _formed(slot: _FormSlot, value: str) -> str:
-    match slot.schema.get("format"):
-        case "date-time":
-            try:
-                datetime.fromisoformat(value)
-            except ValueError:
-                _refuse(slot.name, "expected a date and time such as 2026-01-31T18:30:00Z")
-        case "uri" if _URI.fullmatch(value) is None:
-            _refuse(slot.name, "expected an address such as https://example.org")
-        case _:
-            pass
-    return value
-
-
-def _number(slot: _FormSlot, value: float) -> int | float:
-    if slot.reading in ("integer", "integers"):
-        if not float(value).is_integer():
-            _refuse(slot.name, f"expected a whole number, got {value}")
-        value = int(value)
-    schema = slot.schema
-    least, most = _amount(schema.get("exclusiveMinimum")), _amount(schema.get("exclusiveMaximum"))
-    if least is not None and value <= least:
-        _refuse(slot.name, f"expected more than {least}, got {value}")
-    if most is not None and value >= most:
-        _refuse(slot.name, f"expected less than {most}, got {value}")
-    step = schema.get("multipleOf")
-    if type(step) is int and step > 0 and value % step != 0:
-        _refuse(slot.name, f"expected a multiple of {step}, got {value}")
-    return value
-
-
-def _parsed(slot: _FormSlot, line: str) -> int | float:
-    try:
-        value = float(line)
-        integer = int(value)
-    except (ValueError, OverflowError):
-        _refuse(slot.name, f'expected a number on each line, got "{line:.40}"')
-    if slot.reading == "integers" and integer != value:
-        _refuse(slot.name, f"expected whole numbers, got {line:.40}")
-    return integer if slot.reading == "integers" else value
-
-
-def _counted(slot: _FormSlot, values: list[Json], name: str) -> list[Json]:
-    least, most = _count(slot.schema.get("minItems")), slot.schema.get("maxItems")
-    if len(values) < least:
-        _refuse(name, f"expected at least {least}, got {len(values)}")
-    if type(most) is int and len(values) > most:
-        _refuse(name, f"expected at most {most}, got {len(values)}")
-    return values
-
-
 def _put(out: JsonObject, path: tuple[str, ...], value: Json) -> None:
     for name in path[:-1]:
         out = out.setdefault(name, {})
     out[path[-1]] = value
-
-
-def _refuse(name: str, why: str) -> NoReturn:
-    where = f"fields.{name}"
-    raise InvalidAnswer(f"{where}: {why}", detail=where)
 
 
 def _no_form(path: tuple[str, ...], why: str) -> NoForm:
@@ -521,17 +411,17 @@ def _said(schema: JsonObject) -> str:
     return f"type {kind!r:.40}" if kind is not None else "no type"
 
 
+def _can_name(name: str) -> bool:
+    """Return whether a field can have a name."""
+    return _NAME.fullmatch(name) is not None and name not in _FORBIDDEN
+
+
 def _is_null(schema: Json) -> bool:
-    return isinstance(schema, dict) and schema.get("type") == "null"
+    if not isinstance(schema, dict):
+        return False
+    return schema.get("type") == "null" or ("const" in schema and schema["const"] is None)
 
 
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) and value.strip() else None
-
-
-def _amount(value: Json) -> int | float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _count(value: Json) -> int:
-    return value if type(value) is int and value > 0 else 0
+def _is_offer(key: str | None, way: JsonObject) -> bool:
+    """Return whether the only way is a value that is offered: its title is not the property's."""
+    return key != "allOf" and "const" in way

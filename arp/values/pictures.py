@@ -68,7 +68,7 @@ def source_of(value: Any) -> str:
             f"got {type(value).__name__}"
         )
     content = readers[kind](value)
-    mime = _mime(content)
+    mime = picture_type(content)
     if not mime:
         raise InvalidComponent("ui.image: src: these bytes are no PNG, JPEG, GIF or WebP")
     if len(content) > MAX_PICTURE_BYTES:
@@ -144,7 +144,8 @@ def _saved(picture: Any, form: str) -> bytes:
     return buffer.getvalue()
 
 
-def _mime(content: bytes) -> str:
+def picture_type(content: bytes) -> str:
+    """Return what bytes are: `png`, `jpeg`, `gif`, `webp`; empty: nothing that every page shows."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "webp"
     return next((mime for start, mime in _MIMES if content.startswith(start)), "")

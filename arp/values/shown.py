@@ -127,6 +127,14 @@ def shown(value: Any) -> JsonObject | None:
     return None
 
 
+def shown_or_none(value: Any) -> JsonObject | None:
+    """Return what `shown` returns, and `None` for a value that cannot be shown."""
+    try:
+        return shown(value)
+    except InvalidComponent:
+        return None
+
+
 def _is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 

@@ -178,6 +178,26 @@ def only_always() -> str:
     return "end_turn"
 
 
+def odd_names() -> str:
+    """Have commands and plans that do not fit, or are none."""
+    listed = [
+        {"name": "memory", "description": "Works with memory"},
+        {"name": "memory show", "description": "Shows the memory"},
+        {"name": "memory add", "description": "Adds to it"},
+        {"name": "tab\tbed", "description": "is two words"},
+        {"name": "x" * 100, "description": "is too long"},
+        {"description": "has no name"},
+        {"name": "init", "description": "d" * 90_000},
+        7,
+    ]
+    update("available_commands_update", availableCommands=listed)
+    update("plan", entries=[7, {"content": "one", "status": []}, {"content": "two"}])
+    update("tool_call", toolCallId="", title="", kind="", status="in_progress")
+    update("tool_call_update", toolCallId="", status="completed")
+    say("hello")
+    return "end_turn"
+
+
 def deaf() -> str:
     """Hear nothing any more."""
     say("I go on")
@@ -298,10 +318,11 @@ SCENARIOS: dict[str, Callable[[], str]] = {
         cut_off,
         out_of_tokens,
         out_of_requests,
-        two_ways,
         two,
         withdrawn,
         only_always,
+        two_ways,
+        odd_names,
         deaf,
         dies,
         garbage,

@@ -873,3 +873,21 @@ async def test_different_ways_to_allow_one_call_keep_their_words(
             assert turn.question.props["options"] == options
             turn = await turn.answer(way)
             assert turn.text.startswith(chosen)
+
+
+async def test_commands_and_plans_that_do_not_fit_do_not_end_the_turn(
+    scripted: Callable[..., AcpRuntime], tmp_path: Path
+) -> None:
+    """Gemini CLI has a command "memory show": it is an argument of /memory."""
+    setup = {"modes": {"currentModeId": "a", "availableModes": [7, {"name": "no id"}]}}
+    async with on_a_screen(scripted(setup=setup), tmp_path) as client:
+        await client.send_text("odd_names")
+        turn = await client.turn_done()
+        assert (turn.status, client.screen.text(turn.id)) == ("completed", "hello")
+        commands = {one.name: one for one in client.screen.commands}
+        assert [one.value for one in commands["memory"].choices] == ["show", "add"]
+        assert commands["memory"].description == "Works with memory"
+        assert [one.value for one in commands["tab"].choices] == ["bed"]
+        assert len(commands["init"].description) == 500
+        assert "x" * 100 not in commands
+        assert [run.tool for run in turn.tools] == ["tool"]

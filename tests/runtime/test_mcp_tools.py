@@ -139,8 +139,6 @@ async def test_a_question_of_a_server_is_a_form_on_the_screen(app: App) -> None:
         async with connect(server.http) as client:
             turn_id = await client.turn_of(await client.send_text("order tea"))
 
-            choices = await until(client, lambda: open_question(client, turn_id))
-            await client.send_selection(["Answer"], source=choices.id)
             form = await until(client, lambda: open_question(client, turn_id, "form"))
             assert [field["name"] for field in form.props["fields"]] == ["city", "express"]
             await client.send_form({"city": "Bern", "express": False}, source=form.id)
@@ -179,10 +177,8 @@ async def test_a_question_is_on_the_screen_of_its_user_alone(
                 holding = await bob.turn_of(await bob.send_text("hold"))
                 await until(bob, lambda: bob.screen.turns[holding].tools)
                 ask.touch()
-                choices = await until(ann, lambda: open_question(ann, ordering))
-                assert open_question(bob, holding) is None
-                await ann.send_selection(["Answer"], source=choices.id)
                 form = await until(ann, lambda: open_question(ann, ordering, "form"))
+                assert open_question(bob, holding, "form") is None
                 await ann.send_form({"city": "Bern", "express": False}, source=form.id)
                 assert (await ann.turn_done(ordering)).status == "completed"
                 end.touch()
@@ -191,7 +187,7 @@ async def test_a_question_is_on_the_screen_of_its_user_alone(
                 assert [one.type for one in bob.screen.output(holding)] == ["text"]
 
 
-def open_question(client: ArpClient, turn_id: str, kind: str = "choices") -> Any:
+def open_question(client: ArpClient, turn_id: str, kind: str) -> Any:
     """Return the open question of a turn; `None` if there is none."""
     for one in client.screen.output(turn_id):
         if one.type == kind and one.props.get("state") == "open":

@@ -10,16 +10,16 @@ import pytest
 
 from arp import App, connect
 from arp.client.client import ArpClient
+from arp.hub.question_outcome import DECLINED
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import RendererCapabilities
+from arp.protocol.validate import check_component
 from arp.runtime import types as ari
 from arp.runtime.claude_code import ClaudeCodeRuntime
 from arp.runtime.codex import CodexRuntime
 from arp.runtime.user_questions import (
     asked_once,
-    content_of_form,
-    fields_of,
     is_user_question,
     question_mark,
     questions_of,
@@ -156,18 +156,58 @@ async def test_form_of_a_schema_is_filled_in(tmp_path: Path) -> None:
     given = {"message": "Who are you?", "schema": SCHEMA}
     async with shown(asking(given), tmp_path) as (client, fake, _):
         await client.send_text("go")
-        way = await question(client, "choices")
-        assert way.props["title"] == "Who are you?"
-        await client.send_selection(["Answer"], source=way.id)
         form = await question(client, "form")
+        assert (form.props["title"], form.props["can_decline"]) == ("Who are you?", True)
         assert [field["name"] for field in form.props["fields"]] == [
-            "name", "born", "count", "size", "tags.0", "field 6",
+            "name", "born", "count", "size", "tags.1", "field 6",
         ]  # fmt: skip
-        fields = {"name": "Ada", "count": 3, "size": "m", "tags.0": True, "field 6": False}
-        await client.send_form(fields, source=form.id)
+        fields = {"name": "Ada", "count": 1.5, "size": "m", "tags.1": True, "field 6": False}
+        await client.send_form(fields, source=form.id)  # refused: the form stays open
+        await client.send_form({**fields, "count": 3.0}, source=form.id)
         await client.turn_done()
         filled = {"name": "Ada", "count": 3, "size": "m", "tags": ["a"], "a:b": False}
         assert fake.ran == [("ask", filled)]
+
+
+async def test_form_that_is_declined_is_a_denial(tmp_path: Path) -> None:
+    given = {"message": "Who are you?", "schema": SCHEMA}
+    async with shown(asking(given), tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        form = await question(client, "form")
+        await client.send_action("decline", source=form.id)
+        turn = await client.turn_done()
+        assert turn.tools[0].error == "The user does not answer this question."
+        assert fake.ran == []
+
+
+async def test_schema_without_properties_is_a_yes_or_no_question(tmp_path: Path) -> None:
+    given = {"message": "Send it?", "schema": {"type": "object", "properties": {}}}
+    async with shown(asking(given), tmp_path) as (client, fake, _):
+        for action, ran in (("deny", []), ("confirm", [("ask", {})])):
+            await client.send_text("go")
+            confirm = await question(client, "confirm")
+            await client.send_action(action, source=confirm.id)
+            await client.turn_done()
+            assert fake.ran == ran
+
+
+async def test_question_without_options_is_asked_once(tmp_path: Path) -> None:
+    """The words are asked for at once, and can be declined there; a secret is not shown."""
+    plain, secret = {"question": "Why?"}, {"question": "Password?", "isSecret": True}
+    given = {"questions": [plain, secret]}
+    async with shown(asking(given), tmp_path) as (client, fake, _):
+        await client.send_text("go")
+        why = await question(client, "text-input")
+        await client.send_text("Because.", source=why.id)
+        form = await question(client, "form")
+        await client.send_form({"answer": "hush"}, source=form.id)
+        await client.turn_done()
+        assert fake.ran[0][1]["answers"] == {"Why?": "Because.", "Password?": "hush"}
+        await client.send_text("go")
+        why = await question(client, "text-input")
+        await client.send_action("decline", source=why.id)
+        await client.turn_done()
+        assert len(fake.ran) == 1
 
 
 async def test_question_of_an_unknown_shape_is_a_permission(tmp_path: Path) -> None:
@@ -260,7 +300,8 @@ async def test_codex_is_told_the_answers(
         {"questions": [{"question": str(number)} for number in range(21)]},
         {"schema": {"properties": {"a": {"type": "object"}}}},
         {"schema": {"properties": {"a": 3}}},
-        {"schema": {"type": "object", "properties": {}}},
+        {"schema": {"type": "integer"}},
+        {"schema": 3},
     ],
 )
 def test_what_no_question_can_show_is_none(tool_input: Any) -> None:
@@ -268,20 +309,29 @@ def test_what_no_question_can_show_is_none(tool_input: Any) -> None:
 
 
 def test_options_that_would_be_mixed_up_are_left_out() -> None:
-    options = ["A", {"label": "A"}, {"label": "Do not answer"}, 3, {"label": ""}]
+    options = ["A", {"label": "A"}, {"label": "Do not answer"}, 3, {"label": ""}, None]
     (one,) = questions_of({"questions": [{"question": "Which?", "id": "q", "options": options}]})
-    assert (one.key, one.options) == ("q", (("A", ""),))
+    assert (one.key, one.options) == ("q", (("A", ""), ("3", "")))
 
 
-def test_what_was_left_out_of_a_form_is_not_in_its_content() -> None:
-    fields = fields_of(SCHEMA)
-    empty = {"name": "Ada", "born": None, "count": None, "size": None, "tags.0": False}
-    assert content_of_form(fields, {**empty, "field 6": None}) == {
-        "name": "Ada",
-        "tags": [],
-        "a:b": False,
-    }
-    assert content_of_form(fields, {"name": "Ada", "count": 3.0})["count"] == 3
+def test_options_that_share_a_label_are_told_apart_by_what_they_mean() -> None:
+    options = [
+        {"label": "Zurich", "description": "the main office"},
+        {"label": "Zurich", "description": "the airport"},
+        {"label": "Zurich"},
+    ]
+    (one,) = questions_of({"questions": [{"question": "Which?", "options": options}]})
+    assert [label for label, _ in one.options] == [
+        "Zurich (the main office)",
+        "Zurich (the airport)",
+        "Zurich",
+    ]
+
+
+def test_question_that_is_too_long_is_shortened() -> None:
+    text = "Why? " * 1000
+    (one,) = questions_of({"questions": [{"question": text}]})
+    assert (one.key, len(one.text), one.text[-1]) == (text, 2000, "…")
 
 
 # -- one thing at a time -------------------------------------------------------------------------
@@ -293,12 +343,18 @@ def test_what_was_left_out_of_a_form_is_not_in_its_content() -> None:
         ({"question": "Name?"}, "text-input", "Ann", "Ann"),
         ({"question": "Which?", "options": ["a", "b"]}, "choices", "b", "b"),
         ({"question": "Sure?", "schema": {"type": "boolean"}}, "confirm", True, True),
+        ({"question": "Name?", "schema": {"type": "string", "title": "N"}}, "text-input", "A", "A"),
+        ({"question": "Which?", "options": [1, {"label": "b", "x": 1}]}, "choices", 1, 1),
         (
             {"question": "How many?", "schema": {"properties": {"n": {"type": "integer"}}}},
             "form",
             {"n": 3.0},
             {"n": 3},
         ),
+        ({"question": "How many?", "schema": {"type": "integer"}}, "form", {"value": 3.0}, 3),
+        ({"question": "What?", "schema": {"type": "object"}}, "text-input", "x", "x"),
+        ({"question": "Go?", "schema": {"properties": {}}}, "confirm", True, {}),
+        ({"question": "Go?", "schema": {"properties": {}}}, "confirm", False, DECLINED),
         (
             {"component": {"type": "text-input", "props": {"label": "Word?"}}},
             "text-input",
@@ -312,7 +368,7 @@ def test_one_question_is_one_component(
 ) -> None:
     asked = asked_once(tool_input, "call-1", "t1")
     assert asked is not None
-    assert asked.component.type == type_name
+    assert check_component(asked.component, "asked").type == type_name
     assert asked.answer(given) == answer
 
 

@@ -11,6 +11,7 @@ from arp.protocol.components import Field, FormProps
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.validate import check_component
 from arp.surface.answers import check_answer
+from arp.surface.question_text import QUESTIONS
 from arp.surface.schema_form import MAX_FIELDS, NoForm, form_of_schema
 
 
@@ -110,7 +111,15 @@ def refused(schema: dict[str, Any], given: dict[str, Any]) -> tuple[str | None, 
         ),
         (
             {"enum": ["s", "l"], "enumNames": ["small", "large"]},
-            {"label": "X", "required": True, "field_type": "select", "options": ["small", "large"]},
+            {
+                "label": "X",
+                "required": True,
+                "field_type": "select",
+                "options": [
+                    {"label": "small", "value": "s"},
+                    {"label": "large", "value": "l"},
+                ],
+            },
         ),
         (
             {
@@ -361,8 +370,6 @@ def test_place_in_the_answer_has_its_field() -> None:
             "x: references that",
         ),
         ({"type": "object"}, "schema: an object of any shape"),
-        ({"type": "object", "properties": {"a:b": {"type": "string"}}}, "a:b: a name that"),
-        ({"type": "object", "properties": {"prototype": {"type": "string"}}}, "prototype: a name"),
         (
             one(
                 {
@@ -391,3 +398,224 @@ def test_component_is_one_that_renderers_know() -> None:
     props = form_of_schema(one({"type": "integer"})).component(id="q").props
     told = msgspec.convert(props, FormProps)
     assert told.fields == (Field("x", "X", "number", required=True),)
+
+
+# -- schemas of others -----------------------------------------------------------------------------
+
+
+def test_options_that_share_a_title_are_told_apart_by_their_values() -> None:
+    """A server may name two offices after their city; both can be chosen, by a click and in text."""  # noqa: E501
+    schema = one(
+        {"oneOf": [{"const": "zrh1", "title": "Zurich"}, {"const": "zrh2", "title": "zurich"}]}
+    )
+    (field,) = fields(schema)
+    assert field["options"] == [
+        {"label": "Zurich (zrh1)", "value": "zrh1"},
+        {"label": "zurich (zrh2)", "value": "zrh2"},
+    ]
+    for given in ("zrh2", "zurich (zrh2)"):
+        assert read(schema, {"x": given}) == {"x": "zrh2"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "labels", "values"),
+    [
+        # A number and its text are two values; true is not 1.
+        ({"enum": [1, "1", True]}, ["1", "1 (2)", "Yes"], [1, "1", True]),
+        # The same option twice is one.
+        ({"enum": ["a", "a"]}, ["a"], ["a"]),
+        ({"enum": ["a", "b", "c"], "enumNames": ["A", "A", "A"]}, ["A", "A (b)", "A (c)"], "abc"),
+        # The label of one is the value of the other: a text means the label.
+        ({"enum": ["a", "b"], "enumNames": ["b", "a"]}, ["b", "a"], ["a", "b"]),
+        # What would make two alike already is the label of a third one.
+        (
+            {"enum": ["1", "2", "3"], "enumNames": ["A", "A", "A (1)"]},
+            ["A (2)", "A (2) (2)", "A (1)"],
+            ["1", "2", "3"],
+        ),
+        ({"enum": [9007199254740993, 9007199254740992]}, ["9007199254740993", "9007199254740992"],
+         [9007199254740993, 9007199254740992]),
+        ({"anyOf": [{"const": "r", "title": " "}, {"const": None}]}, ["r"], ["r"]),
+        ({"enum": [{"a": 1}, [2]]}, ['{"a":1}', "[2]"], [{"a": 1}, [2]]),
+    ],
+)  # fmt: skip
+def test_each_offered_value_can_be_chosen_by_its_label(
+    schema: dict[str, Any], labels: list[str], values: Any
+) -> None:
+    (field,) = fields(one(schema))
+    shown = [option if isinstance(option, str) else option["label"] for option in field["options"]]
+    assert len(set(shown)) == len(values)
+    for label, value in zip(shown, values, strict=True):
+        answer = read(one(schema), {"x": label})["x"]
+        assert (answer, type(answer)) == (value, type(value))
+    if "A (1)" not in labels:
+        assert shown == labels
+
+
+def test_title_of_the_only_option_is_not_that_of_the_property() -> None:
+    low = {"const": "low", "title": "Low priority"}
+    for way in ("oneOf", "anyOf"):
+        (field,) = fields(one({"type": "string", way: [low]}))
+        assert (field["label"], field["options"]) == (
+            "X",
+            [{"label": "Low priority", "value": "low"}],
+        )
+    (box,) = fields(one({"type": "array", "items": {"anyOf": [low]}}))
+    assert box["label"] == "X: Low priority"
+
+
+def test_only_value_that_may_be_null_too_is_a_choice() -> None:
+    schema = one({"anyOf": [{"const": "a"}, {"type": "null"}]})
+    assert fields(schema)[0]["options"] == ["a"]
+    assert (read(schema, {"x": "a"}), read(schema, {})) == ({"x": "a"}, {"x": None})
+    assert read(one({"allOf": [{"const": "a"}]}), {}) == {"x": "a"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"type": "array", "items": {"type": "string"}, "default": ["a", "b"]}, ["a\nb"]),
+        ({"type": "array", "items": {"type": "integer"}, "default": [1, 2.0]}, ["1\n2"]),
+        ({"type": "array", "items": {"enum": ["a", 1, True]}, "default": [True]}, [False, False, True]),  # noqa: E501
+        # A default with two lines in a value cannot stand in the field: it applies if left out.
+        ({"type": "array", "items": {"type": "string"}, "default": ["a\nb"]}, [None]),
+        ({"type": "array", "items": {"type": "integer"}, "default": [1, "x"]}, [None]),
+        ({"type": "array", "items": {"type": "string"}, "default": "a"}, [None]),
+        ({"type": "integer", "default": 3.0}, [3]),
+        ({"type": "integer", "default": 2.5}, [None]),
+        ({"type": "integer", "default": True}, [None]),
+        ({"type": "integer", "default": 2**70}, [None]),
+        ({"type": "number", "default": 2.5}, [2.5]),
+        ({"type": "string", "default": 5}, [None]),
+        ({"type": "string", "format": "date", "default": "2026-01-31"}, ["2026-01-31"]),
+        ({"type": "string", "format": "date", "default": "today"}, [None]),
+        ({"type": "string", "format": "date", "default": "20260131"}, [None]),
+        ({"enum": ["s", "l"], "enumNames": ["small", "large"], "default": "l"}, ["l"]),
+        ({"enum": ["s"], "default": "x"}, [None]),
+        ({"enum": [True, 1], "default": 1}, ["1"]),
+    ],
+)  # fmt: skip
+def test_default_stands_in_the_field_as_far_as_it_fits(
+    schema: dict[str, Any], shown: list[Any]
+) -> None:
+    values = [field.get("value") for field in fields(one(schema))]
+    assert (values, list(map(type, values))) == (shown, list(map(type, shown)))
+
+
+def test_default_of_an_object_is_one_for_each_of_its_properties() -> None:
+    address = {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "default": "Bern"},
+            "zip": {"type": "integer", "default": 3000},
+            "tags": {"type": "array", "items": {"enum": ["home", "work"]}},
+        },
+    }
+    default = {"home": {"city": "Rome", "tags": ["work"]}}
+    schema = {
+        "type": "object",
+        "properties": {"home": {"$ref": "#/$defs/address"}},
+        "default": default,
+        "$defs": {"address": address},
+    }
+    values = [field["value"] for field in fields(schema)]
+    assert values == ["Rome", 3000, False, True]
+
+
+def test_emptied_list_does_not_become_its_default_again() -> None:
+    words = {"type": "array", "items": {"type": "string"}, "default": ["a"]}
+    assert read(one(words, required=False), {"x": ""}) == {"x": []}
+    ticks = {"type": "array", "items": {"enum": ["a"]}, "default": ["a"]}
+    assert read(one(ticks, required=False), {"x.1": False}) == {"x": []}
+
+
+@pytest.mark.parametrize(
+    ("schema", "bounds"),
+    [
+        ({"type": "integer", "exclusiveMinimum": -0.5, "exclusiveMaximum": 2.5}, {"min": 0, "max": 2}),  # noqa: E501
+        ({"type": "integer", "minimum": 5, "exclusiveMinimum": 1}, {"min": 5}),
+        ({"type": "integer", "minimum": 1.0, "maximum": 2.5}, {"min": 1, "max": 2}),
+        ({"type": "number", "minimum": 1, "exclusiveMinimum": True}, {"min": 1}),
+        ({"type": "number", "minimum": 1, "exclusiveMinimum": 2}, {"min": 2}),
+        ({"type": "number", "maximum": 3, "exclusiveMaximum": 2}, {"max": 2}),
+        # A limit that no renderer can count to is left to the answer's check.
+        ({"type": "integer", "minimum": 0, "maximum": 2**63}, {"min": 0}),
+        ({"type": "number", "maximum": 1e308}, None),
+    ],
+)  # fmt: skip
+def test_limits_of_numbers(schema: dict[str, Any], bounds: dict[str, Any] | None) -> None:
+    (field,) = fields(one(schema))
+    assert field.get("validation") == bounds
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "why"),
+    [
+        ({"type": "number", "minimum": 1, "exclusiveMinimum": True}, 1, "expected more than 1, got 1"),  # noqa: E501
+        ({"type": "array", "items": {"type": "integer", "maximum": 1}}, "2", "expected at most 1, got 2"),  # noqa: E501
+        ({"type": "number", "multipleOf": 0.1}, 0.25, "expected a multiple of 0.1, got 0.25"),
+        (
+            {"type": "array", "items": {"type": "integer", "minimum": 1}},
+            "2\n0",
+            "expected at least 1, got 0",
+        ),
+        ({"type": "array", "items": {"type": "integer"}}, "9" * 30, f"the number {'9' * 30} is too large"),  # noqa: E501
+        (
+            {"type": "array", "items": {"type": "number"}},
+            "1_0",
+            'expected a number on each line, got "1_0"',
+        ),
+        (
+            {"type": "array", "items": {"type": "number"}},
+            "1e999",
+            'expected a number on each line, got "1e999"',
+        ),
+    ],
+)  # fmt: skip
+def test_number_that_its_schema_refuses_is_refused_by_its_field(
+    schema: dict[str, Any], given: Any, why: str
+) -> None:
+    assert refused(one(schema), {"x": given}) == ("fields.x", why)
+
+
+def test_numbers_keep_all_their_digits() -> None:
+    big = 9007199254740993
+    listed = one({"type": "array", "items": {"type": "integer"}})
+    assert read(listed, {"x": f"{big}\n1"}) == {"x": [big, 1]}
+    assert read(one({"type": "number", "multipleOf": 0.1}), {"x": "0.3"}) == {"x": 0.3}
+    tiny = one({"type": "number", "multipleOf": 1e-300})
+    assert read(tiny, {"x": "1e300"}) == {"x": 1e300}
+
+
+def test_property_whose_name_no_field_can_have_is_asked_under_another() -> None:
+    """`:` would end the name in a typed answer; and two ways lead to the name `a.b`."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "a:b": {"type": "string"},
+            "prototype": {"type": "string"},
+            "a.b": {"type": "string"},
+            "a": {"type": "object", "properties": {"b": {"type": "string"}}},
+            "list": {"type": "array", "items": {"enum": ["x"]}},
+            "list.1": {"type": "string"},
+            "field 1": {"type": "string"},
+        },
+    }
+    names = [field["name"] for field in fields(schema)]
+    assert names == ["field 1", "field 2", "a.b", "field 4", "list.1", "field 6", "field 7"]
+    given = {name: str(place) for place, name in enumerate(names) if name != "list.1"}
+    assert read(schema, {**given, "list.1": True}) == {
+        "a:b": "0",
+        "prototype": "1",
+        "a.b": "2",
+        "a": {"b": "3"},
+        "list": ["x"],
+        "list.1": "5",
+        "field 1": "6",
+    }
+
+
+def test_default_is_read_by_its_label_where_the_form_is_text() -> None:
+    sizes = {"enum": ["s", "l"], "enumNames": ["small", "large"], "default": "l"}
+    form = form_of_schema(one(sizes)).component(id="q")
+    assert "- x (X): one of small | large, required, now large" in QUESTIONS["form"](form.props)

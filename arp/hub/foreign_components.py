@@ -1,0 +1,70 @@
+"""Components that agents, frameworks and tools of others have made, as far as they can be shown.
+
+As with `foreign_names`: what does not fit is shortened or dropped with a warning, before a commit
+that is refused could end the turn.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from arp.protocol.components import Component
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.validate import check_component
+
+SHARE: Final = 2
+"""A component may have 1/SHARE of the largest message: others may stand in the same commit."""
+
+
+class FittingComponent(NamedTuple):
+    """A component that one commit can carry."""
+
+    component: Component | None
+    """`None`: nothing of it can be shown."""
+    warning: str = ""
+    """What of it is left out; empty: nothing."""
+
+
+def fitting_component(given: Component | Json, max_message_bytes: int) -> FittingComponent:
+    """Return a component as far as it can be shown: of a table that is too large, its first rows.
+
+    Args:
+        given: The component, also as JSON without an id.
+        max_message_bytes: Largest message of the session.
+    """
+    try:
+        one = given if isinstance(given, Component) else {"id": "", **given}
+        checked = check_component(one, empty_ids=True)
+        size = len(msgspec.json.encode(checked))
+    except (TypeError, ArpError) as wrong:
+        return FittingComponent(None, f"what is shown is no component: {wrong}")
+    most = max_message_bytes // SHARE
+    if size <= most:
+        return FittingComponent(checked)
+    if checked.type == "table" and (rows := _fitting_rows(checked.props, size, most)):
+        every = len(checked.props["rows"])
+        note = f"the first {len(rows):,} of {every:,} rows"
+        title = checked.props.get("title")
+        props = {**checked.props, "rows": rows, "title": f"{title} ({note})" if title else note}
+        props.pop("highlight", None)
+        cut = msgspec.structs.replace(checked, props=props)
+        return FittingComponent(cut, f"a table of {size:,} bytes is too large: it shows {note}")
+    return FittingComponent(
+        None, f"a {checked.type} of {size:,} bytes is not shown; at most {most:,} are"
+    )
+
+
+def _fitting_rows(props: JsonObject, size: int, most: int) -> list[Json]:
+    """Return the first rows that fit; none if what stands beside them is too large already."""
+    rows: list[Json] = props["rows"]
+    left = most - (size - len(msgspec.json.encode(rows))) - 200
+    kept: list[Json] = []
+    for row in rows:
+        left -= len(msgspec.json.encode(row)) + 1
+        if left < 0:
+            break
+        kept.append(row)
+    return kept

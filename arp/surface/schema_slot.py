@@ -1,0 +1,368 @@
+"""What one field of a form asks for, by JSON Schema, and what its answer means.
+
+Theory of operation. A scalar or a list of the schema is a `FormSlot`. A value that is offered is an
+`Offer`: its label is unlike all others of its slot, so that people can tell them apart and can type
+it. `default_of` returns the default as far as it fits, `read_slot` what an answer means; it checks
+what fields cannot say (whole numbers, lengths of lists).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from arp.protocol.errors import InvalidAnswer
+from arp.protocol.json_value import Json, JsonObject, is_plain_json
+from arp.surface.form_fields import number_of
+
+Reading: TypeAlias = Literal[
+    "text", "number", "integer", "boolean", "choice", "lines", "numbers", "integers", "ticks"
+]
+"""How the value of a field becomes that of its property."""
+
+LISTS: Final = ("lines", "numbers", "integers")
+"""Readings of a text with one value on each line."""
+
+MAX_BOUND: Final = 2**53
+"""Largest limit of a number that a field carries: every renderer counts so far. Others are checked
+with the answer only."""
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+
+
+class Offer(NamedTuple):
+    """A value that a person can choose."""
+
+    label: str
+    """What people read; no two of a slot are alike."""
+    value: Json
+    """What the schema wants."""
+    answer: str
+    """What the answer of the form holds."""
+
+
+class FormSlot(Struct, frozen=True):
+    """One scalar or list of the schema."""
+
+    path: tuple[str, ...]
+    """Place of its value in the answer; empty: it is the answer."""
+    name: str
+    """Name of its field, or what the names of its checkboxes begin with."""
+    reading: Reading
+    schema: JsonObject
+    is_required: bool
+    is_nullable: bool
+    offers: tuple[Offer, ...] = ()
+    items: JsonObject = {}
+    """Schema of the values of a list."""
+
+
+class Bounds(NamedTuple):
+    """Limits of a number, as far as they can be inclusive."""
+
+    least: int | float | None
+    most: int | float | None
+
+
+# -- what is offered -------------------------------------------------------------------------------
+
+
+def offers_of(schema: JsonObject) -> tuple[Offer, ...]:
+    """Return the values that are offered, in order: of `enum`, or of several `const`."""
+    unlike = {
+        (words, msgspec.json.encode(value)): value
+        for words, value in _pairs(schema)
+        if value is not None
+    }
+    pairs = [(words, value) for (words, _), value in unlike.items()]
+    labels = distinct([words for words, _ in pairs], [_text_of(value) for _, value in pairs])
+    values = [value for _, value in pairs if isinstance(value, str)]
+    as_values = len(values) == len(pairs) and _tell_apart(labels, values)
+    answers = values if as_values else labels
+    return tuple(
+        Offer(label, value, answer)
+        for label, (_, value), answer in zip(labels, pairs, answers, strict=True)
+    )
+
+
+def _pairs(schema: JsonObject) -> list[tuple[str, Json]]:
+    """Return the values that are offered, with their titles."""
+    values = schema.get("enum")
+    if isinstance(values, list):
+        names = schema.get("enumNames")
+        known = names if isinstance(names, list) and len(names) == len(values) else values
+        return [(_words(words), value) for words, value in zip(known, values, strict=True)]
+    ways = schema.get("oneOf", schema.get("anyOf"))
+    consts = [one for one in ways if isinstance(one, dict)] if isinstance(ways, list) else []
+    if consts and all("const" in one for one in consts):
+        return [(text_in(one.get("title")) or _words(one["const"]), one["const"]) for one in consts]
+    return [(_words(schema["const"]), schema["const"])] if "const" in schema else []
+
+
+def distinct(labels: Sequence[str], details: Sequence[str]) -> list[str]:
+    """Return labels that people can tell apart: those that are alike get a detail or a number.
+
+    Args:
+        labels: What people would read.
+        details: What says which of several is meant, by label; may be empty, or equal too.
+    """
+    folded = [_folded(label) for label in labels]
+    found: list[str] = []
+    taken = {one for one in folded if folded.count(one) == 1}
+    for label, detail, one in zip(labels, details, folded, strict=True):
+        shown = label
+        if folded.count(one) > 1:
+            shown = f"{label} ({detail})" if detail and _folded(detail) != one else label
+            number = 1
+            while _folded(shown) in taken:
+                number += 1
+                shown = f"{label} ({number})"
+            taken.add(_folded(shown))
+        found.append(shown)
+    return found
+
+
+def _tell_apart(labels: Sequence[str], values: Sequence[str]) -> bool:
+    """Return whether a typed value means one option only: that of this value, or of this label."""
+    known = {_folded(value): place for place, value in enumerate(values)}
+    is_clear = all(known.get(_folded(label), place) == place for place, label in enumerate(labels))
+    return is_clear and len(known) == len(values) and "" not in known
+
+
+def _folded(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _words(value: Json) -> str:
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    return value if isinstance(value, str) else _text_of(value)
+
+
+def _text_of(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+# -- limits and defaults ---------------------------------------------------------------------------
+
+
+def bounds_of(schema: JsonObject, *, is_whole: bool) -> Bounds:
+    """Return the limits of a number; for a whole one, exclusive limits are those beside them."""
+    least, most = amount(schema.get("minimum")), amount(schema.get("maximum"))
+    above, below = _beyond(schema, "Minimum"), _beyond(schema, "Maximum")
+    if not is_whole:
+        return Bounds(
+            above if least is None else least if above is None else max(least, above),
+            below if most is None else most if below is None else min(most, below),
+        )
+    lower = [math.ceil(least)] if least is not None else []
+    lower += [math.floor(above) + 1] if above is not None else []
+    upper = [math.floor(most)] if most is not None else []
+    upper += [math.ceil(below) - 1] if below is not None else []
+    return Bounds(max(lower, default=None), min(upper, default=None))
+
+
+def _beyond(schema: JsonObject, name: str) -> int | float | None:
+    """Return an exclusive limit; older schemas say `true` for the limit beside it."""
+    found = schema.get(f"exclusive{name}")
+    return amount(schema.get(name.lower())) if found is True else amount(found)
+
+
+def default_of(slot: FormSlot, given: Json) -> Json:
+    """Return what stands in a field at first, of a value that may not fit it.
+
+    Of a choice the answer of the offer, of a list of offers the answers of those that are ticked,
+    of a list its values; `None`: the value does not fit, and the field is empty.
+    """
+    match slot.reading:
+        case "choice":
+            return next((one.answer for one in slot.offers if _is_same(one.value, given)), None)
+        case "ticks":
+            listed = given if isinstance(given, list) else []
+            return [
+                one.answer
+                for one in slot.offers
+                if any(_is_same(one.value, value) for value in listed)
+            ]
+        case "boolean":
+            return given is True
+        case "number" | "integer":
+            return _default_number(given, is_whole=slot.reading == "integer")
+        case "text":
+            is_text = isinstance(given, str)
+            return given if is_text and _is_date(slot.schema, str(given)) else None
+        case _:
+            pass
+    listed = given if isinstance(given, list) else []
+    lines = [_default_line(slot, one) for one in listed]
+    # A part of a default would be another value than the schema has.
+    return lines if None not in lines else []
+
+
+def _default_number(given: Json, *, is_whole: bool) -> int | float | None:
+    number = amount(given)
+    if number is None or not is_plain_json(number):
+        return None
+    if not is_whole:
+        return number
+    return int(number) if number == math.floor(number) else None
+
+
+def _default_line(slot: FormSlot, given: Json) -> str | int | float | None:
+    if slot.reading != "lines":
+        return _default_number(given, is_whole=slot.reading == "integers")
+    is_line = isinstance(given, str) and given.strip() == given and len(given.splitlines()) == 1
+    return str(given) if is_line else None
+
+
+def _is_date(schema: JsonObject, text: str) -> bool:
+    if schema.get("format") != "date":
+        return True
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _is_same(one: Json, other: Json) -> bool:
+    """Return whether two values are the same JSON: `true` is not 1, but 2.0 is 2."""
+    if amount(one) is not None and amount(other) is not None:
+        return bool(one == other)
+    return msgspec.json.encode(one) == msgspec.json.encode(other)
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def read_slot(slot: FormSlot, answer: JsonObject) -> Json:
+    """Return what an answer means for a slot; `None` if nobody filled it in.
+
+    Raises:
+        InvalidAnswer: A value does not fit the schema; `detail` names its field.
+    """
+    if slot.reading == "ticks":
+        ticked = [
+            one.value
+            for number, one in enumerate(slot.offers, 1)
+            if answer.get(f"{slot.name}.{number}") is True
+        ]
+        if not ticked and _may_be_left_out(slot):
+            return None
+        return _counted(slot, ticked, f"{slot.name}.1")
+    value = answer.get(slot.name)
+    if slot.reading in LISTS:
+        if value is None and _may_be_left_out(slot):
+            return None
+        lines = [line.strip() for line in (value or "").splitlines() if line.strip()]
+        if slot.reading == "lines":
+            return _counted(slot, lines, slot.name)
+        return _counted(slot, [_parsed(slot, line) for line in lines], slot.name)
+    if slot.reading == "boolean":
+        return value is True
+    if value is None:
+        return None
+    match slot.reading:
+        case "choice":
+            return next(one.value for one in slot.offers if one.answer == value)
+        case "text":
+            return _formed(slot, value)
+        case _:
+            return _number(slot, slot.schema, value, is_whole=slot.reading == "integer")
+
+
+def _may_be_left_out(slot: FormSlot) -> bool:
+    """Return whether an empty list is no value at all: else a default would come back."""
+    return not slot.is_required and "default" not in slot.schema
+
+
+def _formed(slot: FormSlot, value: str) -> str:
+    match slot.schema.get("format"):
+        case "date-time":
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                _refuse(slot.name, "expected a date and time such as 2026-01-31T18:30:00Z")
+        case "uri" if _URI.fullmatch(value) is None:
+            _refuse(slot.name, "expected an address such as https://example.org")
+        case _:
+            pass
+    return value
+
+
+def _number(
+    slot: FormSlot, schema: JsonObject, value: int | float, *, is_whole: bool
+) -> int | float:
+    if is_whole:
+        if value != math.floor(value):
+            _refuse(slot.name, f"expected a whole number, got {value}")
+        value = int(value)
+    above, below = _beyond(schema, "Minimum"), _beyond(schema, "Maximum")
+    if above is not None and value <= above:
+        _refuse(slot.name, f"expected more than {above}, got {value}")
+    if below is not None and value >= below:
+        _refuse(slot.name, f"expected less than {below}, got {value}")
+    least, most = amount(schema.get("minimum")), amount(schema.get("maximum"))
+    if least is not None and value < least:
+        _refuse(slot.name, f"expected at least {least}, got {value}")
+    if most is not None and value > most:
+        _refuse(slot.name, f"expected at most {most}, got {value}")
+    step = amount(schema.get("multipleOf"))
+    if step is not None and step > 0 and not _is_multiple(value, step):
+        _refuse(slot.name, f"expected a multiple of {step}, got {value}")
+    return value
+
+
+def _is_multiple(value: int | float, step: int | float) -> bool:
+    """Compare as decimals: 0.3 is three times 0.1."""
+    try:
+        return Decimal(str(value)) % Decimal(str(step)) == 0
+    except InvalidOperation:  # more digits than can be told
+        return True
+
+
+def _parsed(slot: FormSlot, line: str) -> int | float:
+    is_whole = slot.reading == "integers"
+    number = number_of(line)
+    if number is None or (isinstance(number, float) and not math.isfinite(number)):
+        _refuse(slot.name, f'expected a number on each line, got "{line:.40}"')
+    if not is_plain_json(number):
+        _refuse(slot.name, f"the number {line:.40} is too large")
+    if is_whole and number != math.floor(number):
+        _refuse(slot.name, f"expected whole numbers, got {line:.40}")
+    return _number(slot, slot.items, number, is_whole=is_whole)
+
+
+def _counted(slot: FormSlot, values: list[Json], name: str) -> list[Json]:
+    least, most = count(slot.schema.get("minItems")), slot.schema.get("maxItems")
+    if len(values) < least:
+        _refuse(name, f"expected at least {least}, got {len(values)}")
+    if type(most) is int and len(values) > most:
+        _refuse(name, f"expected at most {most}, got {len(values)}")
+    return values
+
+
+def _refuse(name: str, why: str) -> NoReturn:
+    where = f"fields.{name}"
+    raise InvalidAnswer(f"{where}: {why}", detail=where)
+
+
+def text_in(value: Json) -> str | None:
+    """Return a text that says something; `None` if the value is none."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def amount(value: Json) -> int | float | None:
+    """Return a number; `None` if the value is none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def count(value: Json) -> int:
+    """Return a count; 0 if the value is none."""
+    return value if type(value) is int and value > 0 else 0
