@@ -804,8 +804,8 @@ def _check_lifespan(lifespan: Any) -> None:
     write = "write @asynccontextmanager above async def lifespan(app)"
     if isinstance(lifespan, AbstractAsyncContextManager):
         raise TypeError("lifespan: expected the function, got a call of it; leave its brackets out")
-    is_undecorated = inspect.isasyncgenfunction(lifespan) or inspect.iscoroutinefunction(lifespan)
-    if not callable(lifespan) or is_undecorated:
+    kinds = (inspect.isasyncgenfunction, inspect.iscoroutinefunction, inspect.isgeneratorfunction)
+    if not callable(lifespan) or any(is_kind(lifespan) for is_kind in kinds):
         raise TypeError(f"lifespan: expected a context manager of an app; {write}")
     if (takes := unfit_signature(lifespan, 1)) is not None:
         raise TypeError(f"lifespan: it takes {takes}, but is given the app; {write}")
