@@ -603,6 +603,42 @@ class App:
         hub = self._hub or await self.asgi.hub()
         return await push_turn(hub, session, PushRequest(text, data, origin, user, id))
 
+    async def patch(
+        self,
+        session: str,
+        target: str,
+        path: str,
+        value: Json,
+        *,
+        surface: str = "main",
+        user: User | str | None = None,
+    ) -> None:
+        """Set a property of a component without a turn, such as the progress of a job.
+
+        `await app.patch(session_id, "import", "props.value", 40)` shows on every screen, also while
+        a turn runs, and is durable when it returns. A program in another process uses
+        `agentSession/surface/update` of the control plane.
+
+        Args:
+            session: The id of a session; it need not be in memory.
+            target: The id of a component that a turn has shown.
+            path: The property, as in `turn.patch`.
+            value: The new value, as JSON.
+            surface: Where the component is.
+            user: Whose session it has to be; `None`: it may be anybody's.
+
+        Raises:
+            ArpError: There is no such session, surface or component, the value does not fit, or the
+                component is an open question, which its turn alone changes. Nothing has changed.
+            TypeError, ValueError: An argument does not fit; nothing has changed.
+            StoreError: The ledger cannot be opened or read.
+        """
+        from arp.hub.pushed import patch_shown
+        from arp.protocol.patch import Update
+
+        hub = self._hub or await self.asgi.hub()
+        await patch_shown(hub, session, surface, Update(target, path, value), user)
+
     async def delete_session(
         self, session: str, *, user: User | str | None = None
     ) -> list[Remainder]:

@@ -1,7 +1,7 @@
 """What a program does in a session from outside of its turns.
 
-It queues turns that nobody typed, and may wait for their end; it offers commands; it withdraws the
-questions of turns that were cut off; it records facts; it deletes sessions.
+It queues turns that nobody typed, and may wait for their end; it changes components that show; it
+offers commands; it withdraws the questions of turns that were cut off; it deletes sessions.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from arp.access.principal import Principal, User
 from arp.hub.live import LiveSession
-from arp.hub.turn_host import checked_commands
+from arp.hub.turn_host import checked_commands, copied_json
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH, Command
+from arp.protocol.patch import Update
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.inputs import PUSH_ID, push
+from arp.session.outside_change import change_shown
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub
@@ -106,6 +108,24 @@ async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTu
     hub.carry_out(live, effects)
     await live.written()
     return PushedTurn(hub, live, turn_id)
+
+
+async def patch_shown(
+    hub: Hub, session_id: str, surface: str, op: Update, user: User | str | None
+) -> None:
+    """Change a component of a session, which is read from the ledger if it is not in memory.
+
+    Raises:
+        ArpError, TypeError, ValueError, StoreError: As `arp.app.App.patch`.
+    """
+    named = (session_id, "session"), (surface, "surface"), (op.target, "target"), (op.path, "path")
+    for value, name in named:
+        check_kind(value, str, name)
+    hub.check_takes_input()
+    live = await session_of(hub, session_id, User(user) if isinstance(user, str) else user)
+    change_shown(live.session, surface, [copied_json(op)])
+    live.mark()
+    await live.written()
 
 
 async def withdraw_questions(hub: Hub, session_id: str, turn_id: str) -> None:
