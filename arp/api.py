@@ -91,6 +91,11 @@ _EXTRAS: Final = {
 """Extras that names need. They are not in `__all__`: `from arp.api import *` works without any."""
 
 
+def names() -> dict[str, str]:
+    """Return every public name, with the extra that it needs; empty: none."""
+    return {name: _EXTRAS.get(name, "") for name in _LATER}
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'arp.api' has no attribute {name!r}")

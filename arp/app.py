@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
     from arp.server.mounting import Mounted
+    from arp.store.session_list import SessionMeta
 
 AgentFunction = TypeVar(
     "AgentFunction",
@@ -638,6 +639,20 @@ class App:
 
         hub = self._hub or await self.asgi.hub()
         await patch_shown(hub, session, surface, Update(target, path, value), user)
+
+    async def sessions(self, *, user: User | str | None = None) -> AsyncIterator[SessionMeta]:
+        """Yield the sessions, the one that was used last first: `async for one in app.sessions()`.
+
+        Args:
+            user: Whose; `None`: those of all users.
+
+        Raises:
+            StoreError: The ledger cannot be opened or read.
+        """
+        from arp.hub.pushed import all_sessions
+
+        async for one in all_sessions(self._hub or await self.asgi.hub(), user):
+            yield one
 
     async def delete_session(
         self, session: str, *, user: User | str | None = None

@@ -1,13 +1,14 @@
 """What a program does in a session from outside of its turns.
 
 It queues turns that nobody typed, and may wait for their end; it changes components that show; it
-offers commands; it withdraws the questions of turns that were cut off; it deletes sessions.
+offers commands; it withdraws the questions of turns that were cut off; it lists and deletes
+sessions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from arp.access.principal import Principal, User
@@ -20,6 +21,7 @@ from arp.protocol.patch import Update
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.inputs import PUSH_ID, push
 from arp.session.outside_change import change_shown
+from arp.store.session_list import MAX_PAGE, SessionMeta
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub
@@ -156,6 +158,20 @@ async def offer_commands(hub: Hub, session_id: str, commands: Iterable[Command])
     live.session.set_commands(None, checked)
     live.mark()
     await live.written()
+
+
+async def all_sessions(hub: Hub, user: User | str | None) -> AsyncIterator[SessionMeta]:
+    """Yield the rows of sessions; see `arp.app.App.sessions`.
+
+    Raises:
+        StoreError: The list cannot be read.
+    """
+    owner = user.name if isinstance(user, User) else user
+    before: str | None = None
+    while page := await hub.store.sessions(owner=owner, before=before, limit=MAX_PAGE):
+        for one in page:
+            yield one
+        before = page[-1].cursor
 
 
 async def delete_session(hub: Hub, session_id: str, user: User | str | None) -> list[Remainder]:
