@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from arp.runtime.types import CreateSessionRequest, McpServer
     from arp.server.application import Application
     from arp.server.mounting import Mounted
+    from arp.store.session_list import SessionMeta
 
 AgentFunction = TypeVar(
     "AgentFunction",
@@ -603,6 +604,56 @@ class App:
         hub = self._hub or await self.asgi.hub()
         return await push_turn(hub, session, PushRequest(text, data, origin, user, id))
 
+    async def patch(
+        self,
+        session: str,
+        target: str,
+        path: str,
+        value: Json,
+        *,
+        surface: str = "main",
+        user: User | str | None = None,
+    ) -> None:
+        """Set a property of a component without a turn, such as the progress of a job.
+
+        `await app.patch(session_id, "import", "props.value", 40)` shows on every screen, also while
+        a turn runs, and is durable when it returns. A program in another process uses
+        `agentSession/surface/update` of the control plane.
+
+        Args:
+            session: The id of a session; it need not be in memory.
+            target: The id of a component that a turn has shown.
+            path: The property, as in `turn.patch`.
+            value: The new value, as JSON.
+            surface: Where the component is.
+            user: Whose session it has to be; `None`: it may be anybody's.
+
+        Raises:
+            ArpError: There is no such session, surface or component, the value does not fit, or the
+                component is an open question, which its turn alone changes. Nothing has changed.
+            TypeError, ValueError: An argument does not fit; nothing has changed.
+            StoreError: The ledger cannot be opened or read.
+        """
+        from arp.hub.pushed import patch_shown
+        from arp.protocol.patch import Update
+
+        hub = self._hub or await self.asgi.hub()
+        await patch_shown(hub, session, surface, Update(target, path, value), user)
+
+    async def sessions(self, *, user: User | str | None = None) -> AsyncIterator[SessionMeta]:
+        """Yield the sessions, the one that was used last first: `async for one in app.sessions()`.
+
+        Args:
+            user: Whose; `None`: those of all users.
+
+        Raises:
+            StoreError: The ledger cannot be opened or read.
+        """
+        from arp.hub.pushed import all_sessions
+
+        async for one in all_sessions(self._hub or await self.asgi.hub(), user):
+            yield one
+
     async def delete_session(
         self, session: str, *, user: User | str | None = None
     ) -> list[Remainder]:
@@ -804,8 +855,8 @@ def _check_lifespan(lifespan: Any) -> None:
     write = "write @asynccontextmanager above async def lifespan(app)"
     if isinstance(lifespan, AbstractAsyncContextManager):
         raise TypeError("lifespan: expected the function, got a call of it; leave its brackets out")
-    is_undecorated = inspect.isasyncgenfunction(lifespan) or inspect.iscoroutinefunction(lifespan)
-    if not callable(lifespan) or is_undecorated:
+    kinds = (inspect.isasyncgenfunction, inspect.iscoroutinefunction, inspect.isgeneratorfunction)
+    if not callable(lifespan) or any(is_kind(lifespan) for is_kind in kinds):
         raise TypeError(f"lifespan: expected a context manager of an app; {write}")
     if (takes := unfit_signature(lifespan, 1)) is not None:
         raise TypeError(f"lifespan: it takes {takes}, but is given the app; {write}")

@@ -563,7 +563,7 @@ TURN = {
     ),
     "ask of a text": Mistake(
         lambda turn: turn.ask("Sure?"),
-        "turn.ask: expected a component, got str; ui.text(…) is one",
+        "turn.ask: expected a question, got a text; write: turn.ask(ui.text_input('Sure?'))",
     ),
     "ask of a type without fields": Mistake(
         lambda turn: turn.ask(Thing),

@@ -543,3 +543,15 @@ def test_a_source_that_is_none_is_refused(made: Callable[[], object], told: str)
     with pytest.raises(InvalidComponent) as refused:
         made()
     assert told in str(refused.value)
+
+
+def test_all_public_names_are_listed() -> None:
+    """`from arp.ui import *` gives the builders, and nothing that the module imports itself."""
+    own = {
+        name
+        for name, value in vars(ui).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == "arp.ui"
+    }
+    assert set(ui.__all__) >= own | {"converter"}
+    assert all(hasattr(ui, name) for name in ui.__all__)
+    assert not {"re", "msgspec", "of", "Any", "InvalidComponent"} & set(ui.__all__)

@@ -9,6 +9,7 @@ import ast
 import importlib
 import inspect
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -138,6 +139,57 @@ def _default(field: Any) -> str:
     if field.default is NODEFAULT or field.default in (None, ()):
         return "–"
     return f"`{json.dumps(field.default)}`"
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+def arguments(place: str) -> str:
+    """Return the arguments of a function or class, `module:NAME`, from its signature and `Args`.
+
+    Raises:
+        ValueError: An argument has no line under `Args`, or a line has no argument.
+    """
+    thing = find(place)
+    notes = argument_docs(thing)
+    taken = inspect.signature(thing).parameters
+    if set(notes) != set(taken):
+        raise ValueError(f"{place}: Args and arguments differ: {set(notes) ^ set(taken)}")
+    rows = [[f"`{name}`", _shown_argument(one.default), notes[name]] for name, one in taken.items()]
+    return table(["argument", "default", "meaning"], rows)
+
+
+def argument_docs(thing: Any) -> dict[str, str]:
+    """Return what the docstring of a function or class says under `Args`, by argument."""
+    _, _, below = (inspect.getdoc(thing) or "").partition("\nArgs:\n")
+    found: dict[str, str] = {}
+    for line in below.splitlines():
+        if not line.startswith("    "):
+            if line:
+                break  # the next section
+            continue
+        named = re.match(r"    (\w+): (.*)", line)
+        if named:
+            found[named[1]] = named[2]
+        elif found:
+            found[next(reversed(found))] += f" {line.strip()}"
+    return found
+
+
+def _shown_argument(default: object) -> str:
+    if default is inspect.Parameter.empty:
+        return "required"
+    return "–" if default in (None, ()) else f"`{json.dumps(default)}`"
+
+
+def public_names(module: str) -> str:
+    """Return what a module of public names has, each with the extra that it needs."""
+    found = importlib.import_module(module)
+    rows = [
+        [f"`{name}`", summary(getattr(found, name)), f"`{extra}`" if extra else ""]
+        for name, extra in sorted(found.names().items(), key=lambda one: one[0].lower())
+    ]
+    return table(["name", "what it is", "extra"], rows)
 
 
 # -- structs and classes ---------------------------------------------------------------------------

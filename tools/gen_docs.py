@@ -117,6 +117,8 @@ def as_block(component: Component) -> str:
 PARTS: dict[str, Callable[[str, str], str]] = {
     "components": lambda page, _: doc_tables.components(page),
     "props": lambda name, _: doc_tables.props(name),
+    "arguments": lambda place, _: doc_tables.arguments(place),
+    "names": lambda module, _: doc_tables.public_names(module),
     "fields": lambda place, _: doc_tables.fields(place),
     "facts": lambda _, __: fact_tables.facts(),
     "payload-fields": lambda _, __: fact_tables.fields(),

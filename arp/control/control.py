@@ -18,11 +18,12 @@ from arp.control.exports import Exports
 from arp.control.jsonrpc import UnknownMethod
 from arp.control.method import methods_of, read_params
 from arp.control.sessions import Sessions
+from arp.control.surfaces import Surfaces
 from arp.control.tasks import TaskMethods
 from arp.control.turns import Turns
 from arp.protocol.json_value import Json, JsonObject
 
-METHODS = methods_of(Sessions, Turns, Actions, TaskMethods, Exports, Benchmarks)
+METHODS = methods_of(Sessions, Turns, Actions, Surfaces, TaskMethods, Exports, Benchmarks)
 """Every method that works on sessions, by name; a connection has a few of its own besides."""
 
 
@@ -42,6 +43,8 @@ class Control:
         """`start`, `cancel`, `remove`, `promote`."""
         self.actions = Actions(self.context)
         """`respond`."""
+        self.surfaces = Surfaces(self.context)
+        """`update`."""
         self.tasks = TaskMethods(self.context)
         """`create`, `update`, `retry`, `complete`, `cancel`, `get`, `page`, `link`."""
         self.exports = Exports(self.context)

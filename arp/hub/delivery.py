@@ -58,6 +58,7 @@ class Viewer:
 
     __slots__ = (
         "_waiter",
+        "answered",
         "cursor",
         "delivery",
         "encoding",
@@ -112,17 +113,21 @@ class Viewer:
         """Frames of a snapshot that wait for it, and may wait for others too."""
         self.unacknowledged: list[int] | None = None
         """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
+        self.answered = 0
+        """The fact of its own last answer: its user knows that this question is closed."""
         self._waiter: asyncio.Future[None] | None = None
 
     def take_hello(self, hello: RendererHello) -> None:
         """Take what the renderer says of itself."""
         self.profile = profile_of(hello.capabilities, is_assumed=not self.said_hello)
         self.resume, self.info, self.presented = hello.resume, hello.info, {}
+        self.answered = 0
         self.session_made = hello.session_id is None
         self.unacknowledged = [] if self.profile.takes("frame-ack") else None
 
     def change_session(self, said_hello: bool) -> None:
         """Begin on the session that an input names; without a `hello` it is a draft client."""
+        self.answered = 0
         if said_hello:  # what that said of the last session means nothing here
             self.resume, self.presented, self.session_made = None, {}, False
         else:
@@ -176,6 +181,16 @@ class Viewer:
             self.presented = {name: how for name, how in merged.items() if name in present}
         self.unacknowledged = [place for place in self.unacknowledged if place > seq]
         self.drained()
+
+    @property
+    def shown(self) -> int:
+        """The last fact that it shows for certain: drawn where it says so, else sent to it."""
+        if self.delivery is None:
+            return 0
+        is_behind = self.state in ("behind", "paced", "returning")
+        sent = self.cursor.seq if is_behind else self.delivery.cursor.seq
+        drawn = self.unacknowledged[0] - 1 if self.unacknowledged else sent
+        return max(self.answered, min(sent, drawn))
 
     def count(self, commits: Sequence[int]) -> None:
         """Record commits that are on their way to it."""

@@ -66,6 +66,7 @@ from arp.session.effects import (
     SurfaceClosed,
 )
 from arp.session.inputs import SESSION_START, SILENT, UNKNOWN, push, receive
+from arp.session.late_input import check_in_time
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.store.blobs import Blobs
@@ -580,8 +581,12 @@ class Hub:
         """Take an input from a renderer; what is wrong with it is told to that renderer."""
         try:
             live = await self._live_for(viewer, message, principal, workflow)
-            sender = _Sender(viewer.profile if viewer.said_hello else DRAFT, viewer.info)
+            profile = viewer.profile if viewer.said_hello else DRAFT
+            sender = _Sender(profile, viewer.info, viewer.shown)
+            closed = list(live.session.closed)
             await self._take(live, message, principal, sender, partial(live.answer, viewer))
+            if list(live.session.closed) != closed:
+                viewer.answered = live.session.sequence
             if message.input_type == "resize" and message.surface == "main":
                 size = msgspec.convert(message.data, Viewport)
                 viewer.info = msgspec.structs.replace(viewer.info, viewport=size)
@@ -619,7 +624,7 @@ class Hub:
                 await self._keep(live, files)
                 live = await self.open(live.id, principal, workflow)  # it may have left the memory
                 live.session.input_log.remember_files(file.ref.sha256 for file in files)
-            sender = _sender_among(list(live.viewers.values()))
+            sender = _sender_among(list(live.viewers.values()), live.delivery.cursor.seq)
 
             def reply(message: AgentMessage) -> None:
                 live.after_write(partial(settle, answer, message))
@@ -654,7 +659,7 @@ class Hub:
         serials = live.session.serials
         before = serials.last
         serials.stamp(asyncio.get_running_loop().time())
-        profile, info = sender
+        profile, info, shown = sender
         if asks_to_turn(live.session, message):
             check_turning(live.session, message)
             survey, branch = await self._branch_for(live, message)
@@ -669,6 +674,7 @@ class Hub:
                 live.expire_questions()
             read_typed = partial(typed_answer, profile)
             check = partial(self.runner.check_answer, live)
+            check_in_time(live.session, message, read_typed, shown)
             effects = receive(live.session, message, read_typed, info, traceparent, check)
         live.began(principal.known_as, count, waiting)
         live.touch()
@@ -784,15 +790,18 @@ class _Sender(NamedTuple):
 
     profile: Profile
     info: RendererInfo
+    shown: int
+    """The last fact that it shows for certain."""
 
 
-def _sender_among(viewers: Sequence[Viewer]) -> _Sender:
+def _sender_among(viewers: Sequence[Viewer], shown: int) -> _Sender:
     """Return what is known of who sent an input beside a connection: what all that watch share."""
     profiles = [one.profile if one.said_hello else DRAFT for one in viewers] or [DRAFT]
     infos = [one.info for one in viewers] or [UNKNOWN]
     return _Sender(
         profiles[-1] if all(one == profiles[-1] for one in profiles) else DRAFT,
         infos[-1] if all(one == infos[-1] for one in infos) else UNKNOWN,
+        shown,
     )
 
 

@@ -1,23 +1,27 @@
 """What a program does in a session from outside of its turns.
 
-It queues turns that nobody typed, and may wait for their end; it offers commands; it withdraws the
-questions of turns that were cut off; it records facts; it deletes sessions.
+It queues turns that nobody typed, and may wait for their end; it changes components that show; it
+offers commands; it withdraws the questions of turns that were cut off; it lists and deletes
+sessions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from arp.access.principal import Principal, User
 from arp.hub.live import LiveSession
-from arp.hub.turn_host import checked_commands
+from arp.hub.turn_host import checked_commands, copied_json
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH, Command
+from arp.protocol.patch import Update
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.inputs import PUSH_ID, push
+from arp.session.outside_change import change_shown
+from arp.store.session_list import MAX_PAGE, SessionMeta
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub
@@ -108,6 +112,24 @@ async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTu
     return PushedTurn(hub, live, turn_id)
 
 
+async def patch_shown(
+    hub: Hub, session_id: str, surface: str, op: Update, user: User | str | None
+) -> None:
+    """Change a component of a session, which is read from the ledger if it is not in memory.
+
+    Raises:
+        ArpError, TypeError, ValueError, StoreError: As `arp.app.App.patch`.
+    """
+    named = (session_id, "session"), (surface, "surface"), (op.target, "target"), (op.path, "path")
+    for value, name in named:
+        check_kind(value, str, name)
+    hub.check_takes_input()
+    live = await session_of(hub, session_id, User(user) if isinstance(user, str) else user)
+    change_shown(live.session, surface, [copied_json(op)])
+    live.mark()
+    await live.written()
+
+
 async def withdraw_questions(hub: Hub, session_id: str, turn_id: str) -> None:
     """Withdraw the open questions of a turn that a restart has cut off; others stay.
 
@@ -136,6 +158,20 @@ async def offer_commands(hub: Hub, session_id: str, commands: Iterable[Command])
     live.session.set_commands(None, checked)
     live.mark()
     await live.written()
+
+
+async def all_sessions(hub: Hub, user: User | str | None) -> AsyncIterator[SessionMeta]:
+    """Yield the rows of sessions; see `arp.app.App.sessions`.
+
+    Raises:
+        StoreError: The list cannot be read.
+    """
+    owner = user.name if isinstance(user, User) else user
+    before: str | None = None
+    while page := await hub.store.sessions(owner=owner, before=before, limit=MAX_PAGE):
+        for one in page:
+            yield one
+        before = page[-1].cursor
 
 
 async def delete_session(hub: Hub, session_id: str, user: User | str | None) -> list[Remainder]:

@@ -35,7 +35,13 @@ from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, ResourceLimit, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.wording import PREVIEW_CHARACTERS, check_kind, encoded, well_formed
+from arp.record.wording import (
+    PREVIEW_CHARACTERS,
+    check_kind,
+    encoded,
+    refuse_unknown,
+    well_formed,
+)
 from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
 from arp.surface.change import RenderChange
@@ -504,6 +510,7 @@ class ToolCall:
         Cancel: Safe; what nobody answered is no approval.
         """
         self._check_open()
+        refuse_unknown("tool.approve", options, PermissionOptions.__optional_keys__)
         if not text_of(title, "title").strip():
             raise ValueError("title: empty; write what a person allows")
         shown = self._as_shown(self._input if input is None else _as_json(input))

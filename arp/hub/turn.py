@@ -64,7 +64,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Replace, Update
 from arp.protocol.screen import TurnScreen
-from arp.record.wording import check_kind, plain, well_formed
+from arp.record.wording import check_kind, plain, refuse_unknown, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
 from arp.surface.answer_type import AnswerType
@@ -825,8 +825,8 @@ class Turn:
         host, read, check = self._host, _as_it_is, None
         known = TypeOptions.__optional_keys__ if isinstance(asked, type) else ASK_OPTIONS
         check_kind(can_decline, bool, "can_decline")
-        if unknown := options.keys() - known:
-            raise TypeError(f"turn.ask: {', '.join(sorted(unknown))}: not for what is asked here")
+        refuse_unknown("turn.ask", options, known, ": not for what is asked here")
+        host.settle()  # what was shown before is refused in its own words
         if isinstance(asked, type):
             values = options.get("values")
             wanted: AnswerType[Any] = AnswerType(asked, values and dict_of(values, "values"))
@@ -865,6 +865,7 @@ class Turn:
             ArpError: As `ask`.
             QuestionExpired: As `ask`.
         """
+        refuse_unknown("turn.confirm", more, Confirming.__optional_keys__)
         options: AskOptions = {
             "name": more.pop("name", ""),
             "timeout_s": more.pop("timeout_s", None),
@@ -1023,7 +1024,18 @@ class Turn:
 
 
 def _asked_wrong(asked: Any, message: str) -> str:
-    """Return why a component cannot be asked, as its author reads it."""
+    """Return why something cannot be asked, as its author reads it."""
+    if isinstance(asked, str):
+        write = f"turn.ask(ui.text_input({asked!r:.60}))"
+        return f"turn.ask: expected a question, got a text; write: {write}"
+    if isinstance(asked, list | tuple | dict):
+        return (
+            f"turn.ask: expected a question, got {type(asked).__name__}; write: "
+            "turn.ask(ui.choices([…])) or turn.ask(ui.form([…]))"
+        )
+    if not isinstance(asked, Component):
+        what = type(asked).__name__
+        return f"turn.ask: expected a component that asks or a type, got {what}; see turn.ask"
     if isinstance(asked, Component) and not asks(asked.type, asked.props):
         return (
             f"turn.ask: a {asked.type} asks nothing; ask a form, confirm, choices or text-input, a "

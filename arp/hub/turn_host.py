@@ -25,6 +25,7 @@ from msgspec import Struct
 from arp.access.principal import User
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession, QuestionDeadline
+from arp.hub.pending_changes import PendingChanges
 from arp.hub.question_outcome import QuestionOutcome, rfc3339
 from arp.hub.turn_services import TurnServices
 from arp.hub.turn_surfaces import TurnSurfaces
@@ -38,7 +39,7 @@ from arp.record.end_cause import EndCause
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.recorded import SAYING
 from arp.session.session import Question, QuestionTerms, ToolUse
-from arp.surface.change import Change, PatchChange, RenderChange
+from arp.surface.change import Change, PatchChange
 
 if TYPE_CHECKING:
     from arp.hub.tasks import ServerTask
@@ -120,8 +121,8 @@ class TurnHost:
         does: then it is `None`."""
         self.is_over = False
         """It has ended; its agent may still clean up."""
-        self.pending: dict[str, list[Change]] = {}
-        """Changes that are not committed, by surface."""
+        self.pending = PendingChanges()
+        """Changes that are not committed."""
         self._texts: list[str] = []
         """Text that is not recorded."""
         self._text_type = SAYING
@@ -163,15 +164,7 @@ class TurnHost:
 
     def gather(self, surface: str, change: Change) -> None:
         """Add a change to what is pending."""
-        changes = self.pending.setdefault(name_of(surface, "surface"), [])
-        last = changes[-1] if changes else None
-        match last, change:
-            case RenderChange(), RenderChange() if last.tool_name == change.tool_name:
-                changes[-1] = RenderChange([*last.components, *change.components], last.tool_name)
-            case PatchChange(), PatchChange():
-                last.ops.extend(change.ops)
-            case _:
-                changes.append(change)
+        self.pending.add(name_of(surface, "surface"), change)
         self.live.before_write(self.flush)
 
     def change(self, surface: str, op: PatchOp) -> None:
@@ -217,11 +210,11 @@ class TurnHost:
             self._save_shared_state(self._shared_state)
         if not self.pending:
             return
-        pending, self.pending = self.pending, {}
-        for surface, changes in pending.items():
+        for surface, commit in self.pending.take().items():
             try:
-                self.session.commit(self.turn_id, surface, changes)
+                self.session.commit(self.turn_id, surface, commit.changes)
             except ArpError as error:
+                commit.name_call(error)
                 self.refused = self.refused or error
 
     def settle(self) -> None:
@@ -241,7 +234,7 @@ class TurnHost:
 
     def drop_frame(self) -> None:
         """End a frame that raised: nothing of it is shown."""
-        self.pending.clear()
+        self.pending.take()
         self.frames -= 1
 
     def end_frame(self) -> None:
@@ -465,7 +458,7 @@ class TurnHost:
 
     def surface_closed(self, name: str, reason: CloseReason) -> None:
         """Tell the agent that a surface was closed; what was to be shown on it is dropped."""
-        self.pending.pop(name, None)
+        self.pending.drop(name)
         self.surfaces.closed(name, reason)
 
     def resolve(self, action_id: str, outcome: QuestionOutcome) -> None:

@@ -21,6 +21,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from arp.hub.pending_changes import CALLED_FROM, call_place
+
 T = TypeVar("T")
 
 _IN_LOOP = ("arp.hub.turn", "arp.hub.tool", "arp.hub.open_question", "arp.record.")
@@ -30,14 +32,16 @@ _IN_LOOP = ("arp.hub.turn", "arp.hub.tool", "arp.hub.open_question", "arp.record
 class _Call:
     """Something that the loop is to do for a thread."""
 
-    __slots__ = ("function", "outcome")
+    __slots__ = ("function", "outcome", "place")
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
+        self.place = call_place()
         self.outcome: Future[Any] = Future()
 
     async def carry_out(self) -> None:
         """Do it; what it raises is raised in the thread."""
+        CALLED_FROM.set(self.place)
         try:
             result = self.function()
             if isinstance(result, Coroutine):

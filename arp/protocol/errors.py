@@ -77,6 +77,8 @@ class ArpError(Exception):
         """What was wrong, where, and what to do; safe to show to the peer."""
         self.detail = None if detail is None else well_formed(detail)
         """The path, id or op that it is about, if there is one."""
+        self.change: int | None = None
+        """Number of the change that it is about, of a commit with several."""
 
 
 class LocalError(ArpError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from numbers import Integral, Real
 
 import msgspec
@@ -78,3 +80,25 @@ def _well_formed(value: Json) -> Json:
     if isinstance(value, list):
         return [_well_formed(inner) for inner in value]
     return value
+
+
+def refuse_unknown(
+    where: str, given: Iterable[str], known: Collection[str], why: str = " is unknown"
+) -> None:
+    """Refuse a named argument that a call does not have.
+
+    Args:
+        where: The call, as authors write it.
+        given: Names of what it got.
+        known: Names of what it takes.
+        why: What the message says of an argument that resembles no other.
+
+    Raises:
+        TypeError: The message names the nearest argument.
+    """
+    unknown = sorted(set(given) - set(known))
+    if not unknown:
+        return
+    near = get_close_matches(unknown[0], known, 1)
+    hint = f" is unknown; did you mean {near[0]}?" if near else why
+    raise TypeError(f"{where}: {unknown[0] if near else ', '.join(unknown)}{hint}")

@@ -75,7 +75,9 @@ class LangGraphRuntime(TaskRuntime):
     ) -> None:
         super().__init__(cwd=cwd, directory=directory)
         if not isinstance(graph, Pregel):
-            raise InvalidArgument(f"graph: expected a compiled graph, got {type(graph).__name__}")
+            write = "; write graph.compile()" if hasattr(graph, "compile") else ""
+            what = type(graph).__name__
+            raise InvalidArgument(f"graph: expected a compiled graph, got {what}{write}")
         self._given = graph
         self._graph = graph
         self._database: aiosqlite.Connection | None = None

@@ -189,9 +189,24 @@ class AppLifespan:
                 async with asyncio.timeout(LOOP_END_S):
                     await self._ending.wait()
 
+    def _manager(self) -> AbstractAsyncContextManager[Any]:
+        """Return the context manager.
+
+        Raises:
+            TypeError: The function returned something else.
+        """
+        manager = self._enter()
+        if isinstance(manager, AbstractAsyncContextManager):
+            return manager
+        what = type(manager).__name__
+        raise TypeError(
+            f"App(lifespan=…): the function returned {what}, expected an async context manager; "
+            "write @asynccontextmanager above async def lifespan(app)"
+        )
+
     async def _run(self, entered: asyncio.Future[None]) -> None:
         try:
-            async with self._enter() as self.value:
+            async with self._manager() as self.value:
                 entered.set_result(None)
                 await self._end()
         except BaseException as error:

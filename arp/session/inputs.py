@@ -187,7 +187,7 @@ def receive(
     Raises:
         RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
     """
-    message = _at_home(session, _shaped(message))  # whoever goes on counts on its shape
+    message = _at_home(session, shaped(message))  # whoever goes on counts on its shape
     if message.id is not None and message.id.startswith(PUSH_ID):
         # Else a renderer that guesses the id of a push could take its place: it would not begin.
         raise InvalidMessage(
@@ -203,7 +203,7 @@ def receive(
         return _edit_queued(session, message)
     if message.input_type in SILENT:
         return acknowledge(message, None)
-    if message.input_type == "action" and message.data["action"].startswith("arp."):
+    if is_reserved(message):
         return _reserved(session, message)
     answered = _find_question(session, message, read_typed)
     if answered is not None:
@@ -304,7 +304,7 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     return acknowledge(message, turn_id)
 
 
-def _shaped(message: Input) -> Input:
+def shaped(message: Input) -> Input:
     """Return an input whose data has the shape of its type.
 
     The draft has the fields of a form as the data itself; then they are put where they belong.
@@ -355,6 +355,11 @@ def _check_files(session: Session, message: Input) -> None:
         _check_shape_of(message.data, _FilesInput)
     if not session.input_log.files.keys() >= set(files_named(message.data)):
         raise UnknownObject("no such file; files come by POST as multipart/form-data")
+
+
+def is_reserved(message: Input) -> bool:
+    """Return whether an input is one of the protocol's own actions, such as `arp.cancel`."""
+    return message.input_type == "action" and str(message.data["action"]).startswith("arp.")
 
 
 def _reserved(session: Session, message: Input) -> list[Effect]:
@@ -411,27 +416,38 @@ def _find_question(
     session: Session, message: Input, read_typed: ReadTyped
 ) -> tuple[Component, Input] | None:
     """Return the component that an input answers and the input as an answer to it, checked."""
-    source = message.source_component  # an empty one, as the draft's client sends it, is none
-    if not source and message.input_type == "selection":
-        source = message.data.get("source")
-    if source:
+    # An empty source, as the draft's client sends it, is none.
+    if source := message.source_component or component_of_data(message):
         component = _component(session, source, message.surface)
         return component, _checked(component, message)
     if message.input_type == "text":
         return _typed(session, message, read_typed)
     for component, named in _open(session, message):
-        spec = CATALOG.get(component.type)
-        is_meant = spec is not None and message.input_type == spec.answered_by
-        is_meant = is_meant or is_decline(component, message.input_type, message.data)
-        if is_meant and message.data.get("action") == "confirm":
+        if not answers_unnamed(component, message.input_type, message.data):
+            continue
+        if message.data.get("action") == "confirm" and component.type == "confirm":
             _check_clear(session, named)
-        if is_meant or offers_action(component, message.input_type, message.data):
-            return component, _checked(component, named)
+        return component, _checked(component, named)
     if message.input_type in ("selection", "form_submit"):
         raise InvalidMessage(
             f"{message.input_type}: name the component that it answers in source_component"
         )
     return None
+
+
+def component_of_data(message: Input) -> str | None:
+    """Return the component that a selection names in its data, as the draft does."""
+    source = message.data.get("source") if message.input_type == "selection" else None
+    return source if isinstance(source, str) else None
+
+
+def answers_unnamed(component: Component, input_type: InputType, data: JsonObject) -> bool:
+    """Return whether an input that names no component is an answer to this one, if it is open."""
+    spec = CATALOG.get(component.type)
+    if spec is not None and input_type == spec.answered_by:
+        return True
+    is_no = is_decline(component, input_type, data)
+    return is_no or offers_action(component, input_type, data)
 
 
 def _typed(

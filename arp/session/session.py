@@ -13,6 +13,7 @@ questions open, and reads as waiting until the last of them is closed.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
@@ -102,6 +103,23 @@ class Question(Struct, frozen=True):
     expires_at: str | None = None
     """From when on no answer counts (RFC 3339)."""
 
+    @property
+    def asked_at(self) -> int:
+        """The sequence of the fact that asked it."""
+        return int(self.action_id.rpartition(".")[2])
+
+
+class ClosedQuestion(Struct, frozen=True):
+    """A question that takes no answer any more."""
+
+    question: Question
+    sequence: int
+    """Of the fact that closed it."""
+
+
+MAX_CLOSED = 16
+"""Closed questions that a session remembers: a screen is behind by less."""
+
 
 class QuestionTerms(Struct, frozen=True):
     """What is recorded of a question besides its component."""
@@ -167,6 +185,7 @@ class Session:
         "_ending",
         "_surfaces",
         "attempts",
+        "closed",
         "head",
         "input_log",
         "leaving",
@@ -198,6 +217,9 @@ class Session:
         self.turns = TurnQueue()
         self.questions: dict[tuple[str, str], Question] = {}
         """Open ones by surface and component id, in the order in which they were asked."""
+        self.closed: deque[ClosedQuestion] = deque(maxlen=MAX_CLOSED)
+        """The newest that were answered or have expired, in that order: a renderer may still show
+        them as open."""
         self.unclear_turn: str | None = None
         """A turn in which several permissions were open at once, or one ended without an answer: a
         yes that names no question may mean another one than the newest."""
@@ -363,7 +385,7 @@ class Session:
             case "turn.completed" | "turn.failed" if turn_id is not None:
                 seen.forget_turn(turn_id)
             case "action.required" | "action.resolved" if turn_id is not None:
-                self._follow_question(turn_id, payload, ids["action_id"])
+                self._follow_question(turn_id, payload, ids["action_id"], sequence)
             case "thread.started":
                 self.threads.begin(ids.get("thread_id") or THREAD)
             case "output.spilled" if "file" in payload:  # what a tool wrote is no file of a user's
@@ -397,11 +419,15 @@ class Session:
         if not self.settings.opening and self.settings.shows(turn_id):
             self.settings.open_with(submitted)
 
-    def _follow_question(self, turn_id: str, payload: JsonObject, action_id: str) -> None:
+    def _follow_question(
+        self, turn_id: str, payload: JsonObject, action_id: str, sequence: int
+    ) -> None:
         if "component" not in payload:  # it is resolved
             for place, question in list(self.questions.items()):
                 if question.action_id == action_id:
                     del self.questions[place]
+                    if payload.get("decision") != "cancelled":  # of which its user knows
+                        self.closed.append(ClosedQuestion(question, sequence))
             if "grant" in payload:
                 self.settings.grants.add(msgspec.convert(payload["grant"], Grant))
         elif self.settings.shows(turn_id):

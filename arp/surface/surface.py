@@ -6,12 +6,12 @@ follows the change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from arp.protocol.components import Component
-from arp.protocol.errors import InvalidComponent, InvalidPatch, ResourceLimit
+from arp.protocol.errors import ArpError, InvalidComponent, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json
 from arp.protocol.limits import MAX_LEVELS, Limits
 from arp.protocol.patch import OP_NAMES, Append, Insert, PatchOp, Replace, Update, parse_path
@@ -68,7 +68,7 @@ class Surface:
         self.tree.begin(seq)
         self._new_weights.clear()
         try:
-            applied = [self._apply(change, turn) for change in changes]
+            applied = _each(changes, lambda change: self._apply(change, turn))
             self._check_count(self.tree.added)
         except BaseException:
             self.tree.rollback()
@@ -103,7 +103,7 @@ class Surface:
                 detail="max_patch_ops",
             )
         self._check_count(components)
-        return [_checked_change(change) for change in changes]
+        return _each(changes, _checked_change)
 
     def _check_count(self, count: int) -> None:
         most = self._limits.max_components_per_commit
@@ -216,6 +216,18 @@ class Surface:
             f"{where}: component {component_id!r} would have {size} bytes; at most {most}",
             detail="max_message_bytes",
         )
+
+
+def _each(changes: Sequence[Change], work: Callable[[Change], Change]) -> list[Change]:
+    """Return what `work` makes of each change; an error gets the number of its change."""
+    made: list[Change] = []
+    for number, change in enumerate(changes):
+        try:
+            made.append(work(change))
+        except ArpError as error:
+            error.change = number
+            raise
+    return made
 
 
 def _checked_change(change: Change) -> Change:

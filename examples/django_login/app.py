@@ -79,7 +79,7 @@ urlpatterns = [
 # -- agents.py -----------------------------------------------------------------------------------
 
 from arp import Access, App, Turn  # noqa: E402
-from arp.access.django import django_user  # noqa: E402
+from arp.api import django_user  # noqa: E402
 
 agent = App(
     title="Notes",

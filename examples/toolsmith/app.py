@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from arp import App, Turn, ui
+from arp.api import ToolAgent
 from arp.protocol.messages import FileRef
-from arp.tool_agent.agent import ToolAgent
 from arp.tools.planning import existing_tool
 from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings

@@ -166,7 +166,21 @@ RULES: Final = (
         "docs/test_testing_page.py::test_the_tests_of_an_example_pass_in_its_folder",
         "&& pytest`",
     ),
+    Rule(
+        "testing.md",
+        "python",
+        "docs/test_testing_page.py::test_cell_of_a_notebook_runs",
+        "\nasync with session(app)",
+    ),
     Rule("testing.md", "python", OWN_TESTS),
+    Rule("privacy.md", "python", "docs/test_privacy_page.py::test_old_sessions_are_deleted"),
+    Rule(
+        "",
+        "python",
+        "examples/test_job.py::"
+        "test_progress_of_another_process_shows_on_every_screen_and_begins_no_turn",
+        "A job in a process of its own",
+    ),
     Rule("webhooks.md", "python", OWN_TESTS),
     Rule(
         "langgraph.md",

@@ -84,6 +84,20 @@ def test_a_block_is_an_app_that_answers(block: Block, monkeypatch: pytest.Monkey
     assert text or shown
 
 
+def test_a_model_with_the_tag_nostream_is_hidden_if_its_message_is_not_kept() -> None:
+    (block,) = [one for one in OTHERS if "nostream" in one.code]
+    names: dict[str, Any] = {"__name__": "docs"}
+    shown = block.code.replace('{"plan": (await planner.ainvoke(state["messages"])).text}', KEPT)
+    for code, said in ((block.code, ""), (shown, "First I look, then I leap.")):
+        exec(compile(code, str(block), "exec", dont_inherit=True), names)
+        with serving(names["app"], ledger="memory:") as server:
+            _, text, _ = asyncio.run(play(server.http, "hello"))
+        assert text == f"{said}Here is the answer."
+
+
+KEPT = '{"messages": [await planner.ainvoke(state["messages"])]}'
+
+
 def test_a_model_without_a_key_names_the_variable_as_the_page_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import subprocess
@@ -65,3 +66,13 @@ def test_the_tests_of_an_example_pass_in_its_folder() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(" passed") == len(EXAMPLES)
+
+
+async def test_cell_of_a_notebook_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """A notebook compiles a cell so that it may await, and runs it in its event loop."""
+    cells = [one for one in blocks("python", page="testing.md") if "\nasync with s" in one.code]
+    (cell,) = cells
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code = compile(cell.code, str(cell), "exec", flags, dont_inherit=True)
+    await eval(code, {"__name__": "__main__"})
+    assert capsys.readouterr().out == "Twice. [[1, 2]]\n"

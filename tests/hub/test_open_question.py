@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any, assert_type
 
@@ -255,8 +256,50 @@ async def test_what_cannot_be_asked_is_said_at_once() -> None:
 
     renderer = await played(agent)
     assert renderer.screen.turns["t1"].status == "completed"
+    assert errors[0] == (
+        "turn.ask: expected a question, got a text; write: turn.ask(ui.text_input('text'))"
+    )
     assert errors[1] == "turn.ask: title: not for what is asked here"
     assert errors[2] == "turn.ask: colour: not for what is asked here"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda turn: turn.ask("Name?"), "write: turn.ask(ui.text_input('Name?'))"),
+        (lambda turn: turn.question("Name?"), "write: turn.ask(ui.text_input('Name?'))"),
+        (lambda turn: turn.ask(["a", "b"]), "turn.ask(ui.choices([…]))"),
+        (lambda turn: turn.ask(7), "a component that asks or a type, got int"),
+        (lambda turn: turn.confirm("Sure?", timeout=3), "did you mean timeout_s?"),
+        (lambda turn: turn.confirm("Sure?", label="Go"), "turn.confirm: label is unknown"),
+        (lambda turn: turn.ask(ui.confirm("Sure?"), timeout=3), "did you mean timeout_s?"),
+    ],
+)
+async def test_wrong_question_says_what_to_write(call: Callable[[Turn], Any], said: str) -> None:
+    errors: list[str] = []
+
+    async def agent(turn: Turn) -> None:
+        with pytest.raises((InvalidComponent, TypeError)) as refused:
+            await call(turn)
+        errors.append(str(refused.value))
+
+    await played(agent)
+    assert said in errors[0]
+
+
+async def test_wrong_option_of_a_permission_says_what_to_write() -> None:
+    """Nothing is recorded of a permission that cannot be asked."""
+    errors: list[str] = []
+
+    async def agent(turn: Turn) -> None:
+        async with turn.tool("rm") as tool:
+            with pytest.raises(TypeError) as refused:
+                await tool.approve("Delete?", rule="delete", timeout=3)  # type: ignore[call-arg]
+        errors.append(str(refused.value))
+
+    renderer = await played(agent)
+    assert errors == ["tool.approve: timeout is unknown; did you mean timeout_s?"]
+    assert renderer.screen.turns["t1"].status == "completed"
 
 
 # -- declining -------------------------------------------------------------------------------------

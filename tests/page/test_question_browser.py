@@ -90,3 +90,28 @@ def test_question_is_open_after_a_restart_and_its_turn_has_not_failed(
         form.get_by_role("button", name="Submit").click()
         expect(page.locator("arp-message").last).to_contain_text("Booked: 1 to Rome on 2026-05-01.")
         expect(ending).to_have_count(0)
+
+
+def test_answer_that_came_too_late_says_so(browser: Browser, page: Page, tmp_path: Path) -> None:
+    """A page without a connection is answered on another screen meanwhile."""
+    with served(tmp_path / "ledger.db", free_port()) as url:
+        page.goto(url)
+        ask(page, "sure")
+        other = browser.new_context(locale="en-GB")
+        try:
+            second = other.new_page()
+            second.goto(page.url)
+            expect(second.locator(".arp-question[data-state=open]")).to_be_visible()
+            other.set_offline(True)
+            second.locator(".arp-question button").first.click()
+            page.locator(".arp-question button").last.click()
+            expect(page.locator(".arp-question[data-state=answered]")).to_be_visible()
+            other.set_offline(False)
+            late = second.locator(".arp-question [role=alert]")
+            expect(late).to_contain_text("is already answered", timeout=60_000)
+            expect(second.locator(".arp-question .arp-standing")).to_have_text("Answered")
+            second.reload()
+            expect(second.locator(".arp-question[data-state=answered]")).to_be_visible()
+            expect(late).to_have_count(0)
+        finally:
+            other.close()

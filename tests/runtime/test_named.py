@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from langgraph.graph import MessagesState, StateGraph
 
+from arp import App
 from arp.access.settings import Access
 from arp.cli import main
 from arp.runtime import types as ari
@@ -16,6 +18,7 @@ from arp.runtime.errors import InvalidArgument
 from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.runtime.grpc_server import GrpcServer
 from arp.runtime.http_runtime import HttpRuntime
+from arp.runtime.langgraph import LangGraphRuntime
 from arp.runtime.named import environment_of, named_runtime
 from arp.testing import FakeRuntime
 
@@ -104,3 +107,11 @@ async def test_a_runtime_behind_grpc_is_named_by_its_address() -> None:
     for wrong in ("grpc:127.0.0.1:1", "grpc://127.0.0.1", "grpc://"):
         with pytest.raises(InvalidArgument, match="write grpc://HOST:PORT"):
             named_runtime(wrong)
+
+
+def test_graph_that_is_not_compiled_says_what_to_write() -> None:
+    builder = StateGraph(MessagesState)
+    with pytest.raises(InvalidArgument, match=r"got StateGraph; write graph.compile\(\)"):
+        App().runtime(builder)
+    with pytest.raises(InvalidArgument, match=r"expected a compiled graph, got dict$"):
+        LangGraphRuntime({})  # type: ignore[arg-type]  # the mistake

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
@@ -135,3 +135,20 @@ def test_what_is_no_context_manager_is_refused_where_it_is_written() -> None:
     wrong: Any = forgot_the_decorator
     with pytest.raises(TypeError, match="write @asynccontextmanager above async def lifespan"):
         App(lifespan=wrong)
+
+
+@pytest.mark.parametrize("returned", [1, contextmanager(lambda: iter([1]))()])
+async def test_function_that_returns_no_context_manager_is_named(returned: Any) -> None:
+    app = App("Odd", lifespan=lambda app: returned)
+    app.agent("agent")(pooled([]).handlers["agent"])
+    with pytest.raises(RuntimeError, match=r"lifespan=…\): the function returned .*write @async"):
+        async with session(app):
+            pass
+
+
+def test_generator_is_refused_where_it_is_written() -> None:
+    def lifespan(app: App) -> Iterator[int]:
+        yield 1
+
+    with pytest.raises(TypeError, match="write @asynccontextmanager"):
+        App("Odd", lifespan=lifespan)  # type: ignore[arg-type]  # the mistake

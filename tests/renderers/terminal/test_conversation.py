@@ -249,6 +249,21 @@ async def test_a_question_answered_on_another_screen_closes_with_a_note() -> Non
     assert talk.notes() == ["Answered on another screen."]
 
 
+@pytest.mark.parametrize("order", ["error first", "answer first"])
+async def test_an_answer_that_came_too_late_says_so(order: str) -> None:
+    """Another screen has answered at the same time: what was typed here does not count."""
+    talk = Talk()
+    talk.question()
+    await talk.conversation.enter("y")
+    if order == "answer first":
+        talk.answer("q-t1", False)
+    talk.refuse("i1", 'confirm "q-t1" is already answered', "q-t1")
+    if order == "error first":
+        talk.answer("q-t1", False)
+    assert talk.notes() == ['confirm "q-t1" is already answered', "Answered on another screen."]
+    assert talk.conversation.prompt == Prompt("")
+
+
 async def test_a_question_that_has_expired_says_so_and_a_withdrawn_one_just_goes() -> None:
     for state, notes in (
         ("expired", ["The question is over: not answered in time."]),

@@ -573,7 +573,9 @@ export class ArpChat extends ArpElement {
     for (const error of errors.filter((error) => !this.#seenErrors.includes(error))) {
       const item = store.outgoing.get().find(({ id }) => id === error.id);
       const isInBanner = error.detail === "workflow";
-      if (!isInBanner && (item === undefined || !showsItsError(item))) this.#note(error);
+      const isGone = error.code === INVALID_OBJECT; // the question that was answered, so nothing shows it there
+      if (!isInBanner && (item === undefined || isGone || !showsItsError(item))) this.#note(error);
+      if (isGone && item?.message.source_component != null) this.#active?.discard(item.id);
       this.#emit("arp-error", { error: error.error, payload: error, turnId: null });
     }
     this.#seenErrors = errors;
@@ -716,7 +718,7 @@ export class ArpChat extends ArpElement {
             this.jump();
             this.focus();
           })}
-          <arp-permissions .client=${client} .context=${context} @arp-settled=${() => this.focus()}></arp-permissions>
+          <arp-permissions .client=${client} .context=${context} @arp-settled=${() => this.focus()} @arp-refused=${({ detail }: CustomEvent<ErrorPayload>) => this.#note(detail)}></arp-permissions>
           ${noticeList(this.notices, context, (id) => {
             this.notices = this.notices.filter((notice) => notice.id !== id);
             this.focus();
@@ -759,6 +761,8 @@ export class ArpChat extends ArpElement {
   }
 }
 
+/** The code of an error about a component that is not there. */
+const INVALID_OBJECT = 1;
 const DRAGS = ["dragover", "dragleave", "drop"] as const;
 const NO_COMMANDS: readonly Command[] = [];
 

@@ -6,7 +6,7 @@
  * itself, Escape allows nothing, and a window takes the focus only where nobody is writing.
  */
 
-import { parseJson, type ArpClient, type Component, type OpenPermission } from "@agent-rendering/core";
+import { parseJson, type ArpClient, type Component, type ErrorPayload, type OpenPermission } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -32,6 +32,8 @@ export class ArpPermissions extends ArpElement {
   readonly #edits = new Map<string, string>();
   /** What is wrong with an answer, by component. */
   readonly #faults = new Map<string, unknown>();
+  /** Why the agent side refused an answer, by component: when its window goes, somebody has to say so. */
+  readonly #refusals = new Map<string, ErrorPayload>();
   #clock: ReturnType<typeof setInterval> | undefined;
   #session: string | null = null;
 
@@ -64,9 +66,15 @@ export class ArpPermissions extends ArpElement {
       if (!refused) continue;
       this.#answered.delete(refused);
       this.#faults.set(refused, wrong(error, this.context.t));
+      this.#refusals.set(refused, error);
       this.client?.discard(id);
     }
     const open = this.client === null || showsRecording(this.client) ? [] : this.client.store.permissions.get();
+    for (const [id, error] of this.#refusals) {
+      if (open.some(({ component }) => component.id === id)) continue;
+      this.#refusals.delete(id); // another screen was first
+      this.dispatchEvent(new CustomEvent<ErrorPayload>("arp-refused", { detail: error }));
+    }
     const next = open.filter(({ component }) => !this.#answered.has(component.id));
     const isSame = next.length === this.asked.length && next.every((one, at) => one === this.asked[at]);
     if (isSame) return;
@@ -82,7 +90,7 @@ export class ArpPermissions extends ArpElement {
   #forgetOtherSession(): void {
     const session = this.client?.sessionId ?? null;
     if (session === this.#session) return;
-    for (const kept of [this.#answered, this.#edits, this.#faults]) kept.clear();
+    for (const kept of [this.#answered, this.#edits, this.#faults, this.#refusals]) kept.clear();
     this.#session = session;
   }
 
@@ -184,6 +192,7 @@ export class ArpPermissions extends ArpElement {
 
   #finish(component: Component, act: () => string | undefined): void {
     this.#faults.delete(component.id);
+    this.#refusals.delete(component.id);
     const input = act();
     if (input !== undefined) this.#answered.set(component.id, input);
     this.context.announce(this.context.t("answerSent"));

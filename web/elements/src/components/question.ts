@@ -3,7 +3,7 @@
  * once, and after a reload.
  */
 
-import { questionState, type Component, type Json, type Outgoing } from "@agent-rendering/core";
+import { questionState, type Component, type ErrorPayload, type Json, type Outgoing } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
 import type { AnswerFile } from "../context.js";
 import { ComponentElement } from "../element.js";
@@ -18,10 +18,12 @@ addStyles(styles);
 
 /** A question. */
 export abstract class QuestionElement extends ComponentElement {
-  static override properties: PropertyDeclarations = { sent: { state: true } };
+  static override properties: PropertyDeclarations = { sent: { state: true }, late: { state: true } };
 
   /** What was answered here and the agent side has not echoed yet. */
   declare protected sent: { readonly value: Json; readonly id: string | null } | null;
+  /** Why an answer from here did not count: another screen was first, or its time was over. */
+  declare protected late: ErrorPayload | null;
   protected readonly titleId = freshId("question");
   #stop: (() => void) | null = null;
   #watched: unknown = null;
@@ -29,6 +31,7 @@ export abstract class QuestionElement extends ComponentElement {
   constructor() {
     super();
     this.sent = null;
+    this.late = null;
   }
 
   override disconnectedCallback(): void {
@@ -40,6 +43,17 @@ export abstract class QuestionElement extends ComponentElement {
   protected override willUpdate(changed: PropertyValues): void {
     if (changed.has("component") && this.component && questionState(this.component) !== "open") this.sent = null;
     this.#watch();
+    this.#takeRefusal();
+  }
+
+  /** An answer that was refused since the question is closed is not kept: nobody can send it again. */
+  #takeRefusal(): void {
+    const { component, pending } = this;
+    if (component === null || pending?.phase !== "refused") return;
+    const state = questionState(component);
+    if (state === "open" || state === null) return;
+    this.late = pending.error;
+    this.context.client?.discard(pending.id);
   }
 
   /** Follows the answer on its way. */
@@ -107,12 +121,18 @@ export abstract class QuestionElement extends ComponentElement {
   protected standing(): TemplateResult | typeof nothing {
     const { t, component, pending } = this;
     const state = component && questionState(component);
-    if (state === "answered") return note("check", t("answered"));
-    if (state === "declined" || state === "expired" || state === "cancelled") return note("cross", t(state));
-    if (pending?.phase === "refused") return html`<p class="arp-note arp-error" role="alert">${icon("error")}<span>${pending.error ? wrong(pending.error, t, (text) => t("notSent", { error: text })) : nothing}</span></p>`;
+    const late = this.late === null ? nothing : this.#refusal(this.late);
+    if (state === "answered") return html`${note("check", t("answered"))}${late}`;
+    if (state === "declined" || state === "expired" || state === "cancelled") return html`${note("cross", t(state))}${late}`;
+    if (pending?.phase === "refused") return this.#refusal(pending.error);
     if (pending === null && this.sent === null) return nothing;
-    const late = pending?.phase === "sent" ? html`<arp-late>· ${t("notDelivered")}</arp-late>` : nothing;
-    return note("check", t(this.#isOffline() ? "answerQueued" : "answerSent"), late);
+    const waits = pending?.phase === "sent" ? html`<arp-late>· ${t("notDelivered")}</arp-late>` : nothing;
+    return note("check", t(this.#isOffline() ? "answerQueued" : "answerSent"), waits);
+  }
+
+  #refusal(error: ErrorPayload | null): TemplateResult {
+    const { t } = this;
+    return html`<p class="arp-note arp-error" role="alert">${icon("error")}<span>${error ? wrong(error, t, (text) => t("notSent", { error: text })) : nothing}</span></p>`;
   }
 
   /** The button of who does not want to answer, where that is possible. */

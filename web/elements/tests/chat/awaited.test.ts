@@ -1,7 +1,7 @@
 /** What the chat takes from open questions: whether somebody is awaited, and when a turn is done. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { message } from "../../../core/tests/fakes.js";
+import { FakeSocket, message } from "../../../core/tests/fakes.js";
 import { isAwaited } from "../../src/chat/awaited.js";
 import type { ArpChat } from "../../src/chat/chat.js";
 import { entered, left, report } from "./stage.js";
@@ -61,4 +61,35 @@ test("nobody hears that the agent still works while it waits", async () => {
   } finally {
     vi.useRealTimers();
   }
+});
+
+const notices = () => [...chat.querySelectorAll(".arp-notice")].map((one) => one.textContent?.replace(/\s+/g, " ").trim());
+const refuse = (id: unknown, error: string, code = 11) => ({ type: "error", v: 1, payload: { id, code, error } });
+
+test.each(["error first", "answer first"])("who allows what another screen has answered reads that it was too late (%s)", async (order) => {
+  await report(chat, ...of("t1", status("running"), shown(confirm("p")), commit(), asked("p")));
+  chat.querySelector<HTMLButtonElement>(".arp-permission button")?.click();
+  const sent = FakeSocket.last.of("input").at(-1)?.id;
+  const other = of("t1", answered("p"), commit(), status("running"));
+  const error = refuse(sent, 'confirm "p" is already answered');
+  if (order === "answer first") await report(chat, ...other);
+  await report(chat, error);
+  if (order === "error first") {
+    expect(chat.querySelector(".arp-permission [role=alert]")).not.toBeNull();
+    await report(chat, ...other);
+  }
+  expect(chat.querySelector(".arp-permission")).toBeNull();
+  expect(notices()).toEqual([expect.stringContaining('Confirm "p" is already answered.')]);
+  expect(chat.activeClient?.store.outgoing.get()).toEqual([]);
+});
+
+test("an answer to a question that the agent has taken away is reported, and not kept", async () => {
+  await report(chat, ...of("t1", status("running"), shown(confirm("q")), commit(), status("waiting")));
+  chat.activeClient?.answer(confirm("q"), true);
+  await report(chat);
+  const sent = FakeSocket.last.of("input").at(-1)?.id;
+  await report(chat, ...of("t1", message("patch", null, { ops: [{ op: "remove", target: "q" }] }), commit()));
+  await report(chat, refuse(sent, "no component 'q' on surface 'main'", 1));
+  expect(notices()).toEqual([expect.stringContaining("No component 'q'")]);
+  expect(chat.activeClient?.store.outgoing.get()).toEqual([]);
 });
