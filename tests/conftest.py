@@ -147,7 +147,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
     # These take longest; if one of them began last, the other processes would wait for it.
-    items.sort(key=lambda item: item.path.name != "test_orphans.py")
+    items.sort(key=lambda item: item.path.name not in ("test_orphans.py", "test_stops.py"))
     for item in items:
         if IN_CI and item.get_closest_marker("browser") is not None:
             item.add_marker(pytest.mark.flaky(reruns=1))
