@@ -8,13 +8,14 @@ import os
 import sys
 from typing import Any
 
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
 FILES = 5
 numbers = itertools.count(1)
 
 
-def call(server: ClientConnection, method: str, **params: Any) -> Any:
+def call(server: Connection, method: str, **params: Any) -> Any:
     """Call a method of the control plane, and return its result when it is durable."""
     request = {"jsonrpc": "2.0", "id": next(numbers), "method": method, "params": params}
     server.send(json.dumps(request))
@@ -24,7 +25,7 @@ def call(server: ClientConnection, method: str, **params: Any) -> Any:
     return answer["result"]
 
 
-def run(server: ClientConnection, session: str, component: str) -> None:
+def run(server: Connection, session: str, component: str) -> None:
     """Import all files, and say after each how far it is."""
     for number in range(1, FILES + 1):
         # … the work for a file …
