@@ -263,8 +263,8 @@ def _joined(together: Sequence[frozenset[str]]) -> list[frozenset[str]]:
 def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:
     """Return the session's row when something in it changed that lists and recovery need.
 
-    A name or a pin is no news of what was said: such a row keeps its place. A session with a greeting
-    alone has no turns yet, so that lists leave it out as they do an empty one.
+    A name or a pin is no news of what was said: such a row keeps its place. A session with a
+    greeting alone has no turns yet, so that lists leave it out as they do an empty one.
     """
     session = one.live.session
     head, settings = session.head, session.settings

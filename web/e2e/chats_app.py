@@ -23,7 +23,9 @@ async def agent(turn: Turn) -> None:
         dial = ui.custom("x-acme-dial", {"most": 90}, fallback=ui.text("Where shall it point?"))
         given = await turn.ask(dial, can_decline=True)
     elif turn.text == "dial form":
-        form = ui.form([ui.field("angle", field_type="number", label="Angle")], submit_label="Point")
+        form = ui.form(
+            [ui.field("angle", field_type="number", label="Angle")], submit_label="Point"
+        )
         given = await turn.ask(ui.custom("x-acme-dial", {"most": 90}, fallback=form))
     else:
         await more(turn)
@@ -63,6 +65,8 @@ async def more(turn: Turn) -> None:
         await asyncio.gather(permit(turn), turn.say("Meanwhile the lamp burns."))
     elif turn.text == "confirm":
         await turn.confirm("Light the lamp?")
+    elif turn.text == "print":
+        await on_paper(turn)
     elif turn.text == "work":
         await asyncio.Event().wait()
     else:
@@ -73,3 +77,33 @@ async def permit(turn: Turn) -> None:
     """Asks for leave to light the lamp."""
     async with turn.tool("light", {"lamp": 1}) as tool:
         await tool.approve("Light it?", rule="lamps")
+
+
+async def on_paper(turn: Turn) -> None:
+    """Shows what is wider than a sheet of paper."""
+    heads = [
+        "Berth",
+        "Ship",
+        "Flag",
+        "Cargo",
+        "Weight (t)",
+        "Arrival",
+        "Departure",
+        "Pilot",
+        "Last",
+    ]
+    words = ["North quay 7", "Ada Lovelace", "Norway", "Timber and machine parts", 12480.5]
+    row = [*words, "2026-03-01 06:30", "2026-03-04 18:45", "Grace Hopper", "Rotterdam Europoort"]
+    turn.show(ui.table(heads, [row] * 4, title="Nine columns", id="nine"))
+    turn.show(
+        ui.table(heads, [[*row[:-1], f"Port {n}"] for n in range(300)], title="Long", id="long")
+    )
+    numbers = [f"Measure {n}" for n in range(24)]
+    turn.show(ui.table(numbers, [[n * 1234.56 for n in range(24)]] * 3, title="Wide", id="wide"))
+    cells = [str(cell) for cell in row]
+    lines = [heads, ["---"] * 9, cells, cells]
+    await turn.say("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    months = [f"2026-{month:02}" for month in range(1, 13)]
+    values = ui.dataset("Ships", [30 + 7 * n for n in range(12)])
+    turn.show(ui.chart("bar", labels=months, datasets=[values], title="Ships", id="ships"))
+    turn.show(ui.code_block("word " * 80, language="text", id="code"))

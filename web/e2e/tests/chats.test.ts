@@ -182,7 +182,6 @@ describe("an app that greets", () => {
       expect((await rows(server)).map(({ message_count: count }) => count)).toEqual((await rows(server)).map(() => 0));
       const places = await page.evaluate(() => [".arp-welcome h2", ".arp-reply", ".arp-suggestion"].map((name) => document.querySelector(name)?.getBoundingClientRect().top ?? NaN));
       expect(places).toEqual([...places].sort((one, other) => one - other));
-      await page.screenshot({ path: "/tmp/greeting.png" });
       await page.getByRole("button", { name: "hello" }).click();
       await log(page).getByText("You said: hello").waitFor();
       await expect.poll(() => names(page)).toEqual(["hello"]);

@@ -81,8 +81,10 @@ export class Deletions {
     if (this.#sending.has(id)) return;
     this.#sending.add(id);
     try {
-      this.#end({ id, remains: await this.#sessions.remove(id), error: null });
+      const remains = await this.#sessions.remove(id);
+      this.#end({ id, remains, error: null });
     } catch (error) {
+      this.#sending.delete(id); // it may be sent again
       const { status } = error as ArpError;
       if (status === 404) this.#end({ id, remains: [], error: null }); // deleted already
       else if (status >= 400 && status < 500 && !PASSING.includes(status)) this.#end({ id, remains: [], error: error as ArpError });
