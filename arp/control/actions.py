@@ -21,6 +21,7 @@ from arp.session.inputs import receive
 from arp.session.session import Question
 from arp.store.store import facts
 from arp.surface.answers import (
+    ANSWER,
     MAX_DIGEST,
     MAX_REASON,
     answer_value,
@@ -186,8 +187,10 @@ def as_input(component: Component, response: Json) -> tuple[InputType, JsonObjec
             return "form_submit", {"fields": response}
         case "text", str():
             return "text", {"text": response}
-        case None, dict():
+        case None, {"action": str()} if spec is None:
             return "action", response
+        case None, _ if spec is None:
+            return "action", {"action": ANSWER, "payload": response}
     raise InvalidMessage(
         f"response: expected {_EXPECTED.get(answered_by or '', 'object')} for a {component.type}",
         detail="response",

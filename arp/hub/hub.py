@@ -65,7 +65,7 @@ from arp.session.effects import (
     StopTurn,
     SurfaceClosed,
 )
-from arp.session.inputs import SESSION_START, SILENT, UNKNOWN, push, receive
+from arp.session.inputs import SESSION_START, SILENT, UNKNOWN, is_only_greeted, push, receive
 from arp.session.late_input import check_in_time
 from arp.session.recovery import recover
 from arp.session.session import Head, Session
@@ -814,12 +814,9 @@ def _with_serial(reply: Reply, serial: int | None, message: AgentMessage) -> Non
 
 def _is_only_greeted(live: LiveSession) -> bool:
     """Return whether nothing happened in a session but that the app greeted who began it."""
-    session = live.session
-    (first, *others) = session.screen.turns.values() or [None]
-    inputs = first.inputs if first is not None else []
-    greeted = len(inputs) == 1 and inputs[0].origin == SESSION_START
-    used = others or session.settings.chosen or session.settings.feedback or session.settings.name
-    return greeted and not used and len(live.viewers) <= 1
+    settings = live.session.settings
+    used = settings.chosen or settings.feedback or settings.name
+    return is_only_greeted(live.session) and not used and len(live.viewers) <= 1
 
 
 def _is_empty(live: LiveSession) -> bool:

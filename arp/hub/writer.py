@@ -17,6 +17,7 @@ from arp.hub.listing import Listing, texts_in
 from arp.hub.live import Gathered, LiveSession
 from arp.hub.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
+from arp.session.inputs import is_only_greeted
 from arp.session.recorded import Batch, TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.session_list import SessionMeta
@@ -262,11 +263,13 @@ def _joined(together: Sequence[frozenset[str]]) -> list[frozenset[str]]:
 def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:
     """Return the session's row when something in it changed that lists and recovery need.
 
-    A name or a pin is no news of what was said: such a row keeps its place.
+    A name or a pin is no news of what was said: such a row keeps its place. A session with a
+    greeting alone has no turns yet, so that lists leave it out as they do an empty one.
     """
     session = one.live.session
     head, settings = session.head, session.settings
-    turns, active = session.screen.count, session.turns.is_active
+    turns = 0 if is_only_greeted(session) else session.screen.count
+    active = session.turns.is_active
     is_news = known is None or (known.turn_count, known.active) != (turns, active)
     row = SessionMeta(
         id=head.session_id,

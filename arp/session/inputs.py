@@ -659,6 +659,14 @@ def new_turn(
     return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
 
 
+def is_only_greeted(session: Session) -> bool:
+    """Return whether the only turn of a session is the greeting, and nobody has answered it."""
+    if session.screen.count != 1:
+        return False
+    (first,) = session.screen.turns.values()
+    return [echo.origin for echo in first.inputs] == [SESSION_START]
+
+
 def first_fact(
     session: Session, message: Input, renderer: RendererInfo, particulars: Particulars
 ) -> tuple[str, JsonObject, dict[str, Json]]:

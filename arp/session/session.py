@@ -69,6 +69,7 @@ from arp.session.threads import THREAD, Threads
 from arp.session.turn_states import TURN_EVENTS, Policy, TurnQueue
 from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
+from arp.surface.degrade import answerable
 from arp.surface.surface import Surface
 
 RECORDING = "recording"
@@ -878,7 +879,9 @@ class Session:
                 detail=component.id,
             )
         props = {**component.props, "state": "open"}
-        asked = self.log.clean_component(msgspec.structs.replace(component, props=props))
+        asked = self.log.clean_component(
+            msgspec.structs.replace(answerable(component), props=props)
+        )
         self.commit(turn_id, surface, [RenderChange([asked])])
         if before is not None:
             self._resolved(before, {"decision": "expired"})

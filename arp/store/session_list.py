@@ -40,6 +40,7 @@ class SessionMeta(msgspec.Struct, frozen=True):
     updated_at: str
     """As `created_at`; the list is ordered by it."""
     turn_count: int = 0
+    """Turns on the branch that shows; a greeting that nobody has answered does not count."""
     last_sequence: int = 0
     """Filled in by the store from the facts; the value of a caller is ignored."""
     active: bool = False

@@ -32,7 +32,7 @@ from arp.surface.form_fields import Offered, check_fields, said
 from arp.surface.question_text import HIDDEN
 from arp.surface.typed_answer import DECLINE, understand
 
-__all__ = ["answer_value", "check_answer", "public_answer", "understand"]
+__all__ = ["ANSWER", "answer_value", "check_answer", "public_answer", "understand"]
 
 MAX_REASON = 1000
 """Characters of why somebody said no."""
@@ -43,6 +43,9 @@ quarter of the largest message, in which it has to fit."""
 
 MAX_DIGEST = 128
 """Characters; a SHA-256 has 64."""
+
+ANSWER = "answer"
+"""The action that answers a custom component; its `payload`, any JSON, is what `ask` returns."""
 
 _CLOSED = {
     "answered": "is already answered",
@@ -98,8 +101,7 @@ def is_decline(component: Component, input_type: str, data: JsonObject) -> bool:
         input_type: Of the input.
         data: Of the input; plain JSON.
     """
-    may = component.props.get("can_decline") is True and component.type in CATALOG
-    may = may and asks(component.type, component.props)
+    may = component.props.get("can_decline") is True and asks(component.type, component.props)
     return may and input_type == "action" and data.get("action") == DECLINE
 
 
@@ -142,9 +144,12 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
     Returns:
         Of a form the fields by name, of a confirm whether it is confirmed, of choices the value, or
         with `multi_select` the values, of a table that asks for one row its number, of any other
-        the list of them, of a text input the text; else `data`.
+        the list of them, of a text input the text; of a custom component the payload of its action
+        `answer`; else `data`.
     """
     question = _asked(component, input_type)
+    if question is None and data.get("action") == ANSWER and "payload" in data:
+        return data["payload"]
     match question.type if question is not None else "":
         case "form":
             return data["fields"]

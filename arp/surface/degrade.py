@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from arp.protocol.catalog import CATALOG, chain, put_children, take_children
+from arp.protocol.catalog import CATALOG, asks, chain, put_children, take_children
 from arp.protocol.components import Component, as_object, from_object
 from arp.protocol.json_value import Json, JsonObject
 from arp.surface.as_text import as_text
@@ -23,6 +23,18 @@ from arp.surface.conversions import CONVERSIONS, cut_table
 
 IN_PARTS = "children"
 """What `how_shown` says of a layout in whose place its children stand."""
+
+
+_OF_QUESTIONS = ("state", "answer", "can_decline")
+
+_ANSWERS: Mapping[str, type | tuple[type, ...]] = {
+    "form": dict,
+    "confirm": bool,
+    "choices": (str, int, float, list),
+    "table": (int, list),
+    "text-input": str,
+}
+"""The kind of value that answers each type of question."""
 
 
 class Supported(msgspec.Struct, frozen=True):
@@ -60,7 +72,7 @@ def degrade(component: Component, profile: Supported) -> list[Component]:
     if profile.knows(component):
         return [_known(component, profile)]
     if component.fallback is not None:
-        return degrade(_named(component.fallback, component.id), profile)
+        return degrade(_in_place_of(component, component.fallback), profile)
     spec = CATALOG.get(component.type)
     if spec is None:
         return [_text(component.id, f"[{component.type}]")]
@@ -76,6 +88,25 @@ def as_one_text(component: Component, max_table_rows: int | None = None) -> Comp
     """Return all that a component says as one text under its id."""
     texts = degrade(component, Supported({}, max_table_rows))
     return _text(component.id, _contents(texts))
+
+
+def answerable(component: Component) -> Component:
+    """Return a question that can be answered on every renderer.
+
+    A custom component whose fallback asks nothing gets a text input with the text of that fallback
+    in its place: where the component is not known, a text answers it.
+    """
+    fallback = component.fallback
+    if component.type in CATALOG or fallback is None:
+        return component
+    if fallback.type not in CATALOG:
+        shown = answerable(fallback)
+    elif asks(fallback.type, fallback.props):
+        shown = fallback
+    else:
+        label = as_one_text(fallback).props["content"]
+        shown = Component(fallback.id, "text-input", {"label": label} if label else {})
+    return component if shown is fallback else msgspec.structs.replace(component, fallback=shown)
 
 
 def how_shown(component: Component, profile: Supported) -> dict[str, str]:
@@ -182,6 +213,20 @@ def _named(fallback: Component, component_id: str) -> Component:
     ]
     props = put_children(fallback.type, own, named) if named else fallback.props
     return msgspec.structs.replace(fallback, id=component_id, props=props)
+
+
+def _in_place_of(component: Component, fallback: Component) -> Component:
+    """Return a fallback under the id of its component; as a question it is as open as that one.
+
+    An answer that does not fit the fallback was given to the component itself, and is left out.
+    """
+    shown = _named(fallback, component.id)
+    told = {name: component.props[name] for name in _OF_QUESTIONS if name in component.props}
+    if "state" not in told or not asks(shown.type, shown.props):
+        return shown
+    if not isinstance(told.get("answer"), _ANSWERS.get(shown.type, object)):
+        told.pop("answer", None)
+    return _with_props(shown, {**shown.props, **told})
 
 
 def _label(component_id: str, number: int, label: str) -> Component:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from arp.protocol.catalog import is_custom
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Permission
+from arp.surface.answers import ANSWER
 from arp.surface.typed_answer import DECLINE
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ class RenderedQuestion:
     ) -> None:
         self.id = component.id
         self.type = component.type
-        """`confirm`, `choices`, `form`, `text-input` or `table`; or the type of its fallback."""
+        """`confirm`, `choices`, `form`, `text-input`, `table` or a custom type; or that of its
+        fallback."""
         self.props = component.props
         """All properties of the component."""
         self.permission = permission
@@ -88,6 +91,8 @@ class RenderedQuestion:
                 return await client.send_selection(values, source=self.id, surface=self.surface)
             case "form", _ if (fields := _fields(answer)) is not None:
                 return await client.send_form(fields, source=self.id, surface=self.surface)
+        if is_custom(self.type):
+            return await client.send_action(ANSWER, answer, source=self.id, surface=self.surface)
         expected = _EXPECTED.get(self.type)
         if expected is None:  # the question shows as text, so the user types the answer
             if isinstance(answer, str):

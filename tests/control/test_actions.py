@@ -227,8 +227,8 @@ async def test_only_a_yes_or_no_takes_terms() -> None:
             await control.actions.respond(wrong)
 
 
-def test_custom_component_takes_an_object() -> None:
+def test_custom_component_takes_an_action_or_any_answer() -> None:
     component = Component("q", "x-acme-dial", {})
     assert as_input(component, {"action": "turn"}) == ("action", {"action": "turn"})
-    with pytest.raises(InvalidMessage, match="expected object for a x-acme-dial"):
-        as_input(component, 3)
+    for answer in (3, {"angle": 3}, None):
+        assert as_input(component, answer) == ("action", {"action": "answer", "payload": answer})

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -65,12 +66,13 @@ def test_interrupt_of_a_graph_is_answered_on_another_screen_after_a_kill(
     page: Page, browser: Browser, tmp_path: Path
 ) -> None:
     with served(EXAMPLES / "langgraph_approval/app.py", tmp_path / "ledger.db") as url:
-        page.goto(f"{url}/?session=s")
+        page.goto(url)
         ask(page, "A refund for order 7")
         expect(page.get_by_role("button", name="leave it")).to_be_visible()
+        query = urlsplit(page.url).query
     other = new_page(browser)
     with served(EXAMPLES / "langgraph_approval/app.py", tmp_path / "ledger.db") as url:
-        other.goto(f"{url}/?session=s")
+        other.goto(f"{url}/?{query}")
         expect(other.locator(".arp-ending")).to_have_text("The agent is waiting for your answer")
         other.get_by_role("button", name="send", exact=True).click()
         expect(other.locator("arp-message").last).to_contain_text("It is sent.")
@@ -79,12 +81,13 @@ def test_interrupt_of_a_graph_is_answered_on_another_screen_after_a_kill(
 
 def test_after_an_edit_a_graph_knows_the_new_branch_alone(page: Page, tmp_path: Path) -> None:
     with served(MEMORY, tmp_path / "ledger.db") as url:
-        page.goto(f"{url}/?session=s")
+        page.goto(url)
         for number, text in enumerate(("hello", "my name is Ann", "and I am 30"), 1):
             ask(page, text)
             expect(page.locator("arp-message").last).to_contain_text(f"I know {number}:")
+        query = urlsplit(page.url).query
     with served(MEMORY, tmp_path / "ledger.db") as url:
-        page.goto(f"{url}/?session=s")
+        page.goto(f"{url}/?{query}")
         page.get_by_role("button", name="Edit").nth(1).click()
         page.locator("arp-message textarea").fill("my name is Bob")
         page.keyboard.press("Enter")

@@ -52,12 +52,6 @@ def served(cli: Cli, place: Path) -> Iterator[str]:
         server.stdout.close()
 
 
-def session_at(url: str) -> str:
-    """Return the address of a session, with the token of the server's start."""
-    place, mark, token = url.partition("#")
-    return f"{place}?session=s{mark}{token}"
-
-
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
@@ -76,7 +70,7 @@ def test_claude_code_runs_what_was_approved_and_is_told_why_it_was_denied(
 ) -> None:
     denied, approved, later = (claude_cli.cwd / name for name in ("denied", "approved", "later"))
     with served(claude_cli, tmp_path) as url:
-        page.goto(session_at(url))
+        page.goto(url)
         ask(page, f"run: touch {denied}")
         card = page.locator(".arp-permission")
         expect(card).to_contain_text(f"touch {denied}")
@@ -91,7 +85,7 @@ def test_claude_code_runs_what_was_approved_and_is_told_why_it_was_denied(
         ask(page, f"run: touch {approved}")
         expect(card).to_contain_text(f"touch {approved}")
         page.goto("about:blank")  # the page is closed, and the run goes on
-        page.goto(session_at(url))
+        page.goto(url)
         expect(card).to_contain_text(f"touch {approved}")
         assert not approved.exists()
         card.get_by_role("button", name="Allow once").click()
@@ -101,7 +95,7 @@ def test_claude_code_runs_what_was_approved_and_is_told_why_it_was_denied(
         turns = len(model_server.requests)
     becomes(lambda: len(clis.processes_of(claude_cli)), 0)
     with served(claude_cli, tmp_path) as url:
-        page.goto(session_at(url))
+        page.goto(url)
         expect(page.get_by_text(f"run: touch {approved}", exact=True)).to_be_visible()
         ask(page, f"run: touch {later}")
         expect(card).to_contain_text(f"touch {later}")
@@ -121,7 +115,7 @@ def test_claude_code_asks_its_user_and_is_told_the_answer(
     ]
     asked = {"question": "Which color?", "header": "Color", "options": options}
     with served(claude_cli, tmp_path) as url:
-        page.goto(session_at(url))
+        page.goto(url)
         questions = json.dumps({"questions": [{**asked, "multiSelect": False}]})
         ask(page, f"tool: AskUserQuestion {questions}")
         card = page.locator("arp-choices")

@@ -13,7 +13,7 @@ from arp.protocol.catalog import CATALOG, VERSIONS, chain
 from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.protocol.validate import check_component
-from arp.surface.degrade import Supported, degrade, how_shown
+from arp.surface.degrade import Supported, answerable, degrade, how_shown
 
 ALL = Supported(VERSIONS)
 NOTHING = Supported({})
@@ -384,3 +384,49 @@ def test_text_alone_carries_every_number(tree: JsonObject) -> None:
             one.type, ()
         ):
             assert number in content.split()
+
+
+def dial(fallback: Component | None, **props: object) -> Component:
+    return Component("q", "x-acme-dial", dict(props), fallback=fallback)
+
+
+@pytest.mark.parametrize(
+    ("fallback", "label"),
+    [
+        (Component("", "text", {"content": "Where?"}), "Where?"),
+        (Component("", "text", {"content": ""}), None),
+        (Component("", "table", {"headers": ["a"], "rows": [[1]]}), "a\n-\n1"),
+    ],
+)
+def test_custom_question_can_be_answered_by_a_text_where_its_fallback_asks_nothing(
+    fallback: Component, label: str | None
+) -> None:
+    shown = answerable(dial(fallback)).fallback
+    assert shown is not None
+    assert shown.type == "text-input"
+    assert (shown.props.get("label") or "").split() == (label or "").replace("\n", " ").split()
+
+
+def test_question_that_can_be_answered_everywhere_stays_as_it_is() -> None:
+    confirm = Component("", "confirm", {"title": "Sure?"})
+    for component in (confirm, dial(None), dial(confirm), dial(dial(confirm))):
+        assert answerable(component) is component
+    nested = answerable(dial(dial(Component("", "text", {"content": "Where?"}))))
+    assert nested.fallback is not None
+    assert nested.fallback.fallback is not None
+    assert nested.fallback.fallback.type == "text-input"
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"), [(True, {"answer": True}), ({"angle": 3}, {}), (None, {})]
+)
+def test_fallback_of_a_question_is_as_open_as_the_question(
+    answer: object, shown: dict[str, object]
+) -> None:
+    confirm = Component("", "confirm", {"title": "Sure?"})
+    question = dial(confirm, state="answered", can_decline=True, most=90, answer=answer)
+    (one,) = degrade(question, Supported({"confirm": 1}))
+    told = {"state": "answered", "can_decline": True}
+    assert one == Component("q", "confirm", {"title": "Sure?", **told, **shown})
+    (text,) = degrade(dial(Component("", "text", {"content": "x"}), state="open"), Supported({}))
+    assert text.props == {"content": "x"}

@@ -43,7 +43,7 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
     request,
     listSessions: (workflow, owner) => get<ChatRow[]>("/_api/chats", { workflow, owner }).catch(() => []),
     getSession: (id) => get<ChatSessionDetail>(chat(id)).catch(() => null),
-    deleteSession: (id) => request(chat(id), DELETION).then(() => true, () => false),
+    deleteSession: (id) => request(chat(id), { ...OUTLIVES, method: "DELETE" }).then(() => true, () => false),
     listWorkflows: () => get<[]>("/_api/workflows").catch(() => []),
     workflows: () => get("/_api/workflows"),
     async page(query = {}) {
@@ -55,11 +55,11 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
     },
     async update(id, change) {
       const as = { "Content-Type": "application/json" };
-      const response = await request(chat(id), { method: "PATCH", body: JSON.stringify(change), headers: as });
+      const response = await request(chat(id), { ...OUTLIVES, method: "PATCH", body: JSON.stringify(change), headers: as });
       return response.json() as Promise<ChatRow>;
     },
     async remove(id) {
-      const answer = (await (await request(chat(id), DELETION)).json()) as { remains?: Remainder[] };
+      const answer = (await (await request(chat(id), { ...OUTLIVES, method: "DELETE" })).json()) as { remains?: Remainder[] };
       return answer.remains ?? [];
     },
     async openFiles() {
@@ -69,8 +69,8 @@ export function chatsOf(baseUrl: string, options: SessionAPIOptions): Chats {
   };
 }
 
-/** It goes on when the page is closed meanwhile. */
-const DELETION: RequestInit = { method: "DELETE", keepalive: true };
+/** The request is not cancelled when the page is closed meanwhile. */
+const OUTLIVES: RequestInit = { keepalive: true };
 
 function search(query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");

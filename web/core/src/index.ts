@@ -10,6 +10,7 @@ export type { ArpClientOptions } from "./options.js";
 export { newId } from "./options.js";
 export type { ArpClientCallbacks } from "./callbacks.js";
 export { questionState } from "./answers.js";
+export { isGreeting } from "./greeting.js";
 export { offered } from "./offered.js";
 export type { Offered } from "./offered.js";
 export { parseJson } from "./exact_json.js";

@@ -1,5 +1,6 @@
 /** Lists over HTTP: the chats, their history, the workflows. Source: protocol.md 6. */
 
+import type { Chats } from "./chats.js";
 import type { SessionAPI, SessionAPIOptions } from "./session_types.js";
 
 const ASYNC = [
@@ -21,7 +22,16 @@ const ASYNC = [
  * loaded with the first question.
  */
 export function createSessionAPI(baseUrl: string, options: SessionAPIOptions = {}): SessionAPI {
-  const inside = () => import("./chats.js").then(({ chatsOf }) => chatsOf(baseUrl, options));
+  let loading: Promise<Chats> | null = null;
+  // Kept: each `import()` takes a task of its own, which a page that is being closed does not get any more.
+  const inside = () =>
+    (loading ??= import("./chats.js").then(
+      ({ chatsOf }) => chatsOf(baseUrl, options),
+      (error: unknown) => {
+        loading = null; // tried again with the next call
+        throw error;
+      },
+    ));
   const methods = ASYNC.map((name) => [
     name,
     async (...given: never[]) => ((await inside())[name] as (...given: never[]) => unknown)(...given),

@@ -3,7 +3,7 @@
  * window: its address and title, theme, language, keys, files.
  */
 
-import { ArpClient, type Wire } from "@agent-rendering/core";
+import { ArpClient, isGreeting, type Wire } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import { LOCALES, loadStrings, translator, type Translator } from "@agent-rendering/core/strings";
 import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem, type SignIn } from "@agent-rendering/elements/chat";
@@ -12,6 +12,7 @@ import { html, LitElement, nothing, type TemplateResult } from "lit";
 
 import type { Account } from "./account.js";
 import { keepToken, sessionOf, tokenOf, tokensOf, withSession, workflowOf } from "./address.js";
+import { isMissing, nameFresh, use } from "./known.js";
 import type { Format } from "./saving.js";
 import { soon } from "./soon.js";
 import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } from "./settings.js";
@@ -51,6 +52,7 @@ export class ArpPage extends LitElement {
     account: { state: true },
     signIn: { state: true },
     adjustable: { state: true },
+    missing: { state: true },
   };
 
   declare protected settings: Settings;
@@ -68,11 +70,16 @@ export class ArpPage extends LitElement {
   declare protected signIn: SignIn | null;
   /** Whether the chat has settings: then the agent side lists a command for them. */
   declare protected adjustable: boolean;
+  /** Whether the chat that the address names does not exist. */
+  declare protected missing: boolean;
   readonly client: ArpClient;
+  /** Counts changes of the address: what is answered for an earlier one no longer counts. */
+  #step = 0;
   #context: ArpContext | null = null;
   /** Whether the words are those that are wanted; until then the document has the direction that it began with. */
   #isWorded = false;
   #worded: Promise<void> = Promise.resolve();
+  #entered: Promise<void> = Promise.resolve();
   readonly #token: string | null;
   /** What the address brought: another token than this tab has, which the reader is asked for, and its session. */
   readonly #brought: { readonly token: string; readonly session: string | null } | null;
@@ -83,7 +90,7 @@ export class ArpPage extends LitElement {
     this.words = translator("en");
     this.current = sessionOf(location.href);
     this.app = { title: "", agent: null, agents: [] };
-    this.listed = this.drawer = this.adjustable = false;
+    this.listed = this.drawer = this.adjustable = this.missing = false;
     this.account = this.signIn = null;
     const narrow = matchMedia(NARROW);
     this.narrow = narrow.matches;
@@ -116,7 +123,10 @@ export class ArpPage extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.#worded = this.#loadWords();
-    addEventListener("popstate", () => this.#show(sessionOf(location.href), workflowOf(location.href), false));
+    addEventListener("popstate", () => {
+      const [session, workflow] = [sessionOf(location.href), workflowOf(location.href)];
+      void this.#enter(session, () => this.#show(session, workflow, false));
+    });
     addEventListener("storage", ({ key }) => {
       if (key === SETTINGS_KEY) this.#apply(readSettings());
     });
@@ -129,7 +139,22 @@ export class ArpPage extends LitElement {
       this.adjustable = commands.some(({ name }) => name === SETTINGS_COMMAND);
       if (phase === "refused") void this.#askWhoIsThere();
     });
-    this.client.connect();
+    const { turnIds } = this.client.store;
+    turnIds.subscribe(() => {
+      const [first] = turnIds.get();
+      if (first !== undefined && !isGreeting(this.client.store.turn(first).get())) use();
+    });
+    this.#entered = this.#enter(this.current, () => this.client.connect());
+  }
+
+  /** Enters the chat of the address, if there is one. */
+  async #enter(sessionId: string | null, enter: () => void): Promise<void> {
+    const step = ++this.#step;
+    const missing = await isMissing(sessionId, this.#token);
+    if (step !== this.#step) return;
+    this.missing = missing;
+    if (missing) this.current = sessionId;
+    else enter();
   }
 
   /** Finds out who the reader is, and how somebody signs in who is not let in. */
@@ -151,9 +176,9 @@ export class ArpPage extends LitElement {
     this.#focus();
     performance.mark("arp-usable");
     if (early?.value) {
-      await this.#chat.ready;
+      await Promise.all([this.#chat.ready, this.#entered]);
       const kept = this.querySelector<ArpComposer>("arp-composer")?.text ?? "";
-      if (early.dataset.sent === undefined) this.#chat.draft(kept + early.value);
+      if (early.dataset.sent === undefined || this.missing) this.#chat.draft(kept + early.value);
       else this.#chat.say(early.value);
     }
     void this.#askForToken();
@@ -241,11 +266,13 @@ export class ArpPage extends LitElement {
 
   /** Shows a session, `null` begins a new one with an agent; the address follows. */
   #show(sessionId: string | null, workflow: string | null = null, isStep = true): void {
-    this.drawer = false;
-    if (sessionId === this.current && sessionId !== null) return;
+    this.drawer = this.missing = false;
+    this.#step += 1;
+    if (sessionId === this.current && sessionId !== null) return this.client.connect();
     this.current = sessionId;
     if (isStep) history.pushState(null, "", withSession(location.href, sessionId, workflow));
     this.#chat.turnTo(sessionId, workflow);
+    this.client.connect();
     this.#focus();
   }
 
@@ -265,7 +292,7 @@ export class ArpPage extends LitElement {
   #named(sessionId: string | null): void {
     if (sessionId === null || sessionId === this.current) return;
     this.current = sessionId;
-    history.replaceState(null, "", withSession(location.href, sessionId));
+    nameFresh(sessionId, withSession(location.href, sessionId));
   }
 
   #new = (event?: MouseEvent): void => {
@@ -408,7 +435,10 @@ export class ArpPage extends LitElement {
           <arp-menu .label=${t("settings")} .sign=${"settings"} .items=${this.#menu()}></arp-menu>
         </header>
         <main id="message">
-          <arp-chat
+          ${this.missing
+            ? html`<section class="page-missing arp" role="alert"><p>${t("noSuchChat")}</p><a class="arp-button" href="./" @click=${this.#new}>${t("newChat")}</a></section>`
+            : nothing}
+          <arp-chat ?hidden=${this.missing}
             .client=${this.client}
             .theme=${settings.theme}
             .locale=${t.locale}

@@ -94,3 +94,18 @@ export const QUESTIONS = [
   "choices",
   "text-input"
 ] as const;
+
+/** The states of a question. */
+export const QUESTION_STATES = [
+  "open",
+  "answered",
+  "declined",
+  "expired",
+  "cancelled"
+] as const;
+
+/** The action that answers a custom component; its payload is the answer. */
+export const ANSWER = "answer" as const;
+
+/** The origin of the turn that greets who begins a session. */
+export const SESSION_START = "session start" as const;

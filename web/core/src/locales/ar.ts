@@ -306,6 +306,7 @@ export const AR: Strings = {
   deleteChat: "حذف",
   chatDeleted: "حُذفت المحادثة",
   chatRemains: "حُذفت المحادثة، عدا ما بقي في {keeper}: {reason}",
+  chatNotDeleted: "لم تُحذف: {error}",
   undo: "تراجع",
   exportChat: "تصدير",
   importChat: "استيراد",

@@ -197,6 +197,7 @@ export const DE: Strings = {
   deleteChat: "Löschen",
   chatDeleted: "Chat gelöscht",
   chatRemains: "Gelöscht, außer in {keeper}: {reason}",
+  chatNotDeleted: "Nicht gelöscht: {error}",
   undo: "Rückgängig",
   exportChat: "Exportieren",
   importChat: "Importieren",

@@ -205,6 +205,7 @@ export const EN = {
   deleteChat: "Delete",
   chatDeleted: "Chat deleted",
   chatRemains: "Deleted, except in {keeper}: {reason}",
+  chatNotDeleted: "Not deleted: {error}",
   undo: "Undo",
   exportChat: "Export",
   importChat: "Import",

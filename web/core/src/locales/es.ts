@@ -194,6 +194,7 @@ export const ES: Strings = {
   deleteChat: "Eliminar",
   chatDeleted: "Chat eliminado",
   chatRemains: "Eliminado, salvo en {keeper}: {reason}",
+  chatNotDeleted: "No se ha eliminado: {error}",
   undo: "Deshacer",
   exportChat: "Exportar",
   importChat: "Importar",

@@ -194,6 +194,7 @@ export const FR: Strings = {
   deleteChat: "Supprimer",
   chatDeleted: "Conversation supprimée",
   chatRemains: "Supprimée, sauf dans {keeper} : {reason}",
+  chatNotDeleted: "Non supprimée : {error}",
   undo: "Annuler",
   exportChat: "Exporter",
   importChat: "Importer",

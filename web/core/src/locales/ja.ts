@@ -194,6 +194,7 @@ export const JA: Strings = {
   deleteChat: "削除",
   chatDeleted: "チャットを削除しました",
   chatRemains: "削除しましたが、{keeper}には残っています: {reason}",
+  chatNotDeleted: "削除できませんでした: {error}",
   undo: "元に戻す",
   exportChat: "書き出す",
   importChat: "読み込む",

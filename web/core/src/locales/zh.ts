@@ -194,6 +194,7 @@ export const ZH: Strings = {
   deleteChat: "删除",
   chatDeleted: "对话已删除",
   chatRemains: "已删除，但 {keeper} 中仍有保留：{reason}",
+  chatNotDeleted: "未删除：{error}",
   undo: "撤销",
   exportChat: "导出",
   importChat: "导入",

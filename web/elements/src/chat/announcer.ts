@@ -8,12 +8,14 @@ import type { Translator } from "@agent-rendering/core/strings";
 const WORKING_MS = 8000;
 /** Of one answer as much is read aloud; the rest is there to be read. */
 const SPOKEN_CHARACTERS = 2000;
-const KEPT_LINES = 5;
+const KEPT_ANSWERS = 5;
 
 export class Announcer {
   t: Translator;
   /** Nobody knows whether the agent works: there is no connection. */
   isBlind = false;
+  /** Whether it waits for an answer of the reader. */
+  isAsking = (): boolean => false;
   #status: HTMLElement | null = null;
   #urgent: HTMLElement | null = null;
   #spoken: HTMLElement | null = null;
@@ -41,18 +43,25 @@ export class Announcer {
   working(): void {
     if (this.#timer !== null) return;
     this.say(this.t("answering"));
-    this.#timer = setInterval(() => this.isBlind || this.say(this.t("stillWorking")), WORKING_MS);
+    this.#timer = setInterval(() => this.isBlind || this.isAsking() || this.say(this.t("stillWorking")), WORKING_MS);
   }
 
-  /** The agent is done; the answer is read once. */
-  finish(line: string, answer: string): void {
+  /** The agent is done; the lines of the answer are read once, each by itself. */
+  finish(line: string, answer: readonly string[]): void {
     this.rest();
     this.say(line);
-    if (answer.trim() === "" || this.#spoken === null) return;
-    const paragraph = document.createElement("p");
-    paragraph.textContent = answer.slice(0, SPOKEN_CHARACTERS);
-    this.#spoken.append(paragraph);
-    while (this.#spoken.childElementCount > KEPT_LINES) this.#spoken.firstElementChild?.remove();
+    if (answer.length === 0 || this.#spoken === null) return;
+    const spoken = document.createElement("div");
+    let room = SPOKEN_CHARACTERS;
+    for (const text of answer) {
+      if (room <= 0) break;
+      const paragraph = document.createElement("p");
+      paragraph.textContent = text.slice(0, room);
+      room -= text.length;
+      spoken.append(paragraph);
+    }
+    this.#spoken.append(spoken);
+    while (this.#spoken.childElementCount > KEPT_ANSWERS) this.#spoken.firstElementChild?.remove();
   }
 
   /** Stops the announcements of progress. */

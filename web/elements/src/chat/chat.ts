@@ -47,7 +47,7 @@ import { adoptChatStyles } from "./styles.js";
 import type { FeedbackSource } from "./rating.js";
 import { serverFeedback } from "./server_feedback.js";
 import { popups, sidePanel } from "./surfaces.js";
-import { loadMessages, timeline } from "./timeline.js";
+import { isUnused, loadMessages, timeline } from "./timeline.js";
 import { lastInput, NO_ACTIONS, turnActions } from "./turn_actions.js";
 import { walk } from "./walk.js";
 import { introduced, welcome } from "./welcome.js";
@@ -172,6 +172,7 @@ export class ArpChat extends ArpElement {
     this.dropping = false;
     this.showActivity = true;
     this.#announcer = new Announcer(this.words);
+    this.#announcer.isAsking = () => this.#active !== null && (this.#active.store.permissions.get().length > 0 || isAwaited(this.#active));
   }
 
   // -- for the host ------------------------------------------------------------------------------
@@ -207,8 +208,7 @@ export class ArpChat extends ArpElement {
 
   /** Begins a new chat with an agent; out of an empty one, what is in the message box goes along. */
   choose(workflow: string): void {
-    const { store } = this.#active as ArpClient;
-    const isEmpty = store.turnIds.get().length === 0 && store.outgoing.get().length === 0;
+    const isEmpty = isUnused(this.#active as ArpClient);
     const text = this.#composer?.text ?? "";
     if (isEmpty && text !== "") {
       this.#drafts.write(this.#shownSession, "");
@@ -563,8 +563,8 @@ export class ArpChat extends ArpElement {
   /** Has an answer read aloud, as it shows. */
   async #read(turn: TurnState, line: string): Promise<void> {
     const { drawnText } = await import("./drawn_text.js");
-    const text = await drawnText(this, turn);
-    this.#announcer.finish(line, turn.status === "completed" ? text : "");
+    const lines = await drawnText(this, turn);
+    this.#announcer.finish(line, turn.status === "completed" ? lines : []);
   }
 
   #errorsChanged(): void {
@@ -750,10 +750,10 @@ export class ArpChat extends ArpElement {
       older: this.#older,
       recent: this.#recent,
       actions: showsRecording(client) || !offered(client.capabilities).turns ? NO_ACTIONS : this.#actions,
-      welcome: () => {
+      welcome: (isGreeted) => {
         const agent = this.#agent ?? { title: this.#title };
         const picker = this.#picker?.(this.getRootNode(), this.agents, this.#agent?.name, context.t, (name) => this.choose(name));
-        return welcome(introduced(this, agent), context, (text) => this.say(text), picker);
+        return welcome(introduced(this, agent), context, (text) => this.say(text), picker, isGreeted);
       },
       loadOlder: (gap) => void this.#loadOlder(gap),
       back: this.#back,

@@ -1,6 +1,8 @@
 /** The list of chats as it is known here: pages of it, what is searched for, and what waits to be deleted. */
 
-import type { ArpClient, ChatRow, Remainder, SessionAPI } from "@agent-rendering/core";
+import type { ArpClient, ChatRow, SessionAPI, Storage } from "@agent-rendering/core";
+
+import { Deletions, type Deleted } from "./deletions.js";
 
 export type { ChatRow };
 
@@ -15,14 +17,20 @@ export class ChatList {
   query = "";
   readonly #sessions: SessionAPI;
   readonly #changed: () => void;
-  readonly #hidden = new Set<string>();
+  readonly deletions: Deletions;
   #request = 0;
   /** Changes reported since the newest page was requested, which may be older; `null`: it is gone. */
   #announced = new Map<string, ChatRow | null>();
 
-  constructor(client: ArpClient, changed: () => void) {
+  /** `changed` is called after each change; `deleted` when a deletion has ended. */
+  constructor(client: ArpClient, changed: () => void, storage: Storage | null = null, deleted: (how: Deleted) => void = () => undefined) {
     this.#sessions = client.sessions;
     this.#changed = changed;
+    this.deletions = new Deletions(client, storage, (how) => {
+      if (how?.error === null) this.rows = this.rows.filter(({ id }) => id !== how.id);
+      if (how !== null) deleted(how);
+      changed();
+    });
   }
 
   /** Asks for the first page again. What shows stays until the answer is there. */
@@ -66,7 +74,7 @@ export class ChatList {
 
   /** The rows that show: an empty chat is none. */
   get shown(): readonly ChatRow[] {
-    return this.rows.filter(({ id, message_count: count }) => !this.#hidden.has(id) && count > 0);
+    return this.rows.filter(({ id, message_count: count }) => !this.deletions.has(id) && count > 0);
   }
 
   async change(id: string, change: { title?: string; pinned?: boolean }): Promise<void> {
@@ -83,32 +91,21 @@ export class ChatList {
     await this.refresh();
   }
 
-  /** Takes a row away; until `remove` it is only hidden. */
-  hide(id: string, isHidden = true): void {
-    if (isHidden) this.#hidden.add(id);
-    else this.#hidden.delete(id);
-    this.#changed();
-  }
-
-  /** Deletes a chat; returns what is still there of it. */
-  async remove(id: string): Promise<Remainder[]> {
-    try {
-      const remains = await this.#sessions.remove(id);
-      this.rows = this.rows.filter((row) => row.id !== id);
-      return remains;
-    } finally {
-      this.hide(id, false);
-    }
-  }
-
   /** Follows what changes elsewhere; returns a function that stops it. */
   watch(): () => void {
     void this.refresh();
-    return this.#sessions.watch({
+    const stop = this.#sessions.watch({
       chat: (row) => this.query === "" && this.#announce(row.id, row), // what is found is what was found
       removed: (id) => this.#announce(id, null),
-      opened: () => void this.refresh(),
+      opened: () => {
+        this.deletions.resume();
+        void this.refresh();
+      },
     });
+    return () => {
+      stop();
+      this.deletions.stop();
+    };
   }
 
   #announce(id: string, row: ChatRow | null): void {

@@ -1,18 +1,20 @@
 /** `<arp-sessions>`: the list of chats: by day, searched, renamed, pinned, deleted with a way back. */
 
-import type { ArpClient, Remainder, Wire } from "@agent-rendering/core";
+import type { ArpClient, ArpError, Remainder, Storage, Wire } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
 import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
+import { wrong } from "../wrong.js";
 import { byDay, ChatList, type ChatRow, type When } from "./chat_list.js";
+import { UNDO_MS, type Deleted } from "./deletions.js";
+import { browserStorage } from "./drafts.js";
 import { icon } from "./icons.js";
 import "./menu.js";
 import sessionStyles from "./sessions.css?inline";
 import { adopter, adoptChatStyles } from "./styles.js";
 
-const UNDO_MS = 6000;
 const SEARCH_MS = 200;
 
 const adopt = adopter(sessionStyles);
@@ -26,6 +28,7 @@ export class ArpSessions extends ArpElement {
     renaming: { state: true },
     deleted: { state: true },
     remains: { state: true },
+    refusal: { state: true },
   };
 
   declare client: ArpClient | null;
@@ -35,13 +38,17 @@ export class ArpSessions extends ArpElement {
   /** The app's agents; of several, each chat names its own. */
   declare agents: readonly Wire.Workflow[];
   declare protected renaming: string | null;
-  /** Hidden, and deleted soon unless somebody takes it back. */
+  /** The chat whose deletion can still be undone. */
   declare protected deleted: ChatRow | null;
   /** What is still there of the chat that was deleted last. */
   declare protected remains: readonly Remainder[];
+  /** Why the chat that was deleted last is still there. */
+  declare protected refusal: ArpError | null;
+  /** Where deletions are kept over a reload; `null`: nowhere. */
+  storage: Storage | null = browserStorage();
   #list: ChatList | null = null;
   #stop: (() => void) | null = null;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #searching: ReturnType<typeof setTimeout> | null = null;
   #seen: IntersectionObserver | null = null;
 
@@ -49,7 +56,7 @@ export class ArpSessions extends ArpElement {
     super();
     this.client = null;
     this.context = createContext();
-    this.current = this.renaming = this.deleted = null;
+    this.current = this.renaming = this.deleted = this.refusal = null;
     this.agents = [];
     this.remains = [];
   }
@@ -59,14 +66,16 @@ export class ArpSessions extends ArpElement {
     adoptChatStyles(this.getRootNode());
     adopt(this.getRootNode());
     this.classList.add("arp-sessions");
-    addEventListener("pagehide", this.#finishDeleting);
+    addEventListener("pagehide", this.#leave);
+    addEventListener("storage", this.#resume);
     if (this.hasUpdated) this.#open();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    removeEventListener("pagehide", this.#finishDeleting);
-    this.#finishDeleting();
+    removeEventListener("pagehide", this.#leave);
+    removeEventListener("storage", this.#resume);
+    this.#leave();
     this.#stop?.();
     this.#stop = this.#list = null;
     this.#seen?.disconnect();
@@ -94,7 +103,7 @@ export class ArpSessions extends ArpElement {
     this.#stop?.();
     this.#stop = this.#list = null;
     if (this.client === null) return;
-    this.#list = new ChatList(this.client, () => this.requestUpdate());
+    this.#list = new ChatList(this.client, () => this.requestUpdate(), this.storage, this.#gone);
     this.#stop = this.#list.watch();
   }
 
@@ -113,7 +122,9 @@ export class ArpSessions extends ArpElement {
         : html`<div class="arp-undo" role="status"><span>${t("chatDeleted")}</span><button type="button" class="arp-button arp-quiet" @click=${() => this.#undo()}>${t("undo")}</button></div>`}
       ${this.remains.map(
         (one) => html`<div class="arp-undo" role="alert"><span>${t("chatRemains", { keeper: one.keeper, reason: one.reason })}</span><button type="button" class="arp-button arp-quiet" @click=${() => (this.remains = [])}>${t("close")}</button></div>`,
-      )}`;
+      )}${this.refusal === null
+        ? nothing
+        : html`<div class="arp-undo" role="alert"><span>${wrong(this.refusal.payload, t, (error) => t("chatNotDeleted", { error }))}</span><button type="button" class="arp-button arp-quiet" @click=${() => (this.refusal = null)}>${t("close")}</button></div>`}`;
   }
 
   #rows(list: ChatList): unknown {
@@ -226,38 +237,41 @@ export class ArpSessions extends ArpElement {
   }
 
   #delete(row: ChatRow): void {
-    this.#finishDeleting();
-    this.#list?.hide(row.id);
-    this.deleted = row;
-    this.#timer = setTimeout(this.#finishDeleting, UNDO_MS);
+    this.#list?.deletions.ask(row.id);
+    this.#offerUndo(row);
     this.#emit("arp-deleted", row.id);
     void this.updateComplete.then(() => this.querySelector<HTMLElement>(".arp-undo button")?.focus());
   }
 
+  #offerUndo(row: ChatRow | null): void {
+    clearTimeout(this.#timer);
+    this.deleted = row;
+    if (row !== null) this.#timer = setTimeout(() => this.#offerUndo(null), UNDO_MS);
+  }
+
   #undo(): void {
     const row = this.deleted;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = this.deleted = null;
+    this.#offerUndo(null);
     if (row === null) return;
-    this.#list?.hide(row.id, false);
+    this.#list?.deletions.undo(row.id);
     this.#emit("arp-open", row.id);
     void this.updateComplete.then(() => this.#link(row.id)?.focus());
   }
 
-  #finishDeleting = (): void => {
-    const row = this.deleted;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = this.deleted = null;
-    if (row !== null) void this.#remove(row);
+  readonly #gone = ({ id, remains, error }: Deleted): void => {
+    if (this.deleted?.id === id) this.#offerUndo(null);
+    this.remains = remains;
+    this.refusal = error;
   };
 
-  async #remove(row: ChatRow): Promise<void> {
-    try {
-      this.remains = (await this.#list?.remove(row.id)) ?? [];
-    } catch (error) {
-      this.context.announce(String((error as Error).message));
-    }
-  }
+  readonly #resume = (): void => this.#list?.deletions.resume();
+
+  /** What was asked for here takes effect now: a deletion, and a name that is being typed. */
+  readonly #leave = (): void => {
+    this.#offerUndo(null);
+    this.#list?.deletions.flush();
+    this.querySelector<HTMLElement>(".arp-session-name")?.blur();
+  };
 
   /** Arrows move from chat to chat. */
   #key = (event: KeyboardEvent): void => {

@@ -1,6 +1,6 @@
 /** What a conversation shows: its turns, oldest first, and before there are any a welcome. */
 
-import type { ArpClient, Status, TurnState } from "@agent-rendering/core";
+import { isGreeting, type ArpClient, type Status, type TurnState } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -11,6 +11,7 @@ import { isBubble, outgoingBubbles } from "./outgoing.js";
 import type { Recent } from "./recent.js";
 import { dayLines } from "./times.js";
 import { watch } from "./watch.js";
+import type { Welcome } from "./welcome.js";
 
 /** What a conversation is drawn from. */
 export interface Timeline {
@@ -24,7 +25,7 @@ export interface Timeline {
   readonly avatar: string;
   readonly showActivity: boolean;
   readonly actions: MessageActions;
-  welcome(): TemplateResult;
+  welcome(isGreeted: boolean): Welcome;
   loadOlder(gap: Gap): void;
   /** Puts a text and files into the message box again. */
   back(text: string, files: readonly File[]): void;
@@ -42,6 +43,7 @@ export function timeline({ client, number, status, context, older, recent, avata
   const ids = store.turnIds.get();
   const outgoing = store.outgoing.get();
   const isEmpty = ids.length === 0 && !outgoing.some(isBubble);
+  const greeted = isUnused(client) && !isEmpty ? welcome(true) : null;
   const lines = dayLines(older.among(ids, (id) => store.turn(id).get()), context.t);
   if (!isEmpty) void loadMessages();
   const drawn = recent.of(ids);
@@ -59,8 +61,8 @@ export function timeline({ client, number, status, context, older, recent, avata
   return html`${isLoading
       ? html`<div class="arp-skeleton" role="img" aria-label=${context.t("loading")}><span></span><span></span><span></span></div>`
       : isEmpty
-        ? welcome()
-        : nothing}
+        ? welcome(false).before
+        : (greeted?.before ?? nothing)}
     ${recent.isPartial ? nothing : more(older.top)}
     ${repeat([number], (number) => number, () => html`<div class="arp-log" role="log" aria-live="off" aria-label=${context.t("messages")}>
       ${parts(
@@ -76,7 +78,14 @@ export function timeline({ client, number, status, context, older, recent, avata
         (id) => html`${left(older.before(id))}${lines.get(id)}<arp-message data-turn=${id} .turn=${watch(store.turn(id))} .client=${client} .context=${context} .actions=${actions} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
       )}
       ${outgoingBubbles(outgoing, client, context, back)}
-    </div>`)}`;
+    </div>`)}${greeted?.after ?? nothing}`;
+}
+
+/** Whether nobody has said anything here yet: there is nothing, or the greeting of the app alone. */
+export function isUnused({ store }: ArpClient): boolean {
+  const [first, ...others] = store.turnIds.get();
+  const isQuiet = first === undefined || (others.length === 0 && isGreeting(store.turn(first).get()));
+  return isQuiet && !store.outgoing.get().some(isBubble);
 }
 
 const idOf = ({ id }: TurnState) => id;

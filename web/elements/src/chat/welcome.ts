@@ -26,23 +26,34 @@ export function introduced(
   };
 }
 
+/** What shows around the greeting of the app; without one all is `before`. */
+export interface Welcome {
+  readonly before: TemplateResult;
+  readonly after: unknown;
+}
+
+/** The app's greeting, where it has one, takes the place of its description. */
 export function welcome(
   { title, description, suggestions = [], logo }: Introduction,
   { t }: ArpContext,
   say: (text: string) => void,
   picker: unknown = nothing,
-): TemplateResult {
-  return html`<section class="arp-welcome" aria-labelledby="arp-greeting">
-    ${picture(logo, "arp-logo")}
-    <h2 id="arp-greeting" dir="auto">${title || t("greeting")}</h2>
-    <p class="arp-welcome-text" dir="auto">${description || (title ? t("greeting") : nothing)}</p>
-    ${picker}
-    ${suggestions.length === 0
+  isGreeted = false,
+): Welcome {
+  const offers =
+    suggestions.length === 0
       ? nothing
       : html`<ul class="arp-suggestions" aria-label=${t("suggestions")}>
           ${suggestions.map((text) => html`<li><button type="button" dir="auto" class="arp-suggestion" @click=${() => say(text)}>${text}</button></li>`)}
-        </ul>`}
+        </ul>`;
+  const before = html`<section class="arp-welcome" ?data-greeted=${isGreeted} aria-labelledby="arp-greeting">
+    ${picture(logo, "arp-logo")}
+    <h2 id="arp-greeting" dir="auto">${title || t("greeting")}</h2>
+    ${isGreeted ? nothing : html`<p class="arp-welcome-text" dir="auto">${description || (title ? t("greeting") : nothing)}</p>`}
+    ${picker}
+    ${isGreeted ? nothing : offers}
   </section>`;
+  return { before, after: isGreeted ? html`<div class="arp-welcome arp-welcome-end">${offers}</div>` : nothing };
 }
 
 /** A picture by its address, or a short text such as an emoji; for the eye alone. */

@@ -21,6 +21,8 @@ const NAMES = { line: "chartLine", bar: "chartBar", pie: "chartPie", scatter: "c
 const saving = () => import("../chart/save.js");
 const GUESSED_WIDTH_PX = 640;
 const NARROWEST_PX = 220;
+/** What is left on a sheet of A4 or Letter, upright, between the usual margins and those of the page. */
+const PRINTED_PX = 640;
 
 /** Items of a legend; the rest is in the data. */
 const MOST_ITEMS = 100;
@@ -46,6 +48,7 @@ export class ArpChart extends ComponentElement {
   declare spoken: string;
   readonly #id = freshId("chart");
   #observer: ResizeObserver | null = null;
+  #isPrinted = false;
   #data: ChartData = chartData({});
   #plot: Plot | null = null;
   #slices: Slice[] = [];
@@ -57,6 +60,8 @@ export class ArpChart extends ComponentElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    addEventListener("beforeprint", this.#print);
+    addEventListener("afterprint", this.#unprint);
     if (typeof ResizeObserver === "undefined") return;
     this.#observer = new ResizeObserver(() => this.#fit());
     this.#observer.observe(this);
@@ -64,10 +69,26 @@ export class ArpChart extends ComponentElement {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    removeEventListener("beforeprint", this.#print);
+    removeEventListener("afterprint", this.#unprint);
     this.#observer?.disconnect();
   }
 
+  /** Draws at once for a sheet: a drawing for the window would be shrunk or enlarged there, with its words. */
+  readonly #print = (): void => {
+    this.#isPrinted = true;
+    this.looked = null;
+    this.width = PRINTED_PX;
+    this.performUpdate();
+  };
+
+  readonly #unprint = (): void => {
+    this.#isPrinted = false;
+    this.#fit();
+  };
+
   #fit(): void {
+    if (this.#isPrinted) return;
     const place = this.querySelector(".arp-chart-place");
     const width = place?.clientWidth ?? 0;
     if (width > 0) this.width = Math.max(NARROWEST_PX, Math.round(width));

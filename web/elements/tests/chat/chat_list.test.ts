@@ -40,7 +40,7 @@ beforeEach(() => {
     watch: (listener: Listener) => ((received = listener), () => undefined),
     remove: async () => undefined,
   };
-  list = new ChatList({ sessions } as unknown as ArpClient, () => undefined);
+  list = new ChatList({ sessions, address: { base: "" } } as unknown as ArpClient, () => undefined);
   list.watch();
 });
 
