@@ -8,7 +8,7 @@ import { rowsOf, rowWith } from "./fact_window.js";
 import { Filters } from "./filters.js";
 import { link } from "./grid.js";
 import { nothing, PANELS } from "./panels.js";
-import { addressOf, readPlace, rpcAddress, tabStorage, Token } from "./place.js";
+import { addressOf, readPlace, rpcAddress, tabStorage, Token, tokenIn } from "./place.js";
 import { Rpc } from "./rpc.js";
 import { SessionList } from "./sessions.js";
 import { tell } from "./story.js";
@@ -85,7 +85,7 @@ class Page {
     at("show-sessions").addEventListener("click", () => this.#toggleSessions());
     at("sign-in").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.token.keep(at("token").value.trim());
+      this.token.keep(tokenIn(at("token").value));
       this.rpc.connect();
     });
     addEventListener("keydown", (event) => {
