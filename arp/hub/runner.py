@@ -156,6 +156,7 @@ class Runner:
             SurfaceTimers(calls.carry_out).keep,
             calls.transfer,
             settings.serial_max_age_s,
+            settings.record_model_messages,
             app.app_state,
             app.about,
         )
