@@ -24,6 +24,7 @@ from arp.control.method import (
     ThreadId,
     method,
 )
+from arp.hub.runner import DebugDetails
 from arp.ledger.chain import Checked
 from arp.protocol.errors import PermissionDenied, UnknownObject
 from arp.protocol.json_value import JsonObject
@@ -129,6 +130,8 @@ class SessionRow(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A turn runs or waits."""
     owner: str | None = None
     """Whose it is, in a list for an admin."""
+    failed: bool = False
+    """The newest turn that has ended has failed."""
 
 
 class SessionPage(Struct, frozen=True, omit_defaults=True):
@@ -162,6 +165,12 @@ class Resumed(Struct, frozen=True, rename="camel", omit_defaults=True):
     thread: JsonObject
     resume: Literal["events", "snapshot"]
     snapshot: JsonObject | None = None
+
+
+class DebugPage(Struct, frozen=True):
+    """What went wrong in the code of agents, oldest first."""
+
+    details: list[DebugDetails]
 
 
 class Sessions:
@@ -233,6 +242,16 @@ class Sessions:
                     if len(events) == request.limit or size >= PAGE_BYTES:
                         break
         return EventPage(request.session_id, head.epoch, events, place)
+
+    @method("agentSession/debug")
+    async def debug(self, request: SessionParams) -> DebugPage:
+        """Return the tracebacks of a session's turns since the server started.
+
+        Only `arp serve --debug` keeps any. They are not in the ledger.
+        """
+        context = await self._context.reader(request.session_id)
+        head = await context.head(request.session_id)
+        return DebugPage(self._context.hub.runner.debug_details(head.session_id))
 
     async def verify(self, request: SessionParams) -> Checked:
         """Compare a session's facts with the hashes that the ledger keeps of them."""
@@ -326,4 +345,5 @@ def _row(meta: SessionMeta) -> SessionRow:
         meta.turn_count,
         meta.last_sequence,
         meta.active,
+        failed=meta.failed,
     )

@@ -434,6 +434,7 @@ class Hub:
         self._quota.recount(head.owner)
         for cache in self._caches:
             cache.forget(head.session_id)
+        self.runner.forget_debug(head.session_id)
         self._fell_at.pop(head.session_id, None)
         self.listing.changed(head.owner, head.session_id)
 

@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import logging
 import traceback
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -63,6 +64,8 @@ DEAF_S = 1.0
 
 MAX_DETAILS = 16_000
 """Characters of a traceback that are shown, the newest; deep ones repeat themselves."""
+MAX_KEPT_DETAILS, MAX_DEBUGGED = 20, 100
+"""Tracebacks of one session that are kept, and sessions; under `--debug` only."""
 
 
 class AnswerHandler(Struct, frozen=True):
@@ -82,6 +85,15 @@ class AnswerHandler(Struct, frozen=True):
             return self.handler(turn, DECLINED)
         value = answer.value if self.kind is None else self.kind.read(answer.value)
         return self.handler(turn, value)
+
+
+class DebugDetails(Struct, frozen=True, rename="camel"):
+    """What went wrong in the code of an agent; only under `--debug`, and never in the ledger."""
+
+    turn_id: str
+    error: str
+    details: str
+    """The traceback, or what to write instead."""
 
 
 class HubApp(Struct, frozen=True):
@@ -156,6 +168,7 @@ class Runner:
             SurfaceTimers(calls.carry_out).keep,
             calls.transfer,
             settings.serial_max_age_s,
+            settings.record_model_messages,
             app.app_state,
             app.about,
         )
@@ -171,6 +184,8 @@ class Runner:
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self._hurries = False
+        self._debug: dict[str, deque[DebugDetails]] = {}
+        """What went wrong, by session; under `--debug` only."""
 
     def start(self, live: LiveSession, turn_id: str) -> None:
         """Run the agent of the session's workflow for a turn."""
@@ -182,13 +197,29 @@ class Runner:
             loop = asyncio.get_running_loop()
 
             def show(what: str, details: str) -> None:
-                loop.call_soon_threadsafe(show_details, live, turn_id, what, details)
+                loop.call_soon_threadsafe(self._show_details, live, turn_id, what, details)
 
             owner.show_details = show
         task = host.task = start_task(self._run(host, owner), f"arp-{turn_id}", owner)
         self._turns[live] = self.tasks[task] = host
         self._watch.wake()
         task.add_done_callback(self._done)
+
+    def debug_details(self, session_id: str) -> list[DebugDetails]:
+        """Return what went wrong in the code of a session's agents; only under `--debug`."""
+        return list(self._debug.get(session_id, ()))
+
+    def forget_debug(self, session_id: str) -> None:
+        """Forget what went wrong in a session that is deleted."""
+        self._debug.pop(session_id, None)
+
+    def _show_details(self, live: LiveSession, turn_id: str, what: str, details: str) -> None:
+        """Show details to whoever is connected, and keep them for those who look later."""
+        payload = show_details(live, turn_id, what, details)
+        kept = self._debug.setdefault(live.id, deque(maxlen=MAX_KEPT_DETAILS))
+        kept.append(DebugDetails(turn_id, payload.error, payload.debug or ""))
+        while len(self._debug) > MAX_DEBUGGED:
+            del self._debug[next(iter(self._debug))]
 
     def _done(self, task: asyncio.Task[None]) -> None:
         assert isinstance(task, ServerTask)
@@ -445,8 +476,8 @@ def traceback_of(error: BaseException) -> str:
     return "".join(lines).rstrip()[-MAX_DETAILS:]
 
 
-def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> None:
-    """Send an `error` with details to whoever is connected to a session now, and never again.
+def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> ErrorPayload:
+    """Send an `error` with details to whoever is connected to a session now; return its payload.
 
     Only under `arp serve --debug`, for the author's own screen: it is no fact. It goes out behind
     what the turn has shown until now. Where `what` is the text of an error that the turn has too,
@@ -463,3 +494,4 @@ def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> No
             viewer.tell(message)
 
     live.after_write(tell)
+    return payload

@@ -80,6 +80,9 @@ class HubSettings(Struct, frozen=True):
     """Read models kept in memory; others are made from the store on request."""
     model_every_facts: Count = 2_000
     """After this many facts, the read model and the state of a session are stored again."""
+    record_model_messages: bool = False
+    """Whether `model.requested` holds the messages that a model gets, where a runtime tells them:
+    the whole conversation again with each request. Secrets are redacted, as in every fact."""
     telemetry: bool = False
     """Turns carry trace ids, and a server exports spans and metrics (extra `otel`)."""
     runtime_id: RuntimeId | None = None

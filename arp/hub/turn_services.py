@@ -29,6 +29,8 @@ class TurnServices(Struct):
     """Gives a surface to another session."""
     serial_max_age_s: float = 5.0
     """How old the input may be that opens a popup, an overlay or a fullscreen surface."""
+    records_messages: bool = False
+    """Whether the messages that a model gets are recorded."""
     app_state: Callable[[], object] = lambda: None
     """Returns what the app's lifespan yielded."""
     about: Callable[[], AppInfo] = AppInfo

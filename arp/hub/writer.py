@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from arp.hub.listing import Listing, texts_in
 from arp.hub.live import Gathered, LiveSession
 from arp.hub.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
+from arp.protocol.screen import TurnScreen
 from arp.session.inputs import is_only_greeted
 from arp.session.recorded import Batch, TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
@@ -284,12 +285,21 @@ def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | Non
         active=active,
         pinned=settings.pinned,
         is_named=bool(settings.name),
+        failed=_has_failed(session.screen.turns.values()),
     )
     if known is not None and row == msgspec.structs.replace(
         known, last_sequence=row.last_sequence, created_at=row.created_at
     ):
         return None
     return row
+
+
+def _has_failed(turns: Iterable[TurnScreen]) -> bool:
+    """Return whether the newest turn that has ended has failed."""
+    ended = ("completed", "failed", "cancelled")
+    return (
+        next((turn.status for turn in reversed([*turns]) if turn.status in ended), "") == "failed"
+    )
 
 
 def _fault() -> InternalError:

@@ -61,7 +61,9 @@ ROWS: Final[dict[str, str]] = {
     "task.profile.resolved": "profile",
     "run.status": "inputId? reason? @status",
     # models
-    "model.requested": "model provider? @modelRequestId",
+    "model.requested": (
+        "model provider? parameters? tools? messages? messagesLeftOut? @modelRequestId"
+    ),
     "model.delta": "text",
     "model.completed": "model usage? finishReason? @modelRequestId",
     "model.failed": "model error retryable? @modelRequestId",

@@ -130,9 +130,16 @@ class Recorder:
 
     # -- models ----------------------------------------------------------------------------------
 
-    def model(self, model: str, provider: str | None = None) -> ModelRequest:
-        """Record a request to a model."""
-        return ModelRequest(self._scope, model, provider)
+    def model(self, model: str, provider: str | None = None, **asked: Json) -> ModelRequest:
+        """Record that a request to a model begins: call it before the request is sent.
+
+        Args:
+            model: Its name.
+            provider: Who runs it.
+            asked: What the request asks for: `parameters`, an object; `tools`, a list of names;
+                and `messages`, which are the whole conversation.
+        """
+        return ModelRequest(self._scope, model, provider, asked)
 
     def route(self, candidates: Sequence[str | Candidate], reason: str = "") -> Candidate | None:
         """Record which models could be taken, and what follows where there is nothing to decide.

@@ -300,10 +300,12 @@ class ModelRequest(Work):
 
     __slots__ = ("id",)
 
-    def __init__(self, scope: FactScope, model: str, provider: str | None) -> None:
+    def __init__(
+        self, scope: FactScope, model: str, provider: str | None, details: JsonObject
+    ) -> None:
         self.id = scope.new_id("model")
         super().__init__(scope.within(model_request_id=self.id), "model", {"model": model})
-        self._record("requested", provider=provider)
+        self._record("requested", provider=provider, **details)
 
     def completed(self, usage: JsonObject | None = None, finish_reason: str | None = None) -> None:
         """Record that the model is done; `usage` in its own words."""

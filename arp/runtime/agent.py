@@ -203,7 +203,10 @@ class RuntimeAgent:
     ) -> ari.SendMessageResponse:
         """Send a message, after the turns that the runtime has begun by itself are shown."""
         service = self._runtime.service
-        request = ari.SendMessageRequest(link.session_id, message, idempotency_key=key)
+        tells = {ari.RECORD_MESSAGES: "true"} if turn._host.services.records_messages else {}
+        request = ari.SendMessageRequest(
+            link.session_id, message, idempotency_key=key, metadata=tells
+        )
         for _ in range(BUSY_TRIES):
             try:
                 return await service.send_message(request)

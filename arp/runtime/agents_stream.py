@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agents import Agent, RunResultStreaming, StreamEvent
+from agents import Agent, RunContextWrapper, RunHooks, RunResultStreaming, StreamEvent
 
 from arp.protocol.json_value import JsonObject
 from arp.runtime import types as ari
@@ -23,6 +23,39 @@ HOSTED = frozenset(
 """Calls that the model's provider carries out: no result follows."""
 
 
+class RunRequests(RunHooks[Any]):
+    """Tells the requests to models of a turn as they begin; a run makes one after the other."""
+
+    def __init__(self, turn: TaskTurn) -> None:
+        self._turn = turn
+        self._begun = 0
+        self._ended = 0
+
+    async def on_llm_start(
+        self,
+        context: RunContextWrapper[Any],
+        agent: Agent[Any],
+        system_prompt: str | None,
+        input_items: list[Any],
+    ) -> None:
+        """Tell that a request begins."""
+        self._begun += 1
+        tools = [tool.name for tool in await agent.get_all_tools(context)]
+        model = agent.model
+        self._turn.begin_request(
+            str(self._begun),
+            str(model if isinstance(model, str) else getattr(model, "model", "") or ""),
+            parameters=agent.model_settings.to_json_dict(),
+            tools=tools,
+            messages=lambda: [{"role": "system", "content": system_prompt or ""}, *input_items],
+        )
+
+    def ended(self) -> str:
+        """Return the id of the oldest request that has not ended, which has now."""
+        self._ended += 1
+        return str(self._ended)
+
+
 class AgentsStream:
     """What a run streams, told as it comes."""
 
@@ -30,6 +63,7 @@ class AgentsStream:
         self.turn = turn
         self.agent = agent
         """The one that speaks."""
+        self.requests = RunRequests(turn)
         self.end = AnswerEnd()
         self.part: list[str] = []
         """The text of the newest answer."""
@@ -111,8 +145,10 @@ class AgentsStream:
             self.turn.mark_cut_off(self.cut)
 
     def _use(self, response: Any) -> None:
-        used = response.usage
-        if used is not None:
+        used, request_id = response.usage, self.requests.ended()
+        if used is None:
+            self.turn.use(None, None, request_id=request_id)
+        else:
             # Its numbers are 0 where the provider has told none, as chat completions often do.
             self.turn.use(
                 used.input_tokens or None,
@@ -120,6 +156,7 @@ class AgentsStream:
                 used.input_tokens_details.cached_tokens or None,
                 used.output_tokens_details.reasoning_tokens or None,
                 str(response.model),
+                request_id=request_id,
             )
 
     def show_output(self, result: RunResultStreaming) -> None:

@@ -260,6 +260,12 @@ class MessageReader:
             self._request_id = event["message"].get("id", "")
             self._request_model = event["message"].get("model", "")
             self._request_usage = event["message"].get("usage") or {}
+            self._feed.tell(
+                Lifecycle.MODEL_REQUEST,
+                status="started",
+                request_id=self._request_id,
+                model=self._request_model,
+            )
         elif kind == "content_block_delta":
             self._delta(event["delta"])
         elif kind == "message_delta" and event.get("usage"):
@@ -268,7 +274,7 @@ class MessageReader:
             if used.input_tokens is not None:
                 self._context = used.input_tokens + (used.output_tokens or 0)
             self._told = self._told.plus(used)
-            fields = msgspec.to_builtins(used)
+            fields = msgspec.to_builtins(used) | {"request_id": self._request_id}
             self._feed.tell(Lifecycle.USAGE, model=self._request_model, **fields)
 
     def _delta(self, delta: Line) -> None:

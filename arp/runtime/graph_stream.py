@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Final
 
@@ -26,10 +26,16 @@ OUTPUT: Final = "structured_response"
 
 
 class GraphStream:
-    """What a run of the graph streams, told as it comes."""
+    """What a run of the graph streams, told as it comes.
 
-    def __init__(self, turn: TaskTurn) -> None:
+    Args:
+        turn: Where it is told.
+        counted: Ids of the messages whose tokens were told when their request ended.
+    """
+
+    def __init__(self, turn: TaskTurn, counted: Set[str | None] = frozenset()) -> None:
         self.turn = turn
+        self._counted = counted
         self.seen: set[str | None] = set()
         """Ids of the messages that were told, or are older than the turn."""
         self._streamed: set[str | None] = set()
@@ -140,7 +146,7 @@ class GraphStream:
                 self._start(call)
             self._take_end(message)
             used = message.usage_metadata
-            if used is not None:
+            if used is not None and message.id not in self._counted:
                 self.turn.use(
                     used["input_tokens"],
                     used["output_tokens"],

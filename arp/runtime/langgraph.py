@@ -38,6 +38,7 @@ from arp.runtime.errors import InvalidArgument, NotFound
 from arp.runtime.graph_stream import OUTPUT, GraphStream, messages_in
 from arp.runtime.langchain_approvals import decided_by_person
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn, check_loop_of
+from arp.runtime.told_requests import ToldRequests
 from arp.values.cell import as_json
 
 ToInput = Callable[[TaskTurn], Any]
@@ -106,7 +107,9 @@ class LangGraphRuntime(TaskRuntime):
         graph = await self.graph()
         config = self._config_of(turn.session_id, turn.key)
         graph_input: Any = None
-        stream = GraphStream(turn)
+        told = ToldRequests(turn)
+        stream = GraphStream(turn, told.counted)
+        running = told.added_to(config)
         if turn.has_message:
             known = (await self._state(config)).values
             stream.seen.update(message.id for message in messages_in(known))
@@ -120,7 +123,7 @@ class LangGraphRuntime(TaskRuntime):
             modes: list[Any] = ["messages", "updates", "custom"]
             with stream.spoken:
                 async for _, mode, data in graph.astream(
-                    graph_input, config, stream_mode=modes, subgraphs=True
+                    graph_input, running, stream_mode=modes, subgraphs=True
                 ):
                     stream.take(mode, data)
             stream.end()

@@ -100,7 +100,7 @@ class OpenAIAgentsRuntime(TaskRuntime):
     ) -> RunResultStreaming:
         """Run the agent until it is done, asks, or its answer is cut off."""
         stream.end = watched_end()
-        result = Runner.run_streamed(first, run_input, **self._options)
+        result = Runner.run_streamed(first, run_input, hooks=stream.requests, **self._options)
         try:
             async for event in result.stream_events():
                 stream.take(event)

@@ -47,13 +47,14 @@ from pydantic_ai import (
     UserContent,
     UserPromptPart,
 )
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, infer_model
 from pydantic_ai.toolsets import AbstractToolset
 
 from arp.hub.past_messages import PastMessages
 from arp.protocol.json_value import JsonObject
 from arp.runtime.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
 from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.runtime.told_model import ToldModel, use_of
 from arp.values.cell import as_json
 from arp.values.shown import component_of, shown, text_of
 
@@ -120,13 +121,17 @@ class PydanticAIRuntime(TaskRuntime):
     ) -> AgentRunResult[Any]:
         result: AgentRunResult[Any] | None = None
         model = self.agent.model
+        if isinstance(model, str):  # the agent would look it up with its first run
+            model = self.agent.model = infer_model(model)
         if self._entered is None and isinstance(model, Model):
             self._entered = model
             await model.__aenter__()
+        told = None if model is None else ToldModel(model, turn)
         run: AbstractAsyncContextManager[Any] = self.agent.run_stream_events(
             prompt,
             message_history=messages,
             deferred_tool_results=results,
+            model=told,
             output_type=[self.agent.output_type, DeferredToolRequests],
             deps=self._deps,
             toolsets=await self.toolsets(turn),
@@ -138,6 +143,10 @@ class PydanticAIRuntime(TaskRuntime):
                 else:
                     _tell(turn, event)
         assert result is not None
+        if told is None or not told.requests:  # `agent.override` gave it another model
+            for message in result.new_messages():
+                if isinstance(message, ModelResponse):
+                    use_of(turn, message)
         return result
 
     async def _end(self) -> None:
@@ -241,10 +250,9 @@ async def _answered(turn: TaskTurn, call: ToolCallPart) -> tuple[str, JsonObject
 
 
 def _ended(turn: TaskTurn, message: ModelMessage) -> ModelMessage:
-    """Tell what a message of this run used, and return it with a mark if it was cut off."""
+    """Return a message of this run, with a mark if it was cut off."""
     if not isinstance(message, ModelResponse):
         return message
-    _use(turn, message)
     reason = _cut_off(message)
     if reason is None or message.tool_calls:  # a call that was cut off fails by itself
         return message
@@ -262,18 +270,6 @@ def _cut_off(response: ModelResponse) -> CutOff | None:
         details.keys() & {"finish_reason", "refusal"}
     )  # where OpenAI's streams end without a reason, Pydantic AI says "stop"
     return CutOff.UNFINISHED if is_unfinished else cut_off_of(response.finish_reason)
-
-
-def _use(turn: TaskTurn, response: ModelResponse) -> None:
-    used = response.usage
-    # Its numbers are 0 where the provider has told none: a model that answers reads and writes.
-    turn.use(
-        used.input_tokens or None,
-        used.output_tokens or None,
-        used.cache_read_tokens or None,
-        used.details.get("reasoning_tokens"),
-        response.model_name or "",
-    )
 
 
 def _prompt(turn: TaskTurn) -> str | list[UserContent]:

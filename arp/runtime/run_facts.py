@@ -22,9 +22,17 @@ from arp.runtime.errors import ErrorStatus
 
 if TYPE_CHECKING:
     from arp.record.recorder import Recorder
+    from arp.record.work import ModelRequest
 
 MAX_TOLD_CHARACTERS = 2_000
 """Of what a runtime says besides: a warning, the end of a sub-agent."""
+MAX_OPEN_REQUESTS = 1_000
+"""Requests to models of one turn whose end was not told."""
+MAX_PARAMETER_BYTES = 16 << 10
+MAX_MESSAGE_BYTES = 256 << 10
+"""Of the messages of one request, as JSON; the newest stay."""
+MAX_TOOLS, MAX_NAME = 500, 200
+"""Names of tools of one request, and their characters."""
 MAX_PLAN = 100
 """Entries of an agent's list that are tasks."""
 LAST_SECOND = 253_402_300_799
@@ -144,15 +152,55 @@ class RunFacts:
     Args:
         record: Of the turn.
         model: What answers, as far as it is known; empty: the runtime has not said.
+        keeps_messages: Whether the messages that a model gets are recorded.
     """
 
-    def __init__(self, record: Recorder, model: str) -> None:
+    def __init__(self, record: Recorder, model: str, *, keeps_messages: bool = False) -> None:
         self.model = model
         self._record = record
+        self._keeps_messages = keeps_messages
+        self._open: dict[str, ModelRequest] = {}
+        """The requests to models that have begun and not ended, by the runtime's ids."""
         self._requests = 0
         """How many to models were recorded."""
+        self._failed_open = False
+        """Whether the turn's error is that of a request that had begun."""
         self._amount = 0.0
         """What they cost, as far as each of them said it."""
+
+    def requested(self, event: ari.Event) -> None:
+        """Record that a request to a model begins, or that one has failed."""
+        details, request_id = event.details, _text(event.details, "request_id") or ""
+        if details.get("status") == "failed":
+            request = self._open.pop(request_id, None)
+            if request is not None:
+                request.failed(event.content[:MAX_TOLD_CHARACTERS] or "failed")
+            return
+        if request_id in self._open or len(self._open) >= MAX_OPEN_REQUESTS:
+            return
+        self.model = _text(details, "model") or self.model
+        record = self._record.within(subagent_id=_text(details, "subagent_id"))
+        self._requests += 1
+        self._open[request_id] = record.model(
+            self._named(), _text(details, "provider"), **self._asked(details)
+        )
+
+    def _asked(self, details: JsonObject) -> JsonObject:
+        """Return what a request asks for: its parameters, tools and messages, each bounded."""
+        asked: JsonObject = {}
+        parameters, tools = details.get("parameters"), details.get("tools")
+        if isinstance(parameters, dict):
+            size = len(msgspec.json.encode(parameters))
+            too_large: JsonObject = {"leftOut": f"{size} bytes; at most {MAX_PARAMETER_BYTES}"}
+            asked["parameters"] = parameters if size <= MAX_PARAMETER_BYTES else too_large
+        if isinstance(tools, list):
+            asked["tools"] = [str(tool)[:MAX_NAME] for tool in tools[:MAX_TOOLS] if tool]
+        messages = details.get("messages")
+        if self._keeps_messages and isinstance(messages, list):
+            kept = newest_within(messages, MAX_MESSAGE_BYTES)
+            asked["messages"] = kept
+            asked["messagesLeftOut"] = len(messages) - len(kept) or None
+        return asked
 
     def usage(self, details: JsonObject) -> None:
         """Record a request to a model, what it used, and how full the context is."""
@@ -165,11 +213,14 @@ class RunFacts:
         )
         if used.input_tokens is not None or used.output_tokens is not None:
             self._request(used, details)
+        elif begun := self._open.pop(_text(details, "request_id") or "", None):
+            begun.completed()
 
     def _request(self, used: ari.Usage, details: JsonObject) -> None:
+        begun = self._open.pop(_text(details, "request_id") or "", None)
         record = self._record.within(subagent_id=_text(details, "subagent_id"))
-        self._requests += 1
-        with record.model(_text(details, "model") or self._named()) as request:
+        self._requests += begun is None
+        with begun or record.model(_text(details, "model") or self._named()) as request:
             amount = used.cost if used.currency else None
             self._amount += amount or 0.0
             request.cost(
@@ -196,6 +247,7 @@ class RunFacts:
     def ended(self, event: ari.Event) -> None:
         """Record what is known with the end of the turn alone."""
         used = event.usage
+        self._end_open(event.error)
         if used is not None and not self._requests and used.is_known:
             self._request(used, {})
         elif used is not None and used.cost and used.currency and not self._amount:
@@ -205,10 +257,20 @@ class RunFacts:
         if event.error is not None:
             self._failed(event.error)
 
+    def _end_open(self, error: ErrorStatus | None) -> None:
+        """End the requests whose end the runtime has not told, as the turn has ended."""
+        self._failed_open = error is not None and bool(self._open)
+        for request in self._open.values():
+            if error is None:
+                request.completed()
+            else:
+                request.failed(error.message[:MAX_TOLD_CHARACTERS], retryable=error.retryable)
+        self._open.clear()
+
     def _failed(self, error: ErrorStatus) -> None:
         details = error.details
         limit, status = _text(details, "limit"), details.get("http_status")
-        if isinstance(status, int):
+        if isinstance(status, int) and not self._failed_open:
             with self._record.model(self._named()) as request:
                 request.failed(error.message[:MAX_TOLD_CHARACTERS], retryable=error.retryable)
         if limit is not None:
@@ -243,6 +305,16 @@ def record_plan(record: Recorder, todos: Json, known: dict[str, Json], of: str) 
             record("task.cancelled", {"reason": "it is no longer in the plan"}, task_id=task_id)
     known.clear()
     known.update(now)
+
+
+def newest_within(messages: list[Json], most: int) -> list[Json]:
+    """Return the newest messages that have so many bytes as JSON together at most."""
+    size = 0
+    for kept, message in enumerate(reversed(messages)):
+        size += len(msgspec.json.encode(message)) + 1
+        if size > most:
+            return messages[len(messages) - kept :]
+    return messages
 
 
 _TASK_FACTS = {"active": "task.started", "done": "task.completed"}

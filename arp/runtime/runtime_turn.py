@@ -71,7 +71,9 @@ class RuntimeTurn:
         self._begun: dict[str, ari.Event] = {}
         """The events with which the calls began."""
         self.questions = TurnQuestions(runtime, turn, link, self._calls)
-        self._facts = RunFacts(turn.record, link.model)
+        self._facts = RunFacts(
+            turn.record, link.model, keeps_messages=turn._host.services.records_messages
+        )
         self._plan = ""
         """The component that shows the agent's list."""
         self._retry = ""
@@ -133,6 +135,8 @@ class RuntimeTurn:
                 continue
             if event.type is ari.EventType.TOOL_RESULT and not event.synthetic:
                 await self._end_call(event)
+            elif event.lifecycle is ari.Lifecycle.MODEL_REQUEST:
+                self._facts.requested(event)
             elif event.lifecycle is ari.Lifecycle.USAGE:
                 self._facts.usage(event.details)
             if event.done:
@@ -258,6 +262,8 @@ class RuntimeTurn:
                 self._show_plan(details.get("todos"))
             case ari.Lifecycle.RETRYING:
                 self._show_retry(event)
+            case ari.Lifecycle.MODEL_REQUEST:
+                self._facts.requested(event)
             case ari.Lifecycle.USAGE:
                 self._facts.usage(details)
             case ari.Lifecycle.RATE_LIMIT:

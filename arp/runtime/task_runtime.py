@@ -15,10 +15,10 @@ import logging
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -36,6 +36,7 @@ from arp.runtime.errors import (
 )
 from arp.runtime.feed import ActiveTurn, PendingPermission, SessionFeed
 from arp.runtime.model_errors import is_explained, known_error
+from arp.values.cell import as_json
 from arp.values.shown import text_of
 
 logger = logging.getLogger(__name__)
@@ -202,6 +203,48 @@ class TaskTurn:
         self.flush()
         self._feed.tell(ari.Lifecycle.COMPONENT, component=component)
 
+    def begin_request(
+        self,
+        request_id: str,
+        model: str,
+        *,
+        provider: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        tools: Sequence[str] = (),
+        messages: Callable[[], Any] = list,
+    ) -> None:
+        """Tell that a request to a model begins; `use` or `fail_request` with its id ends it.
+
+        Args:
+            request_id: No other request of the turn has it.
+            model: Its name.
+            provider: Who runs it.
+            parameters: Of the request; headers are left out, since they may hold keys.
+            tools: Names of the tools that the model may call.
+            messages: Returns what the model gets; is called only if the app records it.
+        """
+        asked = {name: value for name, value in (parameters or {}).items() if "header" not in name}
+        details: JsonObject = {"parameters": as_json(asked), "tools": list(tools)}
+        if self.metadata.get(ari.RECORD_MESSAGES) == "true":
+            details["messages"] = as_json(messages())
+        self.tell(
+            ari.Lifecycle.MODEL_REQUEST,
+            status="started",
+            request_id=request_id,
+            model=model,
+            provider=provider,
+            **details,
+        )
+
+    def fail_request(self, request_id: str, error: BaseException) -> None:
+        """Tell that a request to a model has failed."""
+        self.tell(
+            ari.Lifecycle.MODEL_REQUEST,
+            str(error) or type(error).__name__,
+            status="failed",
+            request_id=request_id,
+        )
+
     def use(
         self,
         tokens_in: int | None,
@@ -209,16 +252,20 @@ class TaskTurn:
         cached: int | None = None,
         reasoning: int | None = None,
         model: str = "",
+        *,
+        request_id: str = "",
     ) -> None:
         """Tell the tokens of a request to a model, and add them to those of the turn.
 
-        A number that is not known is `None`; if none is known, nothing is told.
+        A number that is not known is `None`; if none is known, nothing but the end of the request.
         """
         used = ari.Usage(tokens_in, tokens_out, cached, reasoning)
-        if not used.is_known:
+        if not used.is_known and not request_id:
             return
         details: JsonObject = msgspec.to_builtins(used)
         self.flush()
+        if request_id:
+            details["request_id"] = request_id
         self._feed.tell(ari.Lifecycle.USAGE, model=model, **details)
         self.used = (self.used or ari.Usage()).plus(used)
 

@@ -20,6 +20,8 @@ API_VERSION = "v1"
 
 Details: TypeAlias = dict[str, str]
 """What else is known, as names and texts; nothing in it changes what a field means."""
+RECORD_MESSAGES = "record_messages"
+"""In the metadata of `send_message`, with `true`: the app records what a model gets."""
 
 
 class SessionState(StrEnum):
@@ -139,9 +141,15 @@ class Lifecycle(StrEnum):
     """`content` is the model that answers from now on."""
     MODE = "mode"
     """`content` is the mode from now on."""
+    MODEL_REQUEST = "model_request"
+    """A request to a model begins or fails (`status`: `started` or `failed`, whose reason is
+    `content`); `request_id` in `details`, and with its start `model`, `provider`, `parameters`, the
+    names of `tools`, and `messages` if the turn's metadata has `record_messages`. `USAGE` with the
+    same `request_id` ends it."""
     USAGE = "usage"
-    """`details`: the fields of `Usage` for one request to a model, and `model`; `subagent_id` if a
-    sub-agent made it. `context_tokens` and `context_max` say how full the context is."""
+    """`details`: the fields of `Usage` for one request to a model, and `model`; `request_id` if its
+    start was told; `subagent_id` if a sub-agent made it. `context_tokens` and `context_max` say how
+    full the context is."""
     COMPACTION = "compaction"
     """The conversation was made shorter; `tokens_before`, `tokens_after`, `trigger` where known."""
     SUBAGENT = "subagent"

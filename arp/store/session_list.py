@@ -49,6 +49,8 @@ class SessionMeta(msgspec.Struct, frozen=True):
     """Its owner pinned it."""
     is_named: bool = False
     """Its owner chose `title`; otherwise it is the beginning of the first input."""
+    failed: bool = False
+    """The newest turn that has ended has failed."""
 
     @property
     def cursor(self) -> str:

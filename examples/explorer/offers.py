@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import replace
+from pathlib import Path
 
-from arp import Turn, ui
+from arp import Component, Turn, ui
+from arp.protocol.errors import ResourceLimit
 from charts import ChartPlan
 from errors import ExplorerError
 from export import EXPORT_LIMITS, export_directory, free_path, write_csv
@@ -58,12 +60,23 @@ async def export(turn: Turn, answer: Answer, name: str) -> bool:
         complete = await _complete(answer)
         size = await asyncio.to_thread(write_csv, complete.result, path)
         tool.result(f"{size:,} bytes")
+    link = await _link(turn, path)
     turn.show(
         ui.status_card(
             "success", "Exported", f"{size_of(complete.result)}, {size:,} bytes, in {shown}."
-        )
+        ),
+        *link,
     )
     return True
+
+
+async def _link(turn: Turn, path: Path) -> list[Component]:
+    """Return a link to the file for a reader elsewhere; none if it is too large to keep."""
+    try:
+        ref = await turn.save_file(path.name, path)
+    except ResourceLimit:
+        return []
+    return [ui.markdown(f"[Download {path.name}]({turn.file_url(ref)})")]
 
 
 async def _complete(answer: Answer) -> Answer:

@@ -57,6 +57,7 @@ READING: dict[str, JsonObject] = {
     "agentSession/list": {},
     "agentSession/read": {"sessionId": "s", "view": "thread"},
     "agentSession/events": {"sessionId": "s"},
+    "agentSession/debug": {"sessionId": "s"},
     "agentSession/thread/resume": {"sessionId": "s"},
     "task/list": {"sessionId": "s"},
 }

@@ -148,10 +148,10 @@ def test_stop_ends_the_turn_and_the_next_message_works(page: Page) -> None:
 def test_what_is_said_while_the_agent_answers_is_queued(page: Page) -> None:
     say(page, "count")
     say(page, "later")
-    shown(page, "Number 1 in the queue").wait_for()
+    page.locator(".arp-said .arp-caption", has_text="Queued").wait_for()
     page.get_by_role("button", name="Stop", exact=True).click()
     shown(page, "You said: later").wait_for()
-    expect(shown(page, "in the queue")).to_have_count(0)
+    expect(page.locator(".arp-said .arp-caption", has_text="Queued")).to_have_count(0)
 
 
 def test_a_lost_connection_loses_and_doubles_nothing(page: Page) -> None:

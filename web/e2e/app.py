@@ -314,6 +314,9 @@ async def permission(turn: Turn, rest: str) -> None:
     if rest == "two":
         await asyncio.gather(edit(turn, "one"), edit(turn, "two"))
         return
+    if rest == "long":
+        await edit(turn, "long", {f"option {n}": n for n in range(30)})
+        return
     async with turn.tool(name, args) as tool:
         may = await tool.approve(
             "Change /etc/hosts?", rule="files-need-leave", session_rule="changes of files"
@@ -321,9 +324,10 @@ async def permission(turn: Turn, rest: str) -> None:
     await turn.say("It was changed." if may else "It was left alone.")
 
 
-async def edit(turn: Turn, name: str) -> None:
+async def edit(turn: Turn, name: str, options: dict[str, int] | None = None) -> None:
     """Asks for leave to run a command that may be changed, and says what it would run."""
-    async with turn.tool("shell", {"command": f"echo {name}", "n": 1}) as tool:
+    args = {"command": f"echo {name}", "n": 1, **(options or {})}
+    async with turn.tool("shell", args) as tool:
         approval = await tool.ask_permission(f"Run {name}?", rule="commands", editable=True)
     await turn.say(f"{name}: {approval.decision} `{approval.input}`\n\n")
 
@@ -380,6 +384,12 @@ async def form(turn: Turn, _: str) -> None:
     await turn.say(f"Hello {answer['name']}.")
 
 
+async def long(turn: Turn, _: str) -> None:
+    """Asks for more than a view holds."""
+    fields = [ui.field(f"n{n}", label=f"Number {n}") for n in range(20)]
+    await turn.say(f"{len(await turn.ask(ui.form(fields, submit_label='Go on')))} given.")
+
+
 async def keep(turn: Turn, _: str) -> None:
     """Keeps two files, links one and shows the other."""
     report = await turn.save_file("report.txt", b"Nothing to report.", "text/plain")
@@ -407,6 +417,7 @@ DOES: dict[str, Does] = {
     "hostile": hostile,
     "huge": huge,
     "keep": keep,
+    "long": long,
     "load": load,
     "long-result": long_result,
     "mixed": mixed,

@@ -8,7 +8,7 @@ const from = (name) =>
 const { Filter, FactWindow, MOST, rowsOf, rowWith, typesIn } = await from("fact_window.js");
 const { History } = await from("history.js");
 const { line, tone, isProblem } = await from("describe.js");
-const { addressOf, readPlace, rpcAddress, Token } = await from("place.js");
+const { addressOf, readPlace, rpcAddress, Token, tokenIn } = await from("place.js");
 const { Rpc } = await from("rpc.js");
 const { tell } = await from("story.js");
 const { ago, bytes, money, span } = await from("words.js");
@@ -235,8 +235,18 @@ test("the address names a session and a fact, and hides a token", () => {
     assert.equal(addressOf(href, place), "https://host/agent/_inspect#session=a%26b&seq=12");
     assert.equal(readPlace("http://h/#seq=0x1").seq, null);
     assert.equal(rpcAddress("https://host/agent/_inspect?x#y"), "wss://host/agent/_api/rpc");
+    const kept = new Map([["arp.token", "of the chat page"]]);
+    const shared = new Token({
+        getItem: (name) => kept.get(name) ?? null,
+        setItem: (name, value) => kept.set(name, value),
+    });
+    assert.equal(shared.value, "of the chat page");
+    shared.keep("mine");
+    assert.equal(kept.get("arp.token"), "mine");
+    assert.equal(tokenIn(" https://h/#token=a%2Bb&x=1 "), "a+b");
+    assert.equal(tokenIn(" abc "), "abc");
     const token = new Token({
-        getItem: () => "not json",
+        getItem: () => null,
         setItem: () => {
             throw new Error();
         },

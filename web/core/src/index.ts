@@ -28,6 +28,7 @@ export type { Mark, ToolRun, TurnState, TurnStatus } from "./screen.js";
 export { RendererConnection } from "./connection.js";
 export type { LinkState, Phase } from "./driver.js";
 export type { Transport } from "./address.js";
+export { fileAddress } from "./file_address.js";
 export type { Attachment, Outgoing, SendPhase, Storage } from "./outbox.js";
 
 export { connectSSE, streamSSE } from "./stream_sse.js";

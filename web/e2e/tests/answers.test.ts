@@ -186,7 +186,7 @@ describe("the line", () => {
     await say(page, "two");
     await expect.poll(() => queued().count(), LONG).toBe(2);
     await page.locator("arp-message[data-status=failed]").waitFor();
-    await expect.poll(() => queued().locator("p.arp-caption").allInnerTexts(), LONG).toEqual(["Number 1 in the queue, which is paused", "Number 2 in the queue, which is paused"]);
+    await expect.poll(() => queued().locator("p.arp-caption").allInnerTexts(), LONG).toEqual(["Queued · The queue is paused", "Queued, number 2 · The queue is paused"]);
     await expect.poll(() => page.locator(".arp-status").innerText(), LONG).toBe("Failed. The queue is paused");
     await page.reload();
     await online(page);

@@ -192,7 +192,7 @@ test("W15 W24 what is queued stays below what runs, also when its turn comes, an
   await say(page, "count 300"); // which takes three seconds at least
   await log(page).getByText("5", { exact: true }).waitFor();
   await say(page, "count 3");
-  await log(page).getByText("Number 1 in the queue").waitFor();
+  await log(page).getByText("Queued", { exact: true }).waitFor();
   const seen = await watch("count 3");
   await page.locator("arp-message[data-status=completed]").nth(1).waitFor();
   const frames = await seen();

@@ -241,7 +241,7 @@ describe("messages", () => {
     expect(await bubbles()).toEqual(["one", "count 2000"]);
     await say(page, "count 2000");
     await say(page, "waits");
-    await log(page).getByText("Number 1 in the queue").waitFor();
+    await log(page).getByText("Queued", { exact: true }).waitFor();
     await edit("four");
     await page.locator(".arp-notice, [role=alert]", { hasText: /turn runs|running/i }).first().waitFor();
     expect(await bubbles()).toEqual(["one", "count 2000", "count 2000", "waits"]);
@@ -252,10 +252,10 @@ describe("messages", () => {
     await begin();
     await say(page, "count 2000");
     for (const text of ["second", "third", "fourth"]) await say(page, text);
-    await log(page).getByText("Number 3 in the queue").waitFor();
+    await log(page).getByText("Queued, number 3").waitFor();
     const third = page.locator("arp-message", { hasText: "third" });
     await third.getByRole("button", { name: "Answer this first" }).dispatchEvent("click"); // it moves with the stream
-    await third.getByText("Number 1 in the queue").waitFor();
+    await third.getByText("Queued", { exact: true }).waitFor();
     const second = page.locator("arp-message", { hasText: "second" });
     await second.getByRole("button", { name: "Remove from the queue" }).dispatchEvent("click");
     const fourth = page.locator("arp-message", { hasText: "fourth" });
@@ -420,6 +420,26 @@ describe("questions", () => {
     await log(page).getByText('one: deny {"command":"echo one","n":1}').waitFor();
   });
 
+  test("W51 the box of an input is as large as its text; Cancel shows it as the agent wrote it", async () => {
+    await begin({ viewport: { width: 1000, height: 1600 } });
+    await say(page, "permission long");
+    const card = page.locator(".arp-permission");
+    await card.getByRole("button", { name: "Edit" }).click();
+    const text = card.getByRole("textbox", { name: "Arguments" });
+    const { scrollHeight, clientHeight } = await text.evaluate(({ scrollHeight, clientHeight }) => ({ scrollHeight, clientHeight }));
+    expect(scrollHeight).toBeLessThanOrEqual(clientHeight + 1);
+    expect(clientHeight).toBeGreaterThan(400);
+    await page.screenshot({ path: `${process.env.ARP_SHOTS ?? "/tmp"}/edit.png` });
+    await text.fill("{}");
+    await expect.poll(() => text.evaluate((area) => area.clientHeight)).toBeLessThan(100);
+    await card.getByRole("button", { name: "Cancel" }).click();
+    expect(await card.getByRole("button", { name: "Edit" }).evaluate((button) => button === document.activeElement)).toBe(true);
+    await card.getByText("option 29").waitFor();
+    expect(await text.count()).toBe(0);
+    await card.getByRole("button", { name: "Allow once" }).click();
+    await log(page).getByText('"option 29":29').waitFor();
+  });
+
   test("W51 the rule for the chat is shown and asks no more; of two screens one wins", async () => {
     await begin();
     await say(page, "permission");
@@ -470,7 +490,7 @@ describe("questions", () => {
     await begin();
     await say(page, "soon 3");
     const card = page.locator(".arp-permission");
-    await card.getByRole("timer").getByText(/^[1-3] seconds? left$/).waitFor();
+    await card.getByRole("timer").getByText(/^0:0[1-3] left$/).waitFor();
     await log(page).getByText("It is expired.").waitFor();
     await card.waitFor({ state: "detached" });
     await page.locator(".arp-permission-note", { hasText: "Expired" }).waitFor();

@@ -34,3 +34,11 @@ test("a traceback is folded behind Details, with the error that everyone gets; a
   await page.locator(".arp-trouble", { hasText: "the agent failed" }).waitFor();
   expect(await page.locator(".arp-trouble").count()).toBe(1);
 });
+
+test("the inspector marks the session as failed, and shows the same traceback, also later", async () => {
+  const session = new URL(page.url()).searchParams.get("session") ?? "";
+  await page.goto(`${server.url}/_inspect#session=${session}`);
+  await page.locator("#session-list li", { hasText: "failed" }).locator(".dot.bad").waitFor();
+  await page.locator("#traceback summary").click();
+  expect(await page.locator("#traceback-text").innerText()).toMatch(/^Traceback \(most recent call last\):\n {2}File ".+app\.py", line \d+, in agent\n/);
+});

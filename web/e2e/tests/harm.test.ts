@@ -99,7 +99,7 @@ describe("pictures from elsewhere", () => {
     await begin();
     await show(image("/away.png"), image("/page.html"), image("/gone.png?"));
     await allow();
-    await page.locator("arp-picture [role=img].arp-picture-place").nth(2).waitFor();
+    await page.locator("arp-picture .arp-picture-failed").nth(2).waitFor();
     expect(await page.locator("arp-picture iframe").count()).toBe(0);
     expect([...new Set(requested.map(({ path }) => path))].sort()).toEqual(["/away.png", "/gone.png?", "/page.html"]);
     expect(await page.title()).toBe("Harbour");

@@ -195,7 +195,7 @@ test("questions that are higher than the window scroll: the message box and each
 test("a permission that expired, or was answered elsewhere, while a page was away has no buttons there", async () => {
   await say(page, "soon 3");
   await card(page).waitFor();
-  await restart("SIGKILL", () => page.locator(".arp-permission", { hasText: "0 seconds left" }).waitFor());
+  await restart("SIGKILL", () => page.locator(".arp-permission", { hasText: "0:00 left" }).waitFor());
   await page.locator(".arp-permission-note", { hasText: "Expired" }).waitFor();
   expect(await card(page).count()).toBe(0);
   await say(page, "permission");

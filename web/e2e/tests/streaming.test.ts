@@ -140,10 +140,10 @@ describe("streaming", () => {
     await say(page, "count 300");
     await say(page, "second");
     await say(page, "third");
-    await log(page).getByText("Number 2 in the queue").waitFor();
+    await log(page).getByText("Queued, number 2").waitFor();
     await page.reload();
     await online(page);
-    await log(page).getByText("Number 2 in the queue").waitFor();
+    await log(page).getByText("Queued, number 2").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await log(page).getByText("You said: third").waitFor();
     expect(await page.locator(".arp-bubble").allInnerTexts()).toEqual(["count 300", "second", "third"]);

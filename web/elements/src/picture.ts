@@ -67,7 +67,7 @@ export class ArpPicture extends ArpElement {
   protected override render(): unknown {
     const { t } = this.context;
     const found = imageSource(this.source);
-    if (found === null || this.isBroken) return html`<span class="arp-picture-place" role="img" aria-label=${this.alt || t("cannotShow")}>${icon("image")}<span dir="auto" aria-hidden="true">${this.alt || t("cannotShow")}</span></span>`;
+    if (found === null || this.isBroken) return this.#broken(found !== null);
     if (found.kind === "remote" && !allowed.has(found.host)) {
       return html`<span class="arp-picture-place">${icon("image")}<span><span dir="auto">${this.alt}</span>
         <span class="arp-note">${t("imageBlocked", { host: found.host })}</span></span>
@@ -79,6 +79,18 @@ export class ArpPicture extends ArpElement {
     if (this.inline) return picture;
     return html`<button type="button" class="arp-picture-button" aria-label="${t("enlarge")}: ${this.alt}" @click=${() => this.#enlarge()}>${picture}</button>
       ${this.isEnlarged ? this.#lightbox(html`<img src=${found.url} alt=${this.alt} referrerpolicy="no-referrer" />`) : nothing}`;
+  }
+
+  /** What is in its place: that it failed, what it was to show, and another try where one may help. */
+  #broken(canRetry: boolean): unknown {
+    const { t } = this.context;
+    const retry = () => {
+      this.#retried = "";
+      this.isBroken = false;
+    };
+    return html`<span class="arp-picture-place arp-picture-failed">${icon("warning")}<span><strong>${t("imageFailed")}</strong>
+      ${this.alt === "" ? nothing : html`<span dir="auto">${this.alt}</span>`}</span>
+      ${canRetry ? html`<button type="button" class="arp-button arp-soft arp-small" @click=${retry}>${t("retry")}<span class="arp-hidden">: ${this.alt}</span></button>` : nothing}</span>`;
   }
 
   /** In a frame, which takes no keys and no clicks: what enlarges lies above it. */

@@ -80,7 +80,7 @@ export class ArpPage extends LitElement {
   #isWorded = false;
   #worded: Promise<void> = Promise.resolve();
   #entered: Promise<void> = Promise.resolve();
-  readonly #token: string | null;
+  #token: string | null;
   /** What the address brought: another token than this tab has, which the reader is asked for, and its session. */
   readonly #brought: { readonly token: string; readonly session: string | null } | null;
 
@@ -104,7 +104,7 @@ export class ArpPage extends LitElement {
       url: document.baseURI.replace(/[?#].*$/, ""),
       sessionId: this.current,
       workflow: workflowOf(location.href),
-      token,
+      token: () => this.#token,
       components: DRAWN,
       features: ["line-pause", "overlays"],
       maxReconnectAttempts: MOST_TRIES,
@@ -445,6 +445,7 @@ export class ArpPage extends LitElement {
             picture-frame="_picture"
             .signIn=${this.signIn}
             feedback
+            @arp-token=${this.#entered}
             @arp-session=${(event: CustomEvent<{ sessionId: string | null }>) => this.#named(event.detail.sessionId)}
             .workflow=${workflowOf(location.href)}
             @arp-workflow=${this.#chosen}
@@ -454,6 +455,21 @@ export class ArpPage extends LitElement {
       </div>
     `;
   }
+
+  /** A token was entered in the chat. */
+  #entered = ({ detail }: CustomEvent<{ token: string }>): void => {
+    this.#token = detail.token;
+    keepToken(detail.token, sessionStorage);
+    this.#chat.addEventListener("arp-connect", this.#letIn, { once: true });
+    this.client.connect();
+    this.#focus();
+  };
+
+  /** What was refused without a token is asked for again. */
+  #letIn = (): void => {
+    this.#list?.refresh();
+    void this.#askWhoIsThere();
+  };
 
   #opened = (event: Event): void => this.#show((event as CustomEvent<{ sessionId: string }>).detail.sessionId);
 

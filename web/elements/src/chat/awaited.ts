@@ -17,6 +17,11 @@ export function waitsForAnswer({ id, status, permissions, output }: TurnState, {
   return !isInWindow || output.some((component) => !asked.has(component.id) && asks(component));
 }
 
+/** Returns whether the agent waits for an answer, in the conversation or in a window of a permission. */
+export function asksNow(client: ArpClient): boolean {
+  return client.store.permissions.get().length > 0 || isAwaited(client);
+}
+
 /** Returns whether the end of the conversation is a turn that waits for an answer there; queued turns come after it. */
 export function isAwaited(client: ArpClient): boolean {
   const { turnIds } = client.store;

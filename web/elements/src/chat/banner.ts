@@ -12,7 +12,7 @@ import { icon } from "./icons.js";
 const PATIENCE_MS = 1500;
 const SESSION_NOT_FOUND = 8;
 const PERMISSION_DENIED = 15;
-const UNAUTHENTICATED = 14;
+export const UNAUTHENTICATED = 14;
 
 /** How a reader signs in who is not let in. */
 export interface SignIn {
@@ -31,6 +31,8 @@ export class ArpBanner extends ArpElement {
   declare signIn: SignIn | null;
   #timer: ReturnType<typeof setInterval> | null = null;
   #since = 0;
+  /** Whether a token was entered, which the server refuses if it asks for one again. */
+  #hasEntered = false;
 
   constructor() {
     super();
@@ -51,6 +53,7 @@ export class ArpBanner extends ArpElement {
     this.#tick(phase === "waiting" || phase === "connecting");
     const line = status === null ? null : this.#line(status);
     if (line === null) return nothing;
+    if (this.#wantsToken) return this.#tokenForm(line);
     return html`<div class="arp-banner" data-phase=${phase}>
       ${icon(phase === "refused" ? "alert" : "offline")}<span>${line}</span>
       ${this.#wantsUser && this.signIn?.href ? html`<a class="arp-button arp-soft" href=${this.signIn.href}>${this.context.t("signIn")}</a>` : phase === "connecting" ? nothing : html`<button type="button" class="arp-button arp-soft" @click=${() => this.client?.connect()}>${this.context.t("retry")}</button>`}
@@ -61,6 +64,19 @@ export class ArpBanner extends ArpElement {
   get #wantsUser(): boolean {
     const { phase, refusal } = this.status ?? {};
     return phase === "refused" && (refusal?.code === UNAUTHENTICATED || refusal?.code === PERMISSION_DENIED);
+  }
+
+  /** Whether a token is all that the server asks for. */
+  get #wantsToken(): boolean {
+    return this.#wantsUser && this.signIn === null && this.status?.refusal?.code === UNAUTHENTICATED;
+  }
+
+  #tokenForm(line: string): unknown {
+    void import("./token_form.js").catch(() => undefined); // the line says what is missing
+    return html`<div class="arp-banner" data-phase="refused" @arp-token=${() => (this.#hasEntered = true)}>
+      ${icon("shield")}<span>${line}</span>
+      <arp-token-form .context=${this.context} .isRefused=${this.#hasEntered}></arp-token-form>
+    </div>`;
   }
 
   #line({ phase, attempt, retryAt, reason, refusal }: Status): string | null {

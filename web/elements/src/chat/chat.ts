@@ -24,10 +24,9 @@ import { componentsOf, createContext, showsRecording, type ArpContext, type Comp
 import { ArpElement, define } from "../element.js";
 import type { agentPicker } from "./agent_picker.js";
 import { Announcer } from "./announcer.js";
-import { isAwaited, waitsForAnswer } from "./awaited.js";
+import { asksNow, isAwaited, waitsForAnswer } from "./awaited.js";
 import { LastInput } from "./last_input.js";
-import type { SignIn } from "./banner.js";
-import "./banner.js";
+import { UNAUTHENTICATED, type SignIn } from "./banner.js";
 import type { ArpComposer, ComposerHost } from "./composer.js";
 import "./composer.js";
 import type { Command } from "./command_list.js";
@@ -85,6 +84,7 @@ export class ArpChat extends ArpElement {
     missed: { state: true },
     notices: { state: true },
     dropping: { state: true },
+    isFilling: { state: true },
   };
 
   declare url: string | undefined;
@@ -127,6 +127,8 @@ export class ArpChat extends ArpElement {
   declare protected missed: number | null;
   declare protected notices: readonly Notice[];
   declare protected dropping: boolean;
+  /** Whether the reader writes in the conversation: nothing lies over it then. */
+  declare protected isFilling: boolean;
 
   #active: ArpClient | null = null;
   #isOwn = false;
@@ -169,7 +171,7 @@ export class ArpChat extends ArpElement {
     this.agents = [];
     this.missed = null;
     this.notices = [];
-    this.dropping = false;
+    this.dropping = this.isFilling = false;
     this.showActivity = true;
     this.#announcer = new Announcer(this.words);
     this.#announcer.isAsking = () => this.#active !== null && (this.#active.store.permissions.get().length > 0 || isAwaited(this.#active));
@@ -534,6 +536,7 @@ export class ArpChat extends ArpElement {
 
   /** Loads their windows; the place of these is there. */
   #permissionsChanged(): void {
+    this.requestUpdate(); // the message box says that they wait
     if (this.#active?.store.permissions.get().length) void import("./permissions.js").catch(() => undefined); // tried again with the next change
   }
 
@@ -572,7 +575,7 @@ export class ArpChat extends ArpElement {
     const errors = store.errors.get();
     for (const error of errors.filter((error) => !this.#seenErrors.includes(error))) {
       const item = store.outgoing.get().find(({ id }) => id === error.id);
-      const isInBanner = error.detail === "workflow";
+      const isInBanner = error.detail === "workflow" || error.code === UNAUTHENTICATED;
       const isGone = error.code === INVALID_OBJECT; // the question that was answered, so nothing shows it there
       if (!isInBanner && (item === undefined || isGone || !showsItsError(item))) this.#note(error);
       if (isGone && item?.message.source_component != null) this.#active?.discard(item.id);
@@ -597,6 +600,11 @@ export class ArpChat extends ArpElement {
   readonly #reveal = ({ detail }: CustomEvent<HTMLElement>): void => this.#follow?.show(detail);
 
   readonly #settled = (): void => this.focus();
+
+  /** A token was entered; who gave a client of their own gives it the token. */
+  readonly #entered = ({ detail }: CustomEvent<{ token: string }>): void => {
+    if (this.#isOwn) this.token = detail.token;
+  };
 
   readonly #host: ComposerHost = {
     send: (text, files) => this.say(text, files),
@@ -642,8 +650,11 @@ export class ArpChat extends ArpElement {
     const look = () => {
       if (!this.#follow?.following && scroller.scrollTop < 400) void this.#loadOlder();
     };
+    const fill = ({ type, target }: FocusEvent) => (this.isFilling = type === "focusin" && (target as Element).matches("input, textarea, select"));
     scroller.addEventListener("scroll", look, { passive: true });
-    this.#leaving.push(() => scroller.removeEventListener("scroll", look));
+    scroller.addEventListener("focusin", fill);
+    scroller.addEventListener("focusout", fill);
+    this.#leaving.push(() => scroller.removeEventListener("scroll", look), () => scroller.removeEventListener("focusin", fill), () => scroller.removeEventListener("focusout", fill));
   }
 
   /** Draws more of the turns; what is read stays where it is. */
@@ -714,7 +725,7 @@ export class ArpChat extends ArpElement {
       </div>
       <div class="arp-dock">
         <div class="arp-dock-column">
-          ${jumpButton(this.missed, client !== null && isAwaited(client), context, () => {
+          ${jumpButton(this.isFilling ? null : this.missed, client !== null && isAwaited(client), context, () => {
             this.jump();
             this.focus();
           })}
@@ -723,12 +734,12 @@ export class ArpChat extends ArpElement {
             this.notices = this.notices.filter((notice) => notice.id !== id);
             this.focus();
           })}
-          <arp-banner .status=${status} .client=${client} .context=${context} .signIn=${this.signIn ?? null}></arp-banner>
+          <arp-banner .status=${status} .client=${client} .context=${context} .signIn=${this.signIn ?? null} @arp-token=${this.#entered}></arp-banner>
           <arp-composer
             .context=${context}
             .recording=${showsRecording(client)}
             .commands=${status?.commands ?? NO_COMMANDS}
-            .placeholder=${this.placeholder ?? ""}
+            .placeholder=${client !== null && asksNow(client) ? t("answerAbove") : (this.placeholder ?? "")}
             .running=${turns && status !== null && status.activeTurn !== null}
             .stopKey=${this.#keys.stop}
             .canAttach=${files}

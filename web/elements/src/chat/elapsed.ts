@@ -4,8 +4,11 @@ import type { Translator } from "@agent-rendering/core/strings";
 import { nothing } from "lit";
 
 import { ArpElement, define } from "../element.js";
+import { clockText } from "./clock.js";
 
 const SHOWN_FROM_MS = 1000;
+/** Nobody reads 340 seconds: from here on as a clock shows it. */
+const CLOCK_FROM_MS = 60_000;
 
 export class ArpElapsed extends ArpElement {
   static override properties = { since: { attribute: false }, until: { attribute: false }, t: { attribute: false } };
@@ -31,6 +34,7 @@ export class ArpElapsed extends ArpElement {
     this.#tick(this.until === null && this.isConnected);
     const ms = (this.until ?? Date.now()) - this.since;
     if (ms < SHOWN_FROM_MS) return nothing;
+    if (ms >= CLOCK_FROM_MS) return clockText(Math.round(ms / 1000), this.t);
     return this.t.number(ms / 1000, { style: "unit", unit: "second", unitDisplay: "narrow", maximumFractionDigits: ms < 10_000 && this.until !== null ? 1 : 0 });
   }
 

@@ -1,10 +1,15 @@
 /** What the user said or did, as a bubble. */
 
-import type { FileRef, Json, JsonObject, Wire } from "@agent-rendering/core";
+import { fileAddress, type FileRef, type Json, type JsonObject, type Wire } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
 
-import type { ArpContext } from "../context.js";
+import { showsRecording, type ArpContext } from "../context.js";
+import "../picture.js";
+import { imageSource } from "../url.js";
+import { visible } from "../values.js";
 import { fileChip } from "./file_chip.js";
+import "./fold.js";
+import { isLong } from "./fold.js";
 
 /** The bubble of an input: its text and files, or what was chosen or filled in. */
 export function inputBubble(input: Pick<Wire.InputEcho, "input_type" | "data">, context: ArpContext): TemplateResult {
@@ -13,12 +18,26 @@ export function inputBubble(input: Pick<Wire.InputEcho, "input_type" | "data">, 
   const files = Array.isArray(data.files) ? (data.files as unknown as FileRef[]) : [];
   return html`${text === ""
       ? nothing
-      : html`<div class=${isTyped(input) ? "arp-bubble" : "arp-bubble arp-chosen"} dir="auto">${text}</div>`}
+      : html`<div class=${isTyped(input) ? "arp-bubble" : "arp-bubble arp-chosen"} dir="auto">${isLong(text) ? html`<arp-fold .text=${text} .t=${context.t}></arp-fold>` : text}</div>`}
     ${files.length === 0
       ? nothing
       : html`<ul class="arp-files">
-          ${files.map((file) => html`<li>${fileChip({ name: String(file.name), size: Number(file.size), type: String(file.mime) }, context.t)}</li>`)}
+          ${files.map((file) => sentFile(file, context))}
         </ul>`}`;
+}
+
+/** Pictures that a server shows as pictures; it looks at their content. */
+const PICTURE = /^image\/(?:png|jpeg|gif|webp)$/;
+
+/** A file that was sent: a picture shows, where this page may load it; another file is named. */
+function sentFile(file: FileRef, context: ArpContext): TemplateResult {
+  const { client, t } = context;
+  const [name, mime] = [String(file.name), String(file.mime)];
+  if (PICTURE.test(mime) && client !== null && client.sessionId !== null && !showsRecording(client)) {
+    const source = fileAddress(client.address.base, client.sessionId, { sha256: String(file.sha256), name });
+    if (imageSource(source)?.kind === "here") return html`<li class="arp-sent-picture"><arp-picture .source=${source} .alt=${visible(name)} .context=${context}></arp-picture></li>`;
+  }
+  return html`<li>${fileChip({ name, size: Number(file.size), type: mime }, t)}</li>`;
 }
 
 function isTyped({ input_type }: Pick<Wire.InputEcho, "input_type">): boolean {

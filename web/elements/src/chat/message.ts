@@ -11,7 +11,7 @@ import { repeat } from "lit/directives/repeat.js";
 
 import { Citations } from "../citations.js";
 import { loadComponents, renderComponent } from "../components/render.js";
-import { createContext, type ArpContext } from "../context.js";
+import { createContext, type ArpContext, type Translate } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import type { ArpProse } from "../markdown/prose.js";
 import "../markdown/prose.js";
@@ -202,7 +202,7 @@ export class ArpMessage extends ArpElement {
       <h2 class="arp-hidden">${who}</h2>
       ${inputBubble(input, this.context)}
       <div class="arp-below">
-        ${input.origin == null ? nothing : html`<p class="arp-caption">${visible(input.origin)}</p>`}${timeOf(input.at, t)}${isFirst && isQueued ? html`<p class="arp-caption">${t(turn.paused ? "lineWaits" : "inLine", { position: turn.position ?? 1 })}</p>` : nothing}
+        ${input.origin == null ? nothing : html`<p class="arp-caption">${visible(input.origin)}</p>`}${timeOf(input.at, t)}${isFirst && isQueued ? html`<p class="arp-caption">${queueText(turn, t)}</p>` : nothing}
       </div>
       ${canEdit || (isFirst && (isQueued || this.#versions(turn)))
         ? html`<div class="arp-doing">
@@ -342,6 +342,12 @@ export class ArpMessage extends ArpElement {
     this.context.announce(this.context.t(done ? "copied" : "copyFailed"));
     setTimeout(() => (this.copied = null), 2000);
   }
+}
+
+/** Where a turn is in the queue: the next one is queued, and that is all. */
+function queueText({ position, paused }: TurnState, t: Translate): string {
+  const place = position != null && position > 1 ? t("inLine", { position }) : t("inQueue");
+  return paused ? `${place} · ${t("linePaused")}` : place;
 }
 
 define("arp-message", ArpMessage);

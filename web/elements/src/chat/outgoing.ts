@@ -10,6 +10,8 @@ import { wrong } from "../wrong.js";
 import { fileChip } from "./file_chip.js";
 import { icon } from "./icons.js";
 import { inputBubble } from "./input_bubble.js";
+import "./local_picture.js";
+import { hasPreview } from "./picked.js";
 
 /** Whether an item is a bubble of its own; answers show where they were given. */
 export function isBubble({ message }: Outgoing): boolean {
@@ -44,7 +46,7 @@ function bubble(item: Outgoing, client: ArpClient, context: ArpContext, back: (t
       ${inputBubble(message, context)}
       ${files.length === 0
         ? nothing
-        : html`<ul class="arp-files">${files.map(({ file }) => html`<li>${fileChip(file, t)}</li>`)}</ul>`}
+        : html`<ul class="arp-files">${files.map(({ file }) => (hasPreview(file) ? html`<li class="arp-sent-picture"><arp-local-picture .file=${file}></arp-local-picture></li>` : html`<li>${fileChip(file, t)}</li>`))}</ul>`}
       ${state(item, context)}
       ${phase === "refused" && error
         ? html`<p class="arp-ending arp-bad" role="alert">${icon("alert")} <span>${wrong(error, t, (text) => t("notSent", { error: text }))}</span></p>`

@@ -14,6 +14,7 @@ import { renderComponent } from "../components/render.js";
 import { createContext, showsRecording, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import { isObject, visible } from "../values.js";
+import { clockText } from "./clock.js";
 import { readInput, textOf } from "./edited_input.js";
 import { wrong } from "../wrong.js";
 import { icon } from "./icons.js";
@@ -146,12 +147,14 @@ export class ArpPermissions extends ArpElement {
       ${input === undefined ? nothing : edit === undefined ? this.#arguments(tool, input, id) : this.#editor(id, edit, fault !== undefined)}
       ${fault === undefined ? nothing : html`<p class="arp-bad" role="alert" dir="auto">${fault}</p>`}
       ${rule && scopes.includes("session") ? html`<p class="arp-permission-rule" dir="auto">${t("sessionRule", { rule: "\u2068" + visible(rule) + "\u2069" })}</p>` : nothing}
-      ${ends ? html`<p class="arp-caption" role="timer">${t("timeLeft", { count: secondsTo(ends) })}</p>` : nothing}
+      ${ends ? html`<p class="arp-caption" role="timer">${t("timeLeft", { time: clockText(secondsTo(ends), t) })}</p>` : nothing}
       <div class="arp-permission-buttons">
         ${ways.map(({ label, kind, act }, at) => html`<button type="button" class="arp-button ${kind}" @click=${act}>${label} <kbd aria-hidden="true">${at + 1}</kbd></button>`)}
-        ${editable && input !== undefined && edit === undefined
-          ? html`<button type="button" class="arp-button arp-quiet" @click=${() => this.#edit(id, textOf(input))}>${t("edit")}</button>`
-          : nothing}
+        ${!editable || input === undefined
+          ? nothing
+          : edit === undefined
+            ? html`<button type="button" class="arp-button arp-quiet arp-edit" @click=${() => this.#edit(id, textOf(input))}>${t("edit")}</button>`
+            : html`<button type="button" class="arp-button arp-quiet" @click=${() => this.#discard(id)}>${t("cancel")}</button>`}
         <input class="arp-input arp-reason" dir="auto" aria-label=${t("denyReason")} placeholder=${t("denyReason")} maxlength="500" />
       </div>
     </section>`;
@@ -163,12 +166,20 @@ export class ArpPermissions extends ArpElement {
     void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} textarea`)?.focus());
   }
 
+  /** Shows the input as the agent wrote it again. */
+  #discard(id: string): void {
+    this.#edits.delete(id);
+    this.#faults.delete(id);
+    this.requestUpdate();
+    void this.updateComplete.then(() => this.querySelector<HTMLElement>(`${cardOf(id)} .arp-edit`)?.focus());
+  }
+
   #editor(id: string, text: string, isWrong: boolean): TemplateResult {
     const write = ({ target }: Event) => {
       this.#edits.set(id, (target as HTMLTextAreaElement).value);
       if (this.#faults.delete(id)) this.requestUpdate();
     };
-    return html`<textarea class="arp-input arp-permission-input" dir="ltr" rows="6" spellcheck="false" autocomplete="off" aria-label=${this.context.t("toolArguments")}
+    return html`<textarea class="arp-input arp-permission-input" dir="ltr" rows=${text.split("\n").length} spellcheck="false" autocomplete="off" aria-label=${this.context.t("toolArguments")}
       aria-invalid=${isWrong ? "true" : nothing} .value=${text} @input=${write}></textarea>`;
   }
 

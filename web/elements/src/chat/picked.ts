@@ -10,6 +10,11 @@ export interface PickedFile {
 /** Above it no preview: the picture would have to be decoded whole. */
 const MOST_PREVIEW_BYTES = 8 << 20;
 
+/** Whether a file shows as a picture before the server has it. */
+export function hasPreview({ type, size }: File): boolean {
+  return /^image\/(?:png|jpeg|gif|webp)$/.test(type) && size <= MOST_PREVIEW_BYTES;
+}
+
 export class Picked {
   files: readonly PickedFile[] = [];
   /** Why the last one was not taken. */
@@ -23,8 +28,7 @@ export class Picked {
 
   add(file: File): void {
     this.#count += 1;
-    const isImage = /^image\/(?:png|jpeg|gif|webp)$/.test(file.type) && file.size <= MOST_PREVIEW_BYTES;
-    const preview = isImage ? URL.createObjectURL(file) : null;
+    const preview = hasPreview(file) ? URL.createObjectURL(file) : null;
     this.#set([...this.files, { id: this.#count, file, preview }], null);
   }
 

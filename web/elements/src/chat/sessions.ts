@@ -86,6 +86,11 @@ export class ArpSessions extends ArpElement {
     this.querySelector<HTMLInputElement>("input[type=search]")?.focus();
   }
 
+  /** Asks for the list again. */
+  refresh(): void {
+    void this.#list?.refresh();
+  }
+
   protected override willUpdate(changed: PropertyValues): void {
     if (changed.has("client")) this.#open();
   }

@@ -4,6 +4,7 @@ import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
 import { ComponentElement, define } from "../element.js";
 import { icon, type IconName } from "../icons.js";
+import { withoutNoise } from "../table/figures.js";
 import { copyButton } from "../toolbar.js";
 import { freshId, objects, oneOf, text } from "../values.js";
 
@@ -24,7 +25,7 @@ export class ArpKeyValue extends ComponentElement {
 
   #item({ key, value, style }: JsonObject): unknown {
     const kind = oneOf(style, STYLES);
-    const shownValue = typeof value === "number" ? this.t.number(value, { maximumFractionDigits: 20 }) : text(value);
+    const shownValue = typeof value === "number" ? this.t.number(withoutNoise(value), { maximumFractionDigits: 20 }) : text(value);
     const isNamed = kind !== "default" && kind !== "muted";
     return html`<div data-state=${kind}>
       <dt dir="auto">${text(key)}</dt>

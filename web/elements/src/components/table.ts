@@ -7,6 +7,7 @@ import { define } from "../element.js";
 import { exportMenu, type Offer } from "../export_menu.js";
 import { icon } from "../icons.js";
 import { missing, tailOf, type Tail } from "../table/decimals.js";
+import { decimalsOf, withoutNoise, written } from "../table/figures.js";
 import { watchEdges } from "../table/edges.js";
 import { columnKind, sorted, type CellValue, type ColumnKind, type Direction, type Row } from "../table/sort.js";
 import { TableRows, WINDOWED } from "../table/rows.js";
@@ -25,6 +26,8 @@ interface Sheet {
   /** Of each column; there may be more than headers. */
   readonly kinds: readonly ColumnKind[];
   readonly tails: readonly (Tail | null)[];
+  /** How many decimals the numbers of each column get; `null`: each as it is. */
+  readonly decimals: readonly (number | null)[];
   readonly marked: ReadonlySet<number>;
 }
 
@@ -42,6 +45,8 @@ const [NARROWEST, WIDEST] = [6, 34];
 const [WORDS, LEAST_LINE, LONGEST_LINE] = [16, 14, 26];
 /** With fewer columns than this, long texts may become narrower. */
 const MANY = 4;
+/** A table of so many rows shows whole, without a scroll bar of its own. */
+const SHORT = 12;
 
 /** `<arp-table>`: to sort, to filter, to take along; and to select rows, where the agent wants some. */
 export class ArpTable extends QuestionElement {
@@ -136,7 +141,7 @@ export class ArpTable extends QuestionElement {
         ${this.#menu(name)}
       </header>
       ${hasTabs ? tabList({ id: this.#id, label: name, tabs: this.#sheets.map((one) => one.name), active: Math.min(this.chosen, this.#sheets.length - 1), choose: (at) => this.#choose(at) }) : nothing}
-      <div class="arp-table-frame"><div class="arp-table-scroll" tabindex="0" role=${hasTabs ? "tabpanel" : "group"} id=${hasTabs ? `${this.#id}-panel` : nothing} aria-label=${name}>
+      <div class="arp-table-frame"><div class="arp-table-scroll" tabindex="0" ?data-tall=${sheet.rows.length > SHORT} role=${hasTabs ? "tabpanel" : "group"} id=${hasTabs ? `${this.#id}-panel` : nothing} aria-label=${name}>
         <table aria-rowcount=${isLong ? sheet.rows.length + 1 : nothing} class=${isLong ? "arp-long" : ""} ${styled(isLong ? { "--_arp-wide": String(wide.reduce((sum, one) => sum + one, this.#picks ? 5 : 0)) } : {})}>
           <caption class="arp-hidden">${name}, ${this.t("rows", { count: sheet.rows.length })}</caption>
           ${isLong ? html`<colgroup>${this.#picks ? html`<col ${styled({ width: "5ch" })} />` : nothing}${wide.map((width, at) => html`<col ${styled(this.#picks && at === wide.length - 1 ? {} : { width: `${width}ch` })} />`)}</colgroup>` : nothing}
@@ -277,7 +282,7 @@ export class ArpTable extends QuestionElement {
     const all = isFit && this.order ? Array.from(this.order) : rows.map((_, at) => at);
     const words = this.#lower(this.wanted).split(/\s+/).filter(Boolean);
     if (words.length === 0) return all;
-    const searchTexts = (this.#searchable ??= rows.map((row) => this.#lower(row.map((cell) => this.#cellText(cell)).join("\n"))));
+    const searchTexts = (this.#searchable ??= rows.map((row) => this.#lower(row.map((cell, column) => this.#searchText(cell, column)).join("\n"))));
     return all.filter((at) => words.every((word) => searchTexts[at]?.includes(word)));
   }
 
@@ -285,9 +290,19 @@ export class ArpTable extends QuestionElement {
     return words.toLocaleLowerCase(this.t.locale);
   }
 
-  #cellText(cell: CellValue | undefined): string {
-    if (cell == null) return "";
-    return typeof cell === "boolean" ? this.t(cell ? "confirm" : "deny") : String(cell);
+  #cellText(cell: CellValue | undefined, column = 0): string {
+    return typeof cell === "boolean" ? this.t(cell ? "confirm" : "deny") : written(cell, this.#sheet.decimals[column] ?? null);
+  }
+
+  /** A cell as it shows, and all of its digits where some do not. */
+  #searchText(cell: CellValue | undefined, column: number): string {
+    const whole = this.#wholeText(cell, column);
+    return whole === null ? this.#cellText(cell, column) : `${this.#cellText(cell, column)}\n${whole}`;
+  }
+
+  /** All digits of a number that is shown rounded; `null` of any other cell. */
+  #wholeText(cell: CellValue | undefined, column: number): string | null {
+    return typeof cell === "number" && Number(this.#cellText(cell, column)) !== withoutNoise(cell) ? String(withoutNoise(cell)) : null;
   }
 
   protected override drawn(): void {
@@ -296,14 +311,16 @@ export class ArpTable extends QuestionElement {
     if (body === null || box === null) return;
     this.#watch(); // before the rows listen: it asks the box, they change it
     if (this.#rows === null || !body.hasChildNodes()) this.#rows = new TableRows(body, box);
-    const { rows, kinds, tails, marked } = this.#sheet;
+    const { rows, kinds, tails, decimals, marked } = this.#sheet;
     const { open } = this;
     const taken = this.#taken;
     this.#rows.show(rows, this.#shown, {
       ...(this.#picks && { lead: (row: HTMLTableRowElement, at: number) => this.#box(row, at, taken, open) }),
       classes: kinds.map((kind) => ({ number: "arp-number", date: "arp-date", text: "" })[kind]),
       tails,
-      text: (cell) => this.#cellText(cell),
+      decimals,
+      text: (cell, column) => this.#cellText(cell, column),
+      whole: (cell, column) => this.#wholeText(cell, column),
       isMarked: (at) => marked.has(at),
     });
   }
@@ -315,12 +332,14 @@ function sheetOf({ name, headers, rows, highlight }: JsonObject): Sheet {
   const cells = list(rows).map((row) => (Array.isArray(row) && row.every(isCell) ? (row as Row) : list(row).map((cell) => (isCell(cell) ? cell : JSON.stringify(cell)))));
   const columns = cells.slice(0, 1000).reduce((most, row) => Math.max(most, row.length), names.length);
   const kinds = Array.from({ length: columns }, (_, column) => columnKind(cells, column));
+  const decimals = kinds.map((_, column) => decimalsOf(cells, column));
   return {
     name: text(name),
     headers: names,
     rows: cells,
     kinds,
-    tails: kinds.map((kind, column) => (kind === "number" ? tailOf(cells, column) : null)),
+    tails: kinds.map((kind, column) => (kind === "number" ? tailOf(cells, column, decimals[column] ?? null) : null)),
+    decimals,
     marked: new Set(list(highlight).flatMap((at) => number(at) ?? [])),
   };
 }
@@ -343,11 +362,11 @@ function leastWidths(sheet: Sheet): number[] {
 }
 
 /** The longest cell of a column in characters, looking at 500 rows. */
-function longest({ rows, tails }: Sheet, column: number): number {
+function longest({ rows, tails, decimals }: Sheet, column: number): number {
   const tail = tails[column];
   let most = 0;
   for (let row = 0; row < rows.length; row += Math.ceil(rows.length / 500)) {
-    const shown = String(rows[row]?.[column] ?? "");
+    const shown = written(rows[row]?.[column], decimals[column] ?? null);
     most = Math.max(most, shown.length + (tail ? missing(shown, tail).length : 0));
   }
   return most;

@@ -3,6 +3,7 @@
  * unseen after it, by a style: so the number is copied, sorted and read aloud as it is, in any font.
  */
 
+import { written } from "./figures.js";
 import type { Row } from "./sort.js";
 
 /** How the numbers of a column end at most. */
@@ -19,12 +20,12 @@ const HAS_EXPONENT = /\de[-+]?\d/i;
 const MOST_DIGITS = 20;
 
 /** The longest end in a column of numbers. */
-export function tailOf(rows: readonly Row[], column: number): Tail {
+export function tailOf(rows: readonly Row[], column: number, decimals: number | null = null): Tail {
   let [digits, sign] = [0, ""];
   for (const row of rows) {
     const value = row[column];
-    if (value == null || Number.isInteger(value)) continue;
-    const own = endOf(String(value));
+    if (value == null) continue;
+    const own = endOf(written(value, decimals));
     if (own === null || own.digits > MOST_DIGITS) continue;
     digits = Math.max(digits, own.digits);
     if (own.sign.length > sign.length) sign = own.sign;

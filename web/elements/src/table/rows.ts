@@ -25,7 +25,11 @@ export interface RowLook {
   readonly classes: readonly string[];
   /** How the numbers of each column end; `null` where there are others than numbers. */
   readonly tails?: readonly (Tail | null)[];
-  text(value: Row[number] | undefined): string;
+  /** How many decimals the numbers of each column get. */
+  readonly decimals?: readonly (number | null)[];
+  text(value: Row[number] | undefined, column: number): string;
+  /** All of a cell that is shown rounded; `null` of any other. */
+  whole?(value: Row[number] | undefined, column: number): string | null;
   isMarked(number: number): boolean;
   /** Draws the cell that is before the others, and draws it again in a row that is there. */
   lead?(row: HTMLTableRowElement, number: number): void;
@@ -157,13 +161,16 @@ export class TableRows {
     if (!old) look.lead?.(node, number);
     const before = look.lead ? 1 : 0;
     for (const [column, name] of look.classes.entries()) {
-      const shown = look.text(row[column]);
+      const shown = look.text(row[column], column);
       const cell = node.children[column + before] ?? node.appendChild(document.createElement("td"));
       if (!old) cell.className = name;
       const tail = look.tails?.[column];
       const lack = tail ? missing(shown, tail) : "";
       if (lack !== "") cell.setAttribute("data-lack", lack);
       else if (old) cell.removeAttribute("data-lack");
+      const whole = look.whole?.(row[column], column) ?? null;
+      if (whole !== null) cell.setAttribute("title", whole);
+      else if (old) cell.removeAttribute("title");
       if (isMarked && column === 0) cell.append(Object.assign(document.createElement("strong"), { textContent: shown }));
       else say(cell, shown);
     }

@@ -176,7 +176,7 @@ describe("W35 in the chat", () => {
   test("how long it took is what the agent side says", async () => {
     await report(chat, progress({ text: "Reading" }), message("tool_end", 3, { payload: { tool: "lo\u202ead", ok: true, call_id: "a", result: "42", duration_ms: 61_500 } }));
     expect(line()).toBeNull();
-    expect(chat.querySelector(".arp-step arp-elapsed")?.textContent).toBe("62s");
+    expect(chat.querySelector(".arp-step arp-elapsed")?.textContent).toBe("1:02");
     await vi.waitFor(() => expect(words(chat.querySelector("arp-tool-detail"))).toBe("Result42"));
   });
 });
