@@ -445,7 +445,7 @@ export class ArpPage extends LitElement {
             picture-frame="_picture"
             .signIn=${this.signIn}
             feedback
-            @arp-token=${this.#entered}
+            @arp-token=${this.#tokenEntered}
             @arp-session=${(event: CustomEvent<{ sessionId: string | null }>) => this.#named(event.detail.sessionId)}
             .workflow=${workflowOf(location.href)}
             @arp-workflow=${this.#chosen}
@@ -457,7 +457,7 @@ export class ArpPage extends LitElement {
   }
 
   /** A token was entered in the chat. */
-  #entered = ({ detail }: CustomEvent<{ token: string }>): void => {
+  #tokenEntered = ({ detail }: CustomEvent<{ token: string }>): void => {
     this.#token = detail.token;
     keepToken(detail.token, sessionStorage);
     this.#chat.addEventListener("arp-connect", this.#letIn, { once: true });
