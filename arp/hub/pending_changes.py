@@ -99,26 +99,21 @@ class PendingCommit:
             error.add_note(f"It was refused because of this call:\n{before[-1].place}")
 
 
-class PendingChanges:
+class PendingChanges(dict[str, PendingCommit]):
     """What is to be committed, by surface."""
 
-    __slots__ = ("_commits",)
-
-    def __init__(self) -> None:
-        self._commits: dict[str, PendingCommit] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._commits)
+    __slots__ = ()
 
     def add(self, surface: str, change: Change) -> None:
         """Add a change of a surface."""
-        self._commits.setdefault(surface, PendingCommit()).add(change)
+        self.setdefault(surface, PendingCommit()).add(change)
 
     def drop(self, surface: str) -> None:
         """Forget the changes of a surface."""
-        self._commits.pop(surface, None)
+        self.pop(surface, None)
 
     def take(self) -> dict[str, PendingCommit]:
         """Return what there is, in the order of the surfaces' first changes; keep none of it."""
-        taken, self._commits = self._commits, {}
+        taken = dict(self)
+        self.clear()
         return taken

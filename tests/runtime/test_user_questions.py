@@ -138,7 +138,7 @@ async def test_question_that_is_declined_is_a_denial(tmp_path: Path) -> None:
         choices = await question(client, "choices")
         await client.send_selection(["Do not answer"], source=choices.id)
         turn = await client.turn_done()
-        assert turn.tools[0].error == "The user does not answer this question."
+        assert turn.tools[0].error == "denied: The user does not answer this question."
         assert fake.ran == []
 
 
@@ -176,7 +176,7 @@ async def test_form_that_is_declined_is_a_denial(tmp_path: Path) -> None:
         form = await question(client, "form")
         await client.send_action("decline", source=form.id)
         turn = await client.turn_done()
-        assert turn.tools[0].error == "The user does not answer this question."
+        assert turn.tools[0].error == "denied: The user does not answer this question."
         assert fake.ran == []
 
 
