@@ -51,4 +51,4 @@ except ModuleNotFoundError as error:
 
 def test_other_name_is_refused() -> None:
     with pytest.raises(AttributeError, match=r"'arp.api' has no attribute 'Nothing'"):
-        _ = api.Nothing  # type: ignore[attr-defined]  # the mistake
+        _ = api.Nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -21,6 +22,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
         yield running
 
 
+def is_done(client: ArpClient) -> bool:
+    return step(client).get("status") == "done"
+
+
 def step(client: ArpClient) -> JsonObject:
     """Return the step that shows, of the newest turn."""
     turn_id = next(reversed(client.screen.turns), "")
@@ -34,7 +39,7 @@ async def test_progress_of_another_process_shows_on_every_screen_and_begins_no_t
     async with connect(server.ws, session_id="s") as one, connect(server.ws, session_id="s") as two:
         await one.turn_done(await one.turn_of(await one.send_text("Import the orders")))
         for client in (one, two):
-            await becomes(lambda client=client: step(client).get("status") == "done")
+            await becomes(partial(is_done, client))
             assert step(client) == {"name": "Import", "status": "done", "detail": "5 of 5 files"}
             assert list(client.screen.turns) == ["t1"]
         # A screen that comes later gets the same.

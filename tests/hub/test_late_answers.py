@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from arp import Turn, ui
-from arp.protocol.messages import Input, RendererAck
+from arp.protocol.messages import ErrorMessage, Input, RendererAck
 from arp.protocol.object_messages import InputRefuseRequest
 from tests.hub.object_rig import Display
 from tests.hub.rig import FEATURES, HeldStore, Renderer, running
@@ -109,7 +109,8 @@ async def test_answer_by_post_that_is_late_gets_an_error() -> None:
         await one.say("yes", id="one")
         message = Input(input_type="text", data={"text": "no"}, session_id="s", id="two")
         answer = await hub.submit(message, one.principal, "agent")
-        assert "is already answered" in answer.payload.error  # type: ignore[union-attr]
+        assert isinstance(answer, ErrorMessage)
+        assert "is already answered" in answer.payload.error
         store.release()
         assert await one.ended("t1") == "completed"
     assert agent.turns == 1

@@ -98,6 +98,7 @@ async def test_permission_with_a_huge_name_and_odd_rules_is_asked(tmp_path: Path
         turn = await client.turn_done()
         assert turn.status == "completed"
         sent = [one for name, one in fake.called if name == "respond_permission"]
+        assert isinstance(sent[-1], ari.RespondPermissionRequest)
         assert sent[-1].response.rule_id == "b"
 
 

@@ -16,8 +16,8 @@ from arp.runtime.codex import CodexRuntime
 from arp.runtime.function import FunctionRuntime, FunctionTurn
 from arp.runtime.grpc_runtime import GrpcRuntime
 from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.pydantic_ai import _use
 from arp.runtime.services import RuntimeService
+from arp.runtime.told_model import use_of
 from tests.runtime import test_ag_ui, test_codex, test_grpc, test_http
 from tests.runtime.caller import Caller
 from tests.runtime.test_claude_code import RecordedFeed, created, runtime
@@ -95,12 +95,13 @@ def test_pydantic_ai_has_0_where_the_provider_told_nothing() -> None:
     told: list[tuple[object, ...]] = []
 
     class Turn:
-        def use(self, *numbers: object) -> None:
+        def use(self, *numbers: object, request_id: str) -> None:
+            assert not request_id
             told.append(numbers)
 
     turn: Any = Turn()
     for used in (RequestUsage(), RequestUsage(input_tokens=3, details={"reasoning_tokens": 0})):
-        _use(turn, ModelResponse([], usage=used, model_name="m"))
+        use_of(turn, ModelResponse([], usage=used, model_name="m"))
     assert told == [(None, None, None, None, "m"), (3, None, None, 0, "m")]
 
 

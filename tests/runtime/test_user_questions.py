@@ -183,7 +183,8 @@ async def test_form_that_is_declined_is_a_denial(tmp_path: Path) -> None:
 async def test_schema_without_properties_is_a_yes_or_no_question(tmp_path: Path) -> None:
     given = {"message": "Send it?", "schema": {"type": "object", "properties": {}}}
     async with shown(asking(given), tmp_path) as (client, fake, _):
-        for action, ran in (("deny", []), ("confirm", [("ask", {})])):
+        ends: list[tuple[str, list[Any]]] = [("deny", []), ("confirm", [("ask", {})])]
+        for action, ran in ends:
             await client.send_text("go")
             confirm = await question(client, "confirm")
             await client.send_action(action, source=confirm.id)

@@ -33,7 +33,10 @@ def over(*components: Component, surface: str = "main") -> Session:
 
 def test_components_of_a_turn_that_is_over_change_in_one_commit() -> None:
     session = over(text("a", "0 %"), TABLE)
-    ops = [Update("a", "props.content", "40 %"), Append("t", "props.rows", [[2], [3]])]
+    ops: list[Update | Append] = [
+        Update("a", "props.content", "40 %"),
+        Append("t", "props.rows", [[2], [3]]),
+    ]
     change_shown(session, "main", ops)
     (fact,) = facts(session)
     assert (fact.type, fact.turn_id) == ("artifact.changed", None)
