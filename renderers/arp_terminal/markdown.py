@@ -1,4 +1,4 @@
-"""Markdown (CommonMark with tables and strikethrough) as terminal text.
+"""Markdown (CommonMark with tables, strikethrough and `inline_rules`) as terminal text.
 
 Raw HTML is shown as it is written. A link is shown as its text and its true address, an image as
 its description and its address; nothing is fetched.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -19,6 +18,7 @@ from rich.text import Text
 from arp.protocol.safe_text import sanitise
 from arp_terminal.blocks import Hanging, indented, rail, stack
 from arp_terminal.code_block import draw_code
+from arp_terminal.inline_rules import has_open_math, parser
 from arp_terminal.options import Options
 from arp_terminal.palette import ACCENT, BOLD, CODE, DIM, HEADING, ITALIC, LINK, PLAIN, STRUCK
 from arp_terminal.props import line
@@ -27,9 +27,7 @@ from arp_terminal.table import Grid
 MAX_SOURCE = 64 << 10
 """Characters of one piece that are read as markdown; a longer piece is shown as it is written."""
 
-_PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("reference")
-# Without `reference`: text comes in pieces, and a definition in a later one would be
-# lost.
+_PARSER = parser(is_growing=False)
 
 _MARKS: dict[str, Style] = {"strong": BOLD, "em": ITALIC, "s": STRUCK}
 _BULLETS = ("•", "◦", "▪")
@@ -82,6 +80,7 @@ class _Blocks:
             "blockquote": self._quote,
             "table": self._table,
             "hr": self._rule,
+            "math_block": self._math,
         }
         found = draw.get(node.type)
         return found(node) if found else Text(node.content.rstrip("\n"))
@@ -113,6 +112,9 @@ class _Blocks:
         if not node.content.strip():
             return None
         return indented(draw_code(node.content, language, self._options))
+
+    def _math(self, node: SyntaxTreeNode) -> Text:
+        return Text(node.content, style=CODE)
 
     def _quote(self, node: SyntaxTreeNode) -> RenderableType:
         sign = "▎" if self._options.unicode else "|"
@@ -161,7 +163,7 @@ def _append_inline(text: Text, node: SyntaxTreeNode, style: Style, options: Opti
     match node.type:
         case "text" | "html_inline":
             text.append(node.content, style=style)
-        case "code_inline":
+        case "code_inline" | "math_inline":
             text.append(node.content, style=style + CODE)
         case "softbreak" | "hardbreak":
             text.append("\n")
@@ -204,6 +206,8 @@ def shown_address(address: str) -> str:
 
 def has_open_mark(source: str) -> bool:
     """Return whether a mark in a paragraph is open that later text might close."""
+    if has_open_math(source):
+        return True
     nodes = SyntaxTreeNode(_PARSER.parse(sanitise(source))).walk()
     return any(_OPEN_MARK.search(node.content) for node in nodes if node.type == "text")
 
@@ -216,4 +220,4 @@ def block_nodes(source: str) -> Iterator[SyntaxTreeNode]:
     yield from SyntaxTreeNode(_BLOCK_PARSER.parse(source)).children
 
 
-_BLOCK_PARSER = MarkdownIt("commonmark").enable("table").disable(["reference", "inline"])
+_BLOCK_PARSER = parser(is_growing=True).disable("inline")

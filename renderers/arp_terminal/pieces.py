@@ -122,6 +122,8 @@ def is_open_fence(source: str) -> bool:
 def _is_over(node: SyntaxTreeNode, source: str) -> bool:
     if node.type == "fence":
         return _is_closed_fence(node, source)
+    if node.type == "math_block":
+        return bool(node.markup) and source.endswith("\n")
     line_over = source.endswith("\n")
     if node.type in _ENDED_BY_LINE and line_over:
         return True
