@@ -21,9 +21,8 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 _CJK: Final = re.compile(
-    "[\u1100-\u11ff\u2e80-\u2fff\u3001-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7ff"
-    "\uf900-\ufaff\ufe10-\ufe1f\ufe30-\ufe6f\uff01-\uffee"
-    "\U00016fe0-\U00018d8f\U0001aff0-\U0001b2ff\U0001f200-\U0001f2ff\U00020000-\U0003fffd]"
+    "[\u1100-\u11ff\u2e80-\u2fff\u3001-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe10-\ufe6f"
+    "\uff01-\uffee\U00016fe0-\U0001b2ff\U0001f200-\U0001f2ff\U00020000-\U0003fffd]"
 )
 """As in `web/elements/src/markdown/flanking.ts`."""
 

@@ -21,7 +21,7 @@ from arp_terminal.code_block import draw_code
 from arp_terminal.inline_rules import has_open_math, parser
 from arp_terminal.options import Options
 from arp_terminal.palette import ACCENT, BOLD, CODE, DIM, HEADING, ITALIC, LINK, PLAIN, STRUCK
-from arp_terminal.props import line
+from arp_terminal.props import line, output
 from arp_terminal.table import Grid
 
 MAX_SOURCE = 64 << 10
@@ -30,6 +30,8 @@ MAX_SOURCE = 64 << 10
 _PARSER = parser(is_growing=False)
 
 _MARKS: dict[str, Style] = {"strong": BOLD, "em": ITALIC, "s": STRUCK}
+_CODES = {0x2400 + code: chr(code) for code in (0x07, 0x08, 0x0D, 0x0E, 0x0F, 0x1B)}
+"""Pictures that `sanitise` made of what `printed` reads, back as they were."""
 _BULLETS = ("•", "◦", "▪")
 
 
@@ -45,7 +47,8 @@ def markdown(
         first number.
         fence: If the piece begins inside a code block: the line that opened it.
     """
-    safe = sanitise(fence + source).expandtabs(4)
+    whole = fence + source
+    safe = sanitise(whole).expandtabs(4)
     if len(safe) > MAX_SOURCE:
         return Text(safe)
     nodes = SyntaxTreeNode(_PARSER.parse(safe)).children
@@ -53,18 +56,20 @@ def markdown(
         opening = nodes[0].nester_tokens
         if opening is not None:
             opening.opening.attrs["start"] = number
+    blocks = _Blocks(options, has_codes="\x1b" in whole)
     if fence and nodes:
-        code = _Blocks(options).code(nodes[0])
-        return stack([code, *map(_Blocks(options).block, nodes[1:])], gap=1)
-    return _Blocks(options).stacked(nodes, gap=1)
+        return stack([blocks.code(nodes[0]), *map(blocks.block, nodes[1:])], gap=1)
+    return blocks.stacked(nodes, gap=1)
 
 
 class _Blocks:
     """Draws block nodes; knows how deep in lists it is."""
 
-    def __init__(self, options: Options, depth: int = 0) -> None:
+    def __init__(self, options: Options, depth: int = 0, *, has_codes: bool = False) -> None:
         self._options = options
         self._depth = depth
+        self._has_codes = has_codes
+        """Code may be the output of a program, with the codes of a terminal."""
 
     def stacked(self, nodes: list[SyntaxTreeNode], gap: int) -> RenderableType:
         return stack((self.block(node) for node in nodes), gap=gap)
@@ -111,7 +116,8 @@ class _Blocks:
         language = node.info.split()[0] if node.info.split() else ""
         if not node.content.strip():
             return None
-        return indented(draw_code(node.content, language, self._options))
+        code = output(node.content.translate(_CODES)) if self._has_codes else node.content
+        return indented(draw_code(code, language, self._options))
 
     def _math(self, node: SyntaxTreeNode) -> Text:
         return Text(node.content, style=CODE)
@@ -126,7 +132,7 @@ class _Blocks:
         )
 
     def _list(self, node: SyntaxTreeNode) -> RenderableType:
-        inner = _Blocks(self._options, self._depth + 1)
+        inner = _Blocks(self._options, self._depth + 1, has_codes=self._has_codes)
         first = node.attrs.get("start", 1)
         gap = 0 if all(_is_tight(item) for item in node.children) else 1
         drawn: list[RenderableType] = []
