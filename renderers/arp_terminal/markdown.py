@@ -49,7 +49,7 @@ def markdown(
     """
     whole = fence + source
     safe = sanitise(whole).expandtabs(4)
-    if len(safe) > MAX_SOURCE:
+    if len(source) > MAX_SOURCE:
         return Text(safe)
     nodes = SyntaxTreeNode(_PARSER.parse(safe)).children
     if number is not None and nodes and nodes[0].type == "ordered_list" and nodes[0].token is None:
@@ -58,7 +58,8 @@ def markdown(
             opening.opening.attrs["start"] = number
     blocks = _Blocks(options, has_codes="\x1b" in whole)
     if fence and nodes:
-        return stack([blocks.code(nodes[0]), *map(blocks.block, nodes[1:])], gap=1)
+        first = blocks.code(nodes[0]) if nodes[0].type == "fence" else blocks.block(nodes[0])
+        return stack([first, *map(blocks.block, nodes[1:])], gap=1)
     return blocks.stacked(nodes, gap=1)
 
 

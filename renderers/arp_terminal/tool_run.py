@@ -44,7 +44,9 @@ SHOWN_MS = 100
 BAR_CELLS = 12
 
 
-def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableType:
+def draw_tool(
+    run: ToolRun, options: Options, spinner: str = "", *, is_asking: bool = False
+) -> RenderableType:
     """Draw one use of a tool.
 
     Short arguments are on the line of its name, long ones below it, line by line; so do the
@@ -54,10 +56,11 @@ def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableTy
         run: The use.
         options: How to draw.
         spinner: The sign of one that runs, where it moves.
+        is_asking: It waits for permission, and the question below it shows its arguments.
     """
     width = max(8, options.width - 2 * INDENT)
     heading, below = label(run.tool, BOLD), list[RenderableType]()
-    arguments = _arguments(run.args)
+    arguments = [] if is_asking else _arguments(run.args)
     inline = ", ".join(f"{name}: {value}" if name else value for name, value in arguments)
     if "\n" in inline or len(inline) > INLINE_CHARACTERS:
         for name, value in arguments[:MOST_ARGUMENTS]:

@@ -10,13 +10,14 @@ from textwrap import indent
 import pytest
 
 from arp import App, Turn
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
 from arp.protocol.screen import ToolRun
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
 from arp_terminal.tool_run import draw_tool
-from tests.renderers.terminal.drawing import picture, widest
+from tests.renderers.terminal.drawing import painted, picture, widest
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command
 from tests.serving import serving
@@ -181,8 +182,7 @@ def test_what_a_program_printed_is_read_as_a_terminal_would() -> None:
     assert drawn(run(progress=progress)).splitlines()[1].strip() == "20%"
     assert "✗ 20%" not in drawn(run(ok=False, error="\x1b[31mno disk\x1b[0m"))
     assert "No disk." in drawn(run(ok=False, error="\x1b[31mno disk\x1b[0m"))
-    args = json.dumps({"command": "rm -rf /\recho hi"})
-    assert "rm -rf /␍echo hi" in drawn(run(args=args))
+    assert "rm -rf /␍echo hi" in drawn(run({"command": "rm -rf /\recho hi"}))
 
 
 def test_code_that_a_program_printed_is_read_so_too() -> None:
