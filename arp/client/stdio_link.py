@@ -14,6 +14,7 @@ from collections.abc import Callable
 from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.link import MAX_FRAME_BYTES
+from arp.protocol.program_output import printed
 from arp.protocol.safe_text import sanitise_line
 
 MOST_LINE_CHARACTERS = 2000
@@ -152,7 +153,7 @@ async def _report(stream: asyncio.StreamReader, on_line: Callable[[str], None]) 
     while part := await _line_of(stream):
         if is_new:
             line = part.decode("utf-8", "replace").rstrip("\r\n")
-            on_line(sanitise_line(line[:MOST_LINE_CHARACTERS]))
+            on_line(sanitise_line(printed(line[:MOST_LINE_CHARACTERS])))
         is_new = part.endswith(b"\n")
 
 

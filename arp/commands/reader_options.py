@@ -11,6 +11,9 @@ from arp.commands.reader import LedgerReader
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
+URL_VARIABLE = "ARP_URL"
+"""The variable of the environment that names the server."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -26,7 +29,7 @@ def reader_options(command: F) -> F:
         ),
         click.option(
             "--url",
-            envvar="ARP_URL",
+            envvar=URL_VARIABLE,
             default=DEFAULT_URL,
             show_default=True,
             help="The server to ask.  [env: ARP_URL]",

@@ -10,7 +10,7 @@ import msgspec
 
 from arp.commands.output import CONTEXT, cut, json_text, printable
 from arp.commands.reader import ListedSession
-from arp.commands.reader_options import DEFAULT_URL, open_reader, reader_options
+from arp.commands.reader_options import DEFAULT_URL, URL_VARIABLE, open_reader, reader_options
 
 MOST = 200
 
@@ -47,7 +47,7 @@ def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_jso
 @click.argument("session")
 @click.option(
     "--url",
-    envvar="ARP_URL",
+    envvar=URL_VARIABLE,
     default=DEFAULT_URL,
     show_default=True,
     help="The server that has it.  [env: ARP_URL]",

@@ -15,6 +15,7 @@ import msgspec
 
 from arp.commands.output import CONTEXT, cut, fail, json_text, printable
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.program_output import printed
 from arp.protocol.token_address import split_token
 
 if TYPE_CHECKING:
@@ -334,7 +335,7 @@ def _stream(url: str, token: str | None, path: str, body: JsonObject) -> None:
                     event = msgspec.json.decode(line.removeprefix("data:"))
                     if "error" in event:
                         fail(event["chunk"])
-                    click.echo(printable(event["chunk"]))
+                    click.echo(printable(printed(event["chunk"])))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         fail(f"{url} cannot be asked: {str(error) or type(error).__name__}")
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from arp.hub.settings import HubSettings
+from arp.protocol.blob_path import file_name
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FileRef
 
@@ -75,9 +76,8 @@ class SessionFiles:
         """
         # Only now, so that importing `Turn` stays quick.
         from mimetypes import guess_type
-        from pathlib import PurePath
 
-        shown = PurePath(name.replace("\\", "/")).name or "file"
+        shown = file_name(name) or "file"
         if isinstance(content, bytes | bytearray | memoryview):
             blob = await self.upload(_whole(bytes(content)))
         elif isinstance(content, os.PathLike):

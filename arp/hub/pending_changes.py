@@ -54,7 +54,7 @@ def call_place() -> CallPlace | None:
     return None
 
 
-class _Call(NamedTuple):
+class _ChangeCall(NamedTuple):
     """The first thing that a call added to a commit."""
 
     change: int
@@ -70,7 +70,7 @@ class PendingCommit:
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
-        self._calls: list[_Call] = []
+        self._calls: list[_ChangeCall] = []
 
     def add(self, change: Change) -> None:
         """Add a change; one of the same kind as the last joins it."""
@@ -86,7 +86,7 @@ class PendingCommit:
             case _:
                 self.changes.append(change)
         if place is not None:
-            self._calls.append(_Call(len(self.changes) - 1, item, place))
+            self._calls.append(_ChangeCall(len(self.changes) - 1, item, place))
 
     def name_call(self, error: ArpError) -> None:
         """Add the call to an error that refuses this commit, if it is about a single call."""

@@ -6,11 +6,11 @@ What a program writes there is foreign: it may have secrets, and characters that
 from __future__ import annotations
 
 import codecs
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from arp.protocol.program_output import printed
 from arp.protocol.safe_text import sanitise_line
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
@@ -22,8 +22,6 @@ MAX_CHARACTERS: Final = 500
 """Of each of them."""
 MAX_UNFINISHED: Final = 1 << 16
 """Characters of a line whose end has not come; the beginning of a longer one is dropped."""
-
-_TERMINAL_CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 class ErrorLines:
@@ -61,6 +59,6 @@ class ErrorLines:
 
 def _readable(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
-        text = sanitise_line(_TERMINAL_CODES.sub("", line).strip())
+        text = sanitise_line(printed(line).strip())
         if text:
             yield text[:MAX_CHARACTERS]

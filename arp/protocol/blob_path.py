@@ -11,6 +11,9 @@ from msgspec import Struct
 PREFIX = "/_api/blobs/"
 """What the address of every file begins with, below that of the server."""
 
+MAX_NAME_BYTES = 255
+"""The longest name that file systems take."""
+
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -25,28 +28,52 @@ class BlobName(Struct, frozen=True):
 def blob_path(session_id: str, sha256: str, name: str) -> str:
     """Return the path under which a server gives a session's file.
 
-    It holds letters, digits and `._-` alone, whatever the session and the file are called.
+    It has only letters, digits and `._-`, whatever the names of session and file are. A name with
+    other characters has a segment of its own, encoded; the last segment is what is left of it.
     """
-    session = base64.urlsafe_b64encode(session_id.encode()).decode().rstrip("=")
     stem, _, ending = name.rpartition(".")
     if not stem.strip("."):  # a name such as `.hidden` has no ending
         stem, ending = name, ""
     shown = f"{_plain(stem) or 'file'}{'.' if ending else ''}{_plain(ending)}"
-    return f"{PREFIX}s{session}/{sha256}/{shown}"
+    exact = file_name(name)
+    named = shown if exact in (shown, "") else f"n{_encoded(exact)}/{shown}"
+    return f"{PREFIX}s{_encoded(session_id)}/{sha256}/{named}"
 
 
 def parse_blob_path(path: str) -> BlobName | None:
     """Return what a path made by `blob_path` says; `None` for any other."""
     session, _, rest = path.removeprefix(PREFIX).partition("/")
     sha256, _, name = rest.partition("/")
-    if not session.startswith("s") or not sha256 or not name or "/" in name:
+    exact, is_encoded, plain = name.rpartition("/")
+    if not session.startswith("s") or not sha256 or not plain or "/" in exact:
+        return None
+    if is_encoded and not exact.startswith("n"):
         return None
     try:
-        padded = session[1:] + "=" * (-len(session[1:]) % 4)
-        session_id = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+        shown = _decoded(exact[1:]) if is_encoded else plain
+        return BlobName(_decoded(session[1:]), sha256, file_name(shown) or "file")
     except (binascii.Error, ValueError):
         return None
-    return BlobName(session_id, sha256, name)
+
+
+def file_name(name: str) -> str:
+    """Return a name as that of one file: no folder, no character that nobody sees, not too long.
+
+    Every other character stays. Empty if nothing is left, as of `..`.
+    """
+    last = name.replace("\\", "/").rpartition("/")[2]
+    shown = "".join(char for char in last if char.isprintable()).strip()
+    cut = shown.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+    return cut if cut.strip(".") else ""
+
+
+def _encoded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decoded(text: str) -> str:
+    padded = text + "=" * (-len(text) % 4)
+    return base64.b64decode(padded, altchars=b"-_", validate=True).decode()
 
 
 def _plain(text: str) -> str:

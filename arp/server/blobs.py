@@ -1,7 +1,7 @@
 """`/_api/blobs/…`: the files of a session, for those to whom the session belongs.
 
 Theory of operation. The path has the session, the hash of the content, and a name for
-downloads. Whoever has a file can compute its hash, so a hash alone opens nothing: the session must
+downloads (`blob_path`). Whoever has a file can compute its hash, so a hash alone opens nothing: the session must
 belong to the caller and contain the file. The type is decided by the content: only raster images
 are shown, everything else is a download, and no script may run.
 """
@@ -9,8 +9,10 @@ are shown, everything else is a download, and no script may run.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -32,6 +34,10 @@ HEADERS = {
 
 HEAD_BYTES = 16
 """Enough to recognise an image."""
+
+_NOT_QUOTABLE = re.compile(r'[^\x20-\x7e]|["\\%]')
+_ATTRIBUTE_SIGNS = "!#$&+-.^_`|~"
+"""Beside letters and digits, what `filename*` may have as it is (`attr-char` of RFC 8187)."""
 
 
 def raster_type(head: bytes) -> str | None:
@@ -88,19 +94,34 @@ def _head(path: Path) -> bytes:
         raise BlobNotFound from None
 
 
+def content_disposition(kind: str, name: str) -> str:
+    """Return a `content-disposition` that names a file, whatever characters its name has.
+
+    Browsers take `filename*`. `filename` is for programs that know only ASCII: there the other
+    characters, the two that quote and `%`, which some decode, are `_`.
+
+    Source: RFC 6266, 4.3 and appendix D; RFC 8187, 3.2.
+    """
+    plain = _NOT_QUOTABLE.sub("_", name)
+    if plain == name:
+        return f'{kind}; filename="{name}"'
+    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe=_ATTRIBUTE_SIGNS)}"
+
+
 def _on_disk(path: Path, head: bytes, name: str) -> Response:
     image = raster_type(head)
     return FileResponse(
-        path,
-        headers=HEADERS,
-        media_type=image or "application/octet-stream",
-        filename=name,
-        content_disposition_type="inline" if image else "attachment",
+        path, headers=_headers(image, name), media_type=image or "application/octet-stream"
     )
 
 
 def _in_memory(data: bytes, name: str) -> Response:
     image = raster_type(data[:HEAD_BYTES])
-    disposition = f'{"inline" if image else "attachment"}; filename="{name}"'
-    headers = {**HEADERS, "content-disposition": disposition}
-    return Response(data, headers=headers, media_type=image or "application/octet-stream")
+    return Response(
+        data, headers=_headers(image, name), media_type=image or "application/octet-stream"
+    )
+
+
+def _headers(image: str | None, name: str) -> dict[str, str]:
+    shown = content_disposition("inline" if image else "attachment", name)
+    return {**HEADERS, "content-disposition": shown}

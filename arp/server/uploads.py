@@ -24,6 +24,7 @@ from arp.access.principal import keys_of
 from arp.access.settings import Bounds
 from arp.access.usage import UsageCounter, UsageLimits
 from arp.net.bodies import BodyReading, received_bytes
+from arp.protocol.blob_path import file_name
 from arp.protocol.errors import InvalidMessage, ResourceLimit
 from arp.protocol.limits import Limits
 from arp.protocol.messages import FileRef
@@ -35,9 +36,6 @@ MAX_FILES = 20
 
 MAX_FIELDS = 50
 """Beside the files."""
-
-MAX_NAME_BYTES = 255
-"""What file systems accept."""
 
 READ_BYTES = 64 << 10
 
@@ -210,9 +208,7 @@ async def _ref(body: UploadFile, max_bytes: int) -> FileRef:
 
 def shown_name(filename: str) -> str:
     """Return a name without a path that is safe to show and to use in a directory."""
-    name = _printable(filename.replace("\\", "/").rpartition("/")[2]).strip()
-    cut = name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
-    return cut if cut.strip(".") else "file"
+    return file_name(filename) or "file"
 
 
 def _printable(text: str) -> str:

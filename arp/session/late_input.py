@@ -30,7 +30,7 @@ from arp.surface.answers import check_answer
 _OPEN = ("state", "answer")
 
 
-class _Candidate(Struct, frozen=True):
+class _Answerable(Struct, frozen=True):
     """A question that is open on the screen from which an answer comes."""
 
     question: Question
@@ -69,10 +69,10 @@ def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown
         return
 
 
-def _on_screen(session: Session, shown: int) -> Iterator[_Candidate]:
+def _on_screen(session: Session, shown: int) -> Iterator[_Answerable]:
     """Return the questions that are open on a screen which is behind, newest first."""
-    closed = [_Candidate(one.question, True) for one in session.closed if one.sequence > shown]
-    still_open = [_Candidate(one, False) for one in session.questions.values()]
+    closed = [_Answerable(one.question, True) for one in session.closed if one.sequence > shown]
+    still_open = [_Answerable(one, False) for one in session.questions.values()]
     found = [one for one in (*closed, *still_open) if one.question.asked_at <= shown]
     yield from sorted(found, key=lambda one: one.question.asked_at, reverse=True)
 

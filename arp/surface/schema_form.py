@@ -28,7 +28,7 @@ from arp.surface.schema_slot import (
     LISTS,
     MAX_BOUND,
     FormSlot,
-    Offer,
+    OfferedValue,
     Reading,
     bounds_of,
     count,
@@ -58,7 +58,7 @@ _FORBIDDEN: Final = frozenset(("constructor", "prototype"))
 
 _WAYS: Final = ("anyOf", "oneOf", "allOf")
 
-_YES_OR_NO: Final = (Offer("Yes", True, "Yes"), Offer("No", False, "No"))
+_YES_OR_NO: Final = (OfferedValue("Yes", True, "Yes"), OfferedValue("No", False, "No"))
 
 _LISTS: Final[dict[str, Reading]] = {
     "string": "lines",
@@ -270,7 +270,7 @@ class _Builder:
 
     def _kind(
         self, schema: JsonObject, path: tuple[str, ...], is_nullable: bool
-    ) -> tuple[Reading, tuple[Offer, ...], JsonObject]:
+    ) -> tuple[Reading, tuple[OfferedValue, ...], JsonObject]:
         """Return how a property is asked, what is offered, and the schema of its items."""
         if offers := offers_of(schema):
             return "choice", offers, {}

@@ -1,7 +1,7 @@
 """What one field of a form asks for, by JSON Schema, and what its answer means.
 
 Theory of operation. A scalar or a list of the schema is a `FormSlot`. A value that is offered is an
-`Offer`: its label is unlike all others of its slot, so that people can tell them apart and can type
+`OfferedValue`: its label is unlike all others of its slot, so that people can tell them apart and can type
 it. `default_of` returns the default as far as it fits, `read_slot` what an answer means; it checks
 what fields cannot say (whole numbers, lengths of lists).
 """
@@ -37,7 +37,7 @@ with the answer only."""
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
 
-class Offer(NamedTuple):
+class OfferedValue(NamedTuple):
     """A value that a person can choose."""
 
     label: str
@@ -59,12 +59,12 @@ class FormSlot(Struct, frozen=True):
     schema: JsonObject
     is_required: bool
     is_nullable: bool
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[OfferedValue, ...] = ()
     items: JsonObject = {}
     """Schema of the values of a list."""
 
 
-class Bounds(NamedTuple):
+class NumberRange(NamedTuple):
     """Limits of a number, as far as they can be inclusive."""
 
     least: int | float | None
@@ -74,7 +74,7 @@ class Bounds(NamedTuple):
 # -- what is offered -------------------------------------------------------------------------------
 
 
-def offers_of(schema: JsonObject) -> tuple[Offer, ...]:
+def offers_of(schema: JsonObject) -> tuple[OfferedValue, ...]:
     """Return the values that are offered, in order: of `enum`, or of several `const`."""
     unlike = {
         (words, msgspec.json.encode(value)): value
@@ -87,7 +87,7 @@ def offers_of(schema: JsonObject) -> tuple[Offer, ...]:
     as_values = len(values) == len(pairs) and _tell_apart(labels, values)
     answers = values if as_values else labels
     return tuple(
-        Offer(label, value, answer)
+        OfferedValue(label, value, answer)
         for label, (_, value), answer in zip(labels, pairs, answers, strict=True)
     )
 
@@ -153,12 +153,12 @@ def _text_of(value: Json) -> str:
 # -- limits and defaults ---------------------------------------------------------------------------
 
 
-def bounds_of(schema: JsonObject, *, is_whole: bool) -> Bounds:
+def bounds_of(schema: JsonObject, *, is_whole: bool) -> NumberRange:
     """Return the limits of a number; for a whole one, exclusive limits are those beside them."""
     least, most = amount(schema.get("minimum")), amount(schema.get("maximum"))
     above, below = _beyond(schema, "Minimum"), _beyond(schema, "Maximum")
     if not is_whole:
-        return Bounds(
+        return NumberRange(
             above if least is None else least if above is None else max(least, above),
             below if most is None else most if below is None else min(most, below),
         )
@@ -166,7 +166,7 @@ def bounds_of(schema: JsonObject, *, is_whole: bool) -> Bounds:
     lower += [math.floor(above) + 1] if above is not None else []
     upper = [math.floor(most)] if most is not None else []
     upper += [math.ceil(below) - 1] if below is not None else []
-    return Bounds(max(lower, default=None), min(upper, default=None))
+    return NumberRange(max(lower, default=None), min(upper, default=None))
 
 
 def _beyond(schema: JsonObject, name: str) -> int | float | None:

@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from connection import Cell, Query, QueryLimits, Result
@@ -36,12 +36,20 @@ class PrivateDirectory:
 class Dataset:
     """Tables that can be queried but not changed."""
 
-    def __init__(self, name: str, path: Path, private: PrivateDirectory | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        private: PrivateDirectory | None = None,
+        unread: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         self.name = name
         """The name that users see."""
         self.path = path
         """The SQLite file."""
         self.schema: Schema = read_schema(path)
+        self.unread = unread
+        """The files without a readable table, each with the reason."""
         self._private = private  # kept, so that it lives as long as this
 
     def query(
@@ -88,25 +96,39 @@ def open_dataset(path: Path) -> Dataset:
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in CSV_SUFFIXES)
         if not files:
             raise DataUnreadable(f"The folder {path} holds no CSV file.", "Name another one.")
-        return dataset_of_csv(path.name, [(file.name, _read(file)) for file in files])
+        return dataset_of_csv(path.name, [(file.name, file) for file in files])
     if _read(path, len(SQLITE_HEADER)) == SQLITE_HEADER:
         return Dataset(path.stem, path)
     return dataset_of_csv(path.stem, [(path.name, _read(path))])
 
 
-def dataset_of_csv(name: str, files: list[tuple[str, bytes]]) -> Dataset:
+def dataset_of_csv(name: str, files: Sequence[tuple[str, bytes | Path]]) -> Dataset:
     """Import each CSV file into a table of a new private database. Blocks.
 
+    The data set names the files that have no readable table.
+
     Raises:
-        DataUnreadable: One of them has no table; nothing of the import stays on disk.
+        DataUnreadable: None of them has a table; nothing of the import stays on disk.
     """
     private = PrivateDirectory()
     path = private.path / "imported.sqlite"
+    errors = []
     for file_name, content in files:
-        with CsvImport(path, table_name(file_name), content) as steps:
-            while not steps.done:
-                steps.step()
-    return Dataset(name, path, private)
+        try:
+            _import(path, file_name, content)
+        except DataUnreadable as error:
+            errors.append((file_name, error))
+    if errors and len(errors) == len(files):
+        raise errors[0][1]
+    unread = tuple((file_name, error.message) for file_name, error in errors)
+    return Dataset(name, path, private, unread)
+
+
+def _import(path: Path, file_name: str, content: bytes | Path) -> None:
+    data = _read(content) if isinstance(content, Path) else content
+    with CsvImport(path, table_name(file_name), data) as steps:
+        while not steps.done:
+            steps.step()
 
 
 def dataset_of_sqlite(name: str, path: Path, private: PrivateDirectory) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from arp import Component, Turn, ui
@@ -102,7 +103,15 @@ async def show_tables(turn: Turn, workspace: Workspace) -> None:
     for dataset in workspace.in_order():
         items: dict[str, Cell] = {table.name: _size(table) for table in dataset.schema.tables}
         turn.show(ui.key_value(items or {"(no table)": ""}, title=f"Tables in {dataset.name}"))
+        if dataset.unread:
+            turn.show(unread_card(dataset.unread))
     await say(turn, "Say *describe* and a table's name to see its columns, or just ask.")
+
+
+def unread_card(unread: Iterable[tuple[str, str]]) -> Component:
+    """Return a card with the files that have no table, each with the reason."""
+    sections = [ui.section(file_name, reason) for file_name, reason in unread]
+    return ui.status_card("warning", "I cannot read these files", sections=sections)
 
 
 def _size(table: Table) -> str:

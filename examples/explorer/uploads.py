@@ -8,7 +8,7 @@ from arp import Turn, ui
 from csv_import import CsvImport
 from dataset import SQLITE_HEADER, Dataset, PrivateDirectory, dataset_of_sqlite, table_name
 from errors import DataUnreadable, ExplorerError
-from replies import questions_about, show_tables
+from replies import questions_about, show_tables, unread_card
 from workspace import Workspace
 
 CHUNK_BYTES = 2**20
@@ -51,15 +51,23 @@ async def receive_files(turn: Turn, workspace: Workspace) -> None:
     """Import every file of the turn's input and make the last one the current data set.
 
     Raises:
-        ExplorerError: A file cannot be read; files before it are imported, nothing of it stays.
+        ExplorerError: No file can be read. If only some cannot, cards say which, and why.
     """
     known = {
         tuple(column.name.casefold() for column in table.columns): table.name
         for dataset in workspace.in_order()
         for table in dataset.schema.tables
     }
+    unread: list[tuple[str, str]] = []
     for file in turn.files:
-        await _receive(turn, workspace, file.name, await turn.read_file(file))
+        try:
+            await _receive(turn, workspace, file.name, await turn.read_file(file))
+        except ExplorerError as error:
+            if len(unread) == len(turn.files) - 1:
+                raise
+            unread.append((file.name, error.message))
+    if unread:
+        turn.show(unread_card(unread))
     await show_tables(turn, workspace)
     suggestions = [
         f"diff {known[columns]} {table.name}"

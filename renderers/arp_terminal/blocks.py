@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.style import Style
@@ -103,6 +103,44 @@ def stack(bodies: Iterable[RenderableType | None], gap: int = 0) -> RenderableTy
             placed.extend([EMPTY] * gap)
         placed.append(body)
     return Group(*placed)
+
+
+def cut_apart(names: Sequence[str], widths: Sequence[int], unicode: bool) -> list[str]:
+    """Return names, each cut to its width so that different ones stay different.
+
+    Names with the same beginning lose their middle instead of their end; if that does not help,
+    they get numbers.
+    """
+    shown = [
+        cut(Text(name), width, unicode).plain for name, width in zip(names, widths, strict=True)
+    ]
+    for attempt in (_middle_cut, _numbered_cut):
+        meant: dict[str, set[str]] = {}
+        for name, one in zip(names, shown, strict=True):
+            meant.setdefault(one, set()).add(name)
+        for place, (name, width) in enumerate(zip(names, widths, strict=True)):
+            if len(meant[shown[place]]) > 1 and cell_len(name) > width:
+                shown[place] = attempt(name, width, place + 1, unicode)
+    return shown
+
+
+def _middle_cut(name: str, width: int, number: int, unicode: bool) -> str:
+    sign = "…" if unicode else "~"
+    room = width - cell_len(sign)
+    if room < 2:
+        return cut(Text(name), width, unicode).plain
+    end = ""
+    for char in reversed(name):
+        if cell_len(char + end) > (room + 1) * 2 // 3:
+            break
+        end = char + end
+    return set_cell_size(name, room - cell_len(end)).rstrip() + sign + end.lstrip()
+
+
+def _numbered_cut(name: str, width: int, number: int, unicode: bool) -> str:
+    mark = f"#{number}"
+    head = cut(Text(name), max(0, width - len(mark)), unicode).plain
+    return (head + mark)[:width] if cell_len(head) else mark[:width]
 
 
 def cut(text: Text, width: int, unicode: bool = True) -> Text:

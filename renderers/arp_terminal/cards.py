@@ -12,7 +12,7 @@ from arp_terminal.code_block import draw_code
 from arp_terminal.markdown import shown_address
 from arp_terminal.options import Options
 from arp_terminal.palette import ACCENT, BOLD, DIM, HEADING, LINK, PLAIN, TITLE, WARN, series, tone
-from arp_terminal.props import label, line, lines, objects, paragraph
+from arp_terminal.props import label, line, lines, objects, output, paragraph
 
 SIGNS = {
     "success": ("✓", "OK"),
@@ -98,7 +98,9 @@ def progress(props: JsonObject, options: Options) -> RenderableType:
         )
         if step.get("detail"):
             text.append("  ")
-            text.append(line(step["detail"]), style=tone("error") if status == "failed" else DIM)
+            text.append(
+                line(output(step["detail"])), style=tone("error") if status == "failed" else DIM
+            )
         parts.append(Hanging(f"{sign if options.unicode else ascii_sign} ", text, style=style))
     return stack(parts)
 

@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.text import Text
 
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.blocks import cut, stack
+from arp_terminal.blocks import cut, cut_apart, stack
 from arp_terminal.options import Options
 from arp_terminal.palette import DIM, HEADING, PLAIN, series
 from arp_terminal.plot import Plot, draw_plot
@@ -24,6 +24,9 @@ MARKS = "●▲■◆○△"
 ASCII_MARKS = "*+xo#@"
 MAX_LABEL = 40
 """Cells of the labels beside bars."""
+
+MIN_BAR = 16
+"""Cells that bars keep beside long labels."""
 
 MAX_BAR = 72
 """Cells of the longest bar; on a wide terminal the eye would lose its label."""
@@ -155,10 +158,10 @@ def _bars(labels: list[Json], found: list[Series], axes: Axes, options: Options)
     names = [
         label(labels[row]) if row < len(labels) else Text(str(row + 1)) for row in range(count)
     ]
-    names = names[:MAX_BARS]
-    widest = max(cell_len(axes.x), *(cell_len(name.plain) for name in names))
-    width = min(MAX_LABEL, max(1, options.width * 2 // 5), widest)
     figures = [axes.figure(value) for one in found for value in one.values if value is not None]
+    plain = [name.plain for name in names[:MAX_BARS]]
+    width = _label_width([axes.x, *plain], figures, options)
+    names = [*map(Text, cut_apart(plain, [width] * len(plain), options.unicode))]
     room = options.width - width - 2 - max(map(cell_len, figures)) - 1
     room = max(4, min(MAX_BAR, room))
     scale = Scale([value for one in found for value in one.values if value is not None], room)
@@ -175,6 +178,13 @@ def _bars(labels: list[Json], found: list[Series], axes: Axes, options: Options)
     if count > MAX_BARS:
         drawn.append(Text(f"… {count - MAX_BARS:,} more", style=DIM))
     return stack(drawn)
+
+
+def _label_width(names: list[str], figures: list[str], options: Options) -> int:
+    """Return the cells of the labels: all that they need, if bars have room beside them."""
+    needed = max(map(cell_len, names), default=1)
+    free = options.width - max(map(cell_len, figures), default=0) - 3 - MIN_BAR
+    return max(1, min(needed, max(free, min(MAX_LABEL, options.width * 2 // 5))))
 
 
 def _heads(axes: Axes, width: int, options: Options) -> list[RenderableType]:
@@ -229,14 +239,15 @@ def _shares(
         names = [
             line(labels[row]) if row < len(labels) else str(row + 1) for row in range(len(values))
         ]
-        width = min(MAX_LABEL, max(1, options.width * 2 // 5), max(map(cell_len, names), default=1))
         figures = [f"{100 * value / whole:5.1f} %  {axes.figure(value)}" for value in values]
+        width = _label_width(names, figures, options)
+        names = cut_apart(names, [width] * len(names), options.unicode)
         room = max(4, min(40, options.width - width - 3 - max(map(len, figures), default=0)))
         parts.append(Text(one.label, style=DIM) if one.label else None)
         for row, (name, value, share) in enumerate(zip(names, values, figures, strict=True)):
             style = series(row) if options.colour else PLAIN
-            text = cut(Text(name), width, options.unicode)
-            text.append(" " * (width - cell_len(text.plain) + 2))
+            text = Text(name)
+            text.append(" " * (width - cell_len(name) + 2))
             bar = Scale([whole], room).bar(value, _fill(0, options), style)
             text.append_text(bar)
             text.append(" " * (room - cell_len(bar.plain) + 1) + share)

@@ -108,7 +108,10 @@ class ScreenChat:
         self._clock = clock
         status = Status(self._conversation, unicode=options.unicode)
         self._composer = Composer(
-            history, status=lambda: status.fragments(clock()), unicode=options.unicode
+            history,
+            status=lambda: status.fragments(clock()),
+            unicode=options.unicode,
+            clock=clock,
         )
         self._dirty = asyncio.Event()
         self._question: str | None = None
@@ -237,6 +240,8 @@ class ScreenChat:
         size = self._app.output.get_size()
         room = max(3, size.rows - composer.height(size.columns))
         lines = scroll.advance(room, spinner(self._clock(), scroll.options.unicode))
+        if not scroll.live.is_whole:
+            conversation.show_input()  # what is to be approved is not all in sight
         lines += self._notes()
         self._show(scroll.live)
         question = conversation.question_id

@@ -17,7 +17,7 @@ from arp.protocol.json_value import JsonObject
 from arp_terminal.blocks import indented, stack
 from arp_terminal.options import Options
 from arp_terminal.palette import DIM, HEADING, PLAIN, TITLE
-from arp_terminal.props import label, line, lines, objects
+from arp_terminal.props import label, line, objects, output
 
 MAX_HIGHLIGHTED = 60_000
 """Characters beyond which code is shown plain: lexers are regular expressions, code is anyone's."""
@@ -50,12 +50,12 @@ def code_block(props: JsonObject, options: Options) -> RenderableType:
     ]
     if props.get("code") is not None:
         parts.append(
-            indented(draw_code(lines(props["code"]), line(props.get("language")), options))
+            indented(draw_code(output(props["code"]), line(props.get("language")), options))
         )
     for tab in objects(props.get("tabs")):
         language = line(tab.get("language"))
         parts.append(_head(line(tab.get("name")), language))
-        parts.append(indented(draw_code(lines(tab.get("code")), language, options)))
+        parts.append(indented(draw_code(output(tab.get("code")), language, options)))
     return stack(parts)
 
 

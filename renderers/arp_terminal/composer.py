@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
@@ -15,6 +16,7 @@ from prompt_toolkit.formatted_text import (
 )
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import (
     BufferControl,
     ConditionalContainer,
@@ -40,6 +42,9 @@ from arp_terminal.palette import PROMPT_SIGN
 MAX_INPUT_LINES = 8
 """Of what is typed, so many lines are in sight."""
 
+READING_S = 0.5
+"""A question that has just appeared is answered by a letter and Enter: nobody has read it yet."""
+
 MAX_HINT_LINES = 5
 MAX_LABEL = 120
 """Characters of a question before the line that is typed; the conversation shows all of it."""
@@ -60,7 +65,12 @@ class Composer:
     """The editable line and the lines around it; it knows nothing of sessions."""
 
     def __init__(
-        self, history: History, *, status: Callable[[], StyleAndTextTuples], unicode: bool
+        self,
+        history: History,
+        *,
+        status: Callable[[], StyleAndTextTuples],
+        unicode: bool,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.prompt = Prompt("")
         self.flash: list[str] = []
@@ -75,6 +85,9 @@ class Composer:
         self._status = status
         self._sign = PROMPT_SIGN if unicode else ">"
         self._draft = ""
+        self._clock = clock
+        self._keys_from = float("inf")
+        """When the letters of the question answer it without Enter."""
 
     def show(self, tail: list[str]) -> None:
         """Show painted lines above the prompt, in place of the ones before."""
@@ -83,7 +96,7 @@ class Composer:
     def height(self, columns: int) -> int:
         """Return the most lines that everything but the tail needs, and one to spare."""
         typed = min(MAX_INPUT_LINES, self.buffer.document.line_count)
-        hint = min(MAX_HINT_LINES, cell_len(self.prompt.hint) // columns + 1)
+        hint = min(MAX_HINT_LINES, cell_len(self.hint) // columns + 1)
         return 3 + len(self.flash) + hint + typed
 
     def ask(self, prompt: Prompt, *, changed: bool) -> None:
@@ -105,10 +118,17 @@ class Composer:
             return
         if was_free:
             self._draft = self.buffer.text
+        # Whoever is typing has not read the question: what they type next is no answer to it.
+        self._keys_from = float("inf") if self.buffer.text else self._clock() + READING_S
         self.buffer.reset()
         if self._is_free():
             self.buffer.insert_text(self._draft)
             self._draft = ""
+
+    @property
+    def hint(self) -> str:
+        """What is to be said besides; where letters answer, the question says it all."""
+        return "" if self.prompt.keys else self.prompt.hint
 
     def take(self) -> str:
         """Return and clear what is typed; the history gets text for the agent, not answers."""
@@ -141,7 +161,7 @@ class Composer:
             Window(height=1),
             _shown(self._status, lambda: bool(self._status())),
             _shown(lambda: ANSI("\n".join(self.flash)), lambda: bool(self.flash)),
-            _shown(self._hint, lambda: bool(self.prompt.hint), MAX_HINT_LINES),
+            _shown(self._hint, lambda: bool(self.hint), MAX_HINT_LINES),
             typed,
             search,
         ]
@@ -162,6 +182,12 @@ class Composer:
         @keys.add("c-j", filter=typing)
         def _enter(event: KeyPressEvent) -> None:
             enter()
+
+        @keys.add(Keys.Any, filter=typing & Condition(lambda: self._takes_keys()))
+        def _key(event: KeyPressEvent) -> None:
+            self.buffer.insert_text(event.data)
+            if event.data in self.prompt.keys:
+                enter()
 
         @keys.add("escape", "enter", filter=typing)
         def _newline(event: KeyPressEvent) -> None:
@@ -188,14 +214,20 @@ class Composer:
     def _is_free(self) -> bool:
         return not self.prompt.label or self.prompt.offered
 
+    def _takes_keys(self) -> bool:
+        is_due = self._clock() >= self._keys_from
+        return bool(self.prompt.keys) and is_due and not self.buffer.text
+
     def _before(self) -> AnyFormattedText:
         if not self.prompt.label:
             return [("class:prompt", f"{self._sign} ")]
-        label = self.prompt.label[:MAX_LABEL]
+        is_long = len(self.prompt.keys) > 2  # then the question above says what is asked
+        label = f"[{'/'.join(self.prompt.keys)}]" if is_long else self.prompt.label
+        label = label[:MAX_LABEL]
         return [("class:question", f"? {label} "), ("class:prompt", f"{self._sign} ")]
 
     def _hint(self) -> StyleAndTextTuples:
-        return [("class:hint", self.prompt.hint)]
+        return [("class:hint", self.hint)]
 
 
 def _shown(

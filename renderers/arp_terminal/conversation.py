@@ -127,6 +127,9 @@ class Conversation:
     def __init__(self, client: Client, *, hold: bool) -> None:
         self.client = client
         self.transcript = Transcript(client.screen, hold=hold)
+        self._hold = hold
+        self._shown_input = ""
+        """The id of the question whose input was printed as a note."""
         self.notes: list[Note] = []
         """To be printed, then removed, by the program that shows the conversation."""
         self.ended: Literal["quit", "new", "interrupted", "lost"] | None = None
@@ -250,9 +253,18 @@ class Conversation:
         return not is_known and permission_of(self.client.screen, due.component.id) is not None
 
     def _show_input(self, due: Question) -> None:
-        """Print the whole of what is to be approved: a tool shows only the beginning."""
+        """Print the whole of what is to be approved, where the question is printed without it."""
         found = permission_of(self.client.screen, due.component.id)
+        if found is not None and found[1] and not self._hold:
+            self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
+
+    def show_input(self) -> None:
+        """Print the whole of what is to be approved now, once, where not all of it is in sight."""
+        if self._asking is None or self._asking.id == self._shown_input:
+            return
+        found = permission_of(self.client.screen, self._asking.id)
         if found is not None and found[1]:
+            self._shown_input = self._asking.id
             self.notes.append(Note("info", f"To be allowed: {found[1]}", lasting=True))
 
     def _tell_closed(self, asking: Asking) -> None:

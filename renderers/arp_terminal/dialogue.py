@@ -32,6 +32,8 @@ class Prompt(Struct, frozen=True):
     multiline: bool = False
     offered: bool = False
     """The agent does not wait for the answer."""
+    keys: str = ""
+    """Letters that answer without Enter; the question says what they mean."""
     initial: str = ""
     """Stands there already, to be changed."""
 
@@ -126,7 +128,8 @@ class ConfirmDialogue:
         """Asks for a letter."""
         yes, no = self._labels()
         hint = f"y = {yes}, n = {no}" + (", or say something else" if self._offered else "")
-        return Prompt(f"{line(self._props.get('title'))} [y/n]", hint)
+        keys = "" if self._offered else "yn"
+        return Prompt(f"{line(self._props.get('title'))} [y/n]", hint, keys=keys)
 
     def take(self, typed: str) -> Reply | Problem | None:
         """Accept `y`, `yes`, `n`, `no`, or the label of a button."""
@@ -187,7 +190,9 @@ class PermissionDialogue:
         hints.append("n = no, n REASON says why")
         if permission.expires_at:
             hints.append(f"until {line(permission.expires_at)[:19]}Z")
-        return Prompt(f"{line(self._props.get('title'))} [{letters}/n]", ", ".join(hints))
+        title = line(self._props.get("title"))
+        keys = f"{letters}/n".replace("/", "")
+        return Prompt(f"{title} [{letters}/n]", ", ".join(hints), keys=keys)
 
     def take(self, typed: str) -> Reply | Problem | None:
         """Accept a letter or its word, and the input as JSON while it is edited."""

@@ -12,12 +12,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.components import Component
-from arp.protocol.screen import TurnScreen
+from arp.protocol.screen import ToolRun, TurnScreen
 from arp_terminal.blocks import indented, stack
 from arp_terminal.markdown import markdown
 from arp_terminal.open_questions import is_open_question
 from arp_terminal.options import Options
 from arp_terminal.palette import BOLD, DIM
+from arp_terminal.permission import draw_permission, input_of
 from arp_terminal.props import line
 from arp_terminal.render import render
 from arp_terminal.tool_run import draw_tool
@@ -84,6 +85,8 @@ class Entry(Struct, frozen=True):
     """It is a block of code: no character of it can turn out to be a mark."""
     asks: bool = False
     """It is a question that is open."""
+    fingerprint: int = 0
+    """Of a component: what `fingerprint` returns for it."""
 
     @property
     def key(self) -> tuple[str, str, str | int, int]:
@@ -145,9 +148,19 @@ def update_of(component: Component, source: EntrySource) -> Entry:
         head = Text("↻ updated" if options.unicode else "(updated)", style=DIM)
         return indented(stack([head, render(component, options)]), INDENT)
 
-    version = fingerprint(component)
+    mark = fingerprint(component)
     asks = is_open_question(component)
-    return Entry(source.key, "update", component.id, 0, version, draw, is_fixed=True, asks=asks)
+    return Entry(
+        source.key,
+        "update",
+        component.id,
+        0,
+        mark,
+        draw,
+        is_fixed=True,
+        asks=asks,
+        fingerprint=mark,
+    )
 
 
 def _fixed(item: Item, source: EntrySource, draw: object) -> Entry:
@@ -195,15 +208,26 @@ def _tool(item: Item, source: EntrySource) -> Entry:
     run = source.turn.tools[int(item.ref)]
     runs = run.ok is None and not source.over
     spinner = source.spinner if runs else ""
+    is_asking = runs and _asks_permission(run, source)
     return Entry(
         source.key,
         "tool",
         item.ref,
         0,
-        (run.ok, run.error, spinner, run.progress, run.result),
-        lambda options: draw_tool(run, options, spinner),
+        (run.ok, run.error, spinner, run.progress, run.result, is_asking),
+        lambda options: draw_tool(run, options, spinner, is_asking=is_asking),
         is_fixed=not runs,
         growing=runs,
+    )
+
+
+def _asks_permission(run: ToolRun, source: EntrySource) -> bool:
+    """Return whether an open question below it asks for permission, with its arguments."""
+    asked = [
+        one.component for one in source.turn.permissions.values() if one.call_id == run.call_id
+    ]
+    return any(
+        one in source.components and is_open_question(source.components[one]) for one in asked
     )
 
 
@@ -237,15 +261,26 @@ def _drawn_text(piece: str, options: Options, item: Item) -> RenderableType:
 
 def _component(item: Item, source: EntrySource, *, is_fixed: bool) -> Entry:
     component = source.components[str(item.ref)]
+    asks = is_open_question(component)
+    permission = source.turn.permissions.get(component.id) if asks else None
+
+    def draw(options: Options) -> RenderableType:
+        if permission is None:
+            return indented(render(component, options), INDENT)
+        shown = input_of(source.turn, permission)
+        return indented(draw_permission(component.props, permission, shown, options), INDENT)
+
+    mark = fingerprint(component)
     return Entry(
         source.key,
         item.kind,
         item.ref,
         0,
-        fingerprint(component),
-        lambda options: indented(render(component, options), INDENT),
+        (mark, permission is not None),
+        draw,
         is_fixed=is_fixed,
-        asks=is_open_question(component),
+        asks=asks,
+        fingerprint=mark,
     )
 
 

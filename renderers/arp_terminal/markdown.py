@@ -1,4 +1,4 @@
-"""Markdown (CommonMark with tables and strikethrough) as terminal text.
+"""Markdown (CommonMark with tables, strikethrough and `inline_rules`) as terminal text.
 
 Raw HTML is shown as it is written. A link is shown as its text and its true address, an image as
 its description and its address; nothing is fetched.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -19,19 +18,20 @@ from rich.text import Text
 from arp.protocol.safe_text import sanitise
 from arp_terminal.blocks import Hanging, indented, rail, stack
 from arp_terminal.code_block import draw_code
+from arp_terminal.inline_rules import has_open_math, parser
 from arp_terminal.options import Options
 from arp_terminal.palette import ACCENT, BOLD, CODE, DIM, HEADING, ITALIC, LINK, PLAIN, STRUCK
-from arp_terminal.props import line
+from arp_terminal.props import line, output
 from arp_terminal.table import Grid
 
 MAX_SOURCE = 64 << 10
 """Characters of one piece that are read as markdown; a longer piece is shown as it is written."""
 
-_PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("reference")
-# Without `reference`: text comes in pieces, and a definition in a later one would be
-# lost.
+_PARSER = parser(is_growing=False)
 
 _MARKS: dict[str, Style] = {"strong": BOLD, "em": ITALIC, "s": STRUCK}
+_CODES = {0x2400 + code: chr(code) for code in (0x07, 0x08, 0x0D, 0x0E, 0x0F, 0x1B)}
+"""Pictures that `sanitise` made of what `printed` reads, back as they were."""
 _BULLETS = ("•", "◦", "▪")
 
 
@@ -47,26 +47,30 @@ def markdown(
         first number.
         fence: If the piece begins inside a code block: the line that opened it.
     """
-    safe = sanitise(fence + source).expandtabs(4)
-    if len(safe) > MAX_SOURCE:
+    whole = fence + source
+    safe = sanitise(whole).expandtabs(4)
+    if len(source) > MAX_SOURCE:
         return Text(safe)
     nodes = SyntaxTreeNode(_PARSER.parse(safe)).children
     if number is not None and nodes and nodes[0].type == "ordered_list" and nodes[0].token is None:
         opening = nodes[0].nester_tokens
         if opening is not None:
             opening.opening.attrs["start"] = number
+    blocks = _Blocks(options, has_codes="\x1b" in whole)
     if fence and nodes:
-        code = _Blocks(options).code(nodes[0])
-        return stack([code, *map(_Blocks(options).block, nodes[1:])], gap=1)
-    return _Blocks(options).stacked(nodes, gap=1)
+        first = blocks.code(nodes[0]) if nodes[0].type == "fence" else blocks.block(nodes[0])
+        return stack([first, *map(blocks.block, nodes[1:])], gap=1)
+    return blocks.stacked(nodes, gap=1)
 
 
 class _Blocks:
     """Draws block nodes; knows how deep in lists it is."""
 
-    def __init__(self, options: Options, depth: int = 0) -> None:
+    def __init__(self, options: Options, depth: int = 0, *, has_codes: bool = False) -> None:
         self._options = options
         self._depth = depth
+        self._has_codes = has_codes
+        """Code may be the output of a program, with the codes of a terminal."""
 
     def stacked(self, nodes: list[SyntaxTreeNode], gap: int) -> RenderableType:
         return stack((self.block(node) for node in nodes), gap=gap)
@@ -82,6 +86,7 @@ class _Blocks:
             "blockquote": self._quote,
             "table": self._table,
             "hr": self._rule,
+            "math_block": self._math,
         }
         found = draw.get(node.type)
         return found(node) if found else Text(node.content.rstrip("\n"))
@@ -112,7 +117,11 @@ class _Blocks:
         language = node.info.split()[0] if node.info.split() else ""
         if not node.content.strip():
             return None
-        return indented(draw_code(node.content, language, self._options))
+        code = output(node.content.translate(_CODES)) if self._has_codes else node.content
+        return indented(draw_code(code, language, self._options))
+
+    def _math(self, node: SyntaxTreeNode) -> Text:
+        return Text(node.content, style=CODE)
 
     def _quote(self, node: SyntaxTreeNode) -> RenderableType:
         sign = "▎" if self._options.unicode else "|"
@@ -124,7 +133,7 @@ class _Blocks:
         )
 
     def _list(self, node: SyntaxTreeNode) -> RenderableType:
-        inner = _Blocks(self._options, self._depth + 1)
+        inner = _Blocks(self._options, self._depth + 1, has_codes=self._has_codes)
         first = node.attrs.get("start", 1)
         gap = 0 if all(_is_tight(item) for item in node.children) else 1
         drawn: list[RenderableType] = []
@@ -161,7 +170,7 @@ def _append_inline(text: Text, node: SyntaxTreeNode, style: Style, options: Opti
     match node.type:
         case "text" | "html_inline":
             text.append(node.content, style=style)
-        case "code_inline":
+        case "code_inline" | "math_inline":
             text.append(node.content, style=style + CODE)
         case "softbreak" | "hardbreak":
             text.append("\n")
@@ -204,6 +213,8 @@ def shown_address(address: str) -> str:
 
 def has_open_mark(source: str) -> bool:
     """Return whether a mark in a paragraph is open that later text might close."""
+    if has_open_math(source):
+        return True
     nodes = SyntaxTreeNode(_PARSER.parse(sanitise(source))).walk()
     return any(_OPEN_MARK.search(node.content) for node in nodes if node.type == "text")
 
@@ -216,4 +227,4 @@ def block_nodes(source: str) -> Iterator[SyntaxTreeNode]:
     yield from SyntaxTreeNode(_BLOCK_PARSER.parse(source)).children
 
 
-_BLOCK_PARSER = MarkdownIt("commonmark").enable("table").disable(["reference", "inline"])
+_BLOCK_PARSER = parser(is_growing=True).disable("inline")

@@ -11,6 +11,7 @@ from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import FINAL_STATUSES, Permission
 from arp.protocol.screen import Screen
+from arp_terminal.permission import input_of
 from arp_terminal.questions import is_open
 
 _QUESTION_TYPES = frozenset(("form", "confirm", "choices", "text-input"))
@@ -61,8 +62,7 @@ def permission_of(screen: Screen, component_id: str) -> tuple[Permission, str] |
     for turn in screen.turns.values():
         permission = turn.permissions.get(component_id)
         if permission is not None:
-            args = (tool.args for tool in turn.tools if tool.call_id == permission.call_id)
-            return permission, permission.input or next(args, "")
+            return permission, input_of(turn, permission)
     return None
 
 

@@ -7,9 +7,13 @@ import re
 import msgspec
 from markdown_it.tree import SyntaxTreeNode
 from msgspec import Struct
+from rich.console import RenderableType
+from rich.text import Text
 
 from arp.protocol.safe_text import sanitise
-from arp_terminal.markdown import MAX_SOURCE, block_nodes, has_open_mark
+from arp_terminal.blocks import stack
+from arp_terminal.markdown import MAX_SOURCE, block_nodes, has_open_mark, markdown
+from arp_terminal.options import Options
 
 _ENDED_BY_LINE = frozenset(("heading", "hr"))
 _ENDED_BY_BLANK_LINE = frozenset(
@@ -32,7 +36,7 @@ class Cut(Struct, frozen=True):
     number: int | None = None
     """Of the item of a numbered list with which the second half begins."""
     fence: str = ""
-    """The line that opened the code block in which the second half begins."""
+    """What opened the block in which the second half begins: a line of code, the head of a table."""
 
 
 def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
@@ -51,7 +55,8 @@ def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
         return msgspec.structs.replace(cut, offset=max(0, cut.offset - len(fence)))
     if len(source) > MAX_SOURCE:
         head = source[: source.rfind("\n", 0, MAX_SOURCE) + 1 or MAX_SOURCE]
-        return _nonzero(finished(head, number), len(head))
+        cut = finished(head, number)
+        return cut if cut.offset else Cut(len(head), tight=True, fence=_opening(head))
     if marker := _BARE_MARKER.search(source):
         return finished(source[: marker.start()], number)
     nodes = list(block_nodes(sanitise(source)))
@@ -107,8 +112,34 @@ def _words_over(source: str) -> Cut:
     return Cut(0)
 
 
-def _nonzero(cut: Cut, offset: int) -> Cut:
-    return cut if cut.offset else Cut(offset)
+def _opening(source: str) -> str:
+    """Return what has to be before the rest of a block without which it would mean another one.
+
+    The line that opened a block of code, also in a quote; the head of a table.
+    """
+    nodes = list(block_nodes(sanitise(source)))
+    node = nodes[-1] if nodes else None
+    while node is not None and node.type == "blockquote" and node.children:
+        node = node.children[-1]
+    lines = source.split("\n")
+    first = _first_line(node) if node is not None else 0
+    if node is not None and node.type == "fence" and not _is_closed_fence(node, source):
+        return lines[first] + "\n"
+    if node is not None and node.type == "table":
+        return "\n".join(lines[first : first + 2]) + "\n"
+    return ""
+
+
+def draw_markdown(source: str, options: Options) -> RenderableType:
+    """Draw markdown of any length: piece by piece, cut where no block is torn."""
+    drawn: list[RenderableType | None] = []
+    number, fence = None, ""
+    while len(source) > MAX_SOURCE:
+        cut = finished(source, number, fence)
+        drawn += [markdown(source[: cut.offset], options, number, fence)]
+        drawn += [] if cut.tight else [Text("")]
+        source, number, fence = source[cut.offset :], cut.number, cut.fence
+    return stack([*drawn, markdown(source, options, number, fence)])
 
 
 def is_open_fence(source: str) -> bool:
@@ -122,6 +153,8 @@ def is_open_fence(source: str) -> bool:
 def _is_over(node: SyntaxTreeNode, source: str) -> bool:
     if node.type == "fence":
         return _is_closed_fence(node, source)
+    if node.type == "math_block":
+        return bool(node.markup) and source.endswith("\n")
     line_over = source.endswith("\n")
     if node.type in _ENDED_BY_LINE and line_over:
         return True

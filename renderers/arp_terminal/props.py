@@ -13,6 +13,7 @@ from rich.style import Style
 from rich.text import Text
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.program_output import printed
 from arp.protocol.safe_text import sanitise, sanitise_line
 from arp_terminal.palette import PLAIN
 
@@ -39,6 +40,11 @@ def line(value: Json, absent: str = "") -> str:
 def lines(value: Json) -> str:
     """Return any JSON value as harmless text in which newlines and tabs stay."""
     return sanitise(value).expandtabs(4) if isinstance(value, str) else line(value)
+
+
+def output(value: Json) -> str:
+    """Return text that a program printed as harmless text of several lines; as `lines`."""
+    return lines(printed(value) if isinstance(value, str) else value)
 
 
 def figure(value: Number) -> str:

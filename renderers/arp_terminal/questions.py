@@ -47,7 +47,7 @@ def confirm(props: JsonObject, options: Options) -> RenderableType:
         body.append(Text("This cannot be undone.", style=BAD))
     choices = label("[y] ", GOOD).append(line(props.get("confirm_label"), "Yes"), style=BOLD)
     choices.append("   [n] ", style=BAD).append(line(props.get("deny_label"), "No"), style=BOLD)
-    return _question(stack([*body, choices]), style, options)
+    return question_rail(stack([*body, choices]), style, options)
 
 
 def choices(props: JsonObject, options: Options) -> RenderableType:
@@ -70,14 +70,14 @@ def choices(props: JsonObject, options: Options) -> RenderableType:
             text.append(f"  {line(option['description'])}", style=DIM)
         text.append("  (not available)" if disabled else "", style=DIM)
         body.append(Hanging(f"{place:>{width}}. ", text, style=DIM if disabled else ACCENT))
-    return _question(stack(body), ACCENT, options)
+    return question_rail(stack(body), ACCENT, options)
 
 
 def row_selection(props: JsonObject, options: Options, sheet: RenderableType) -> RenderableType:
     """Draw a `table` whose rows can be selected: numbered rows, or the selected ones."""
     if is_open(props):
         title = label(props["title"], TITLE) if props.get("title") else None
-        return _question(stack([title, sheet]), ACCENT, options)
+        return question_rail(stack([title, sheet]), ACCENT, options)
     taken, rows = props.get("answer"), items(props.get("rows"))
     wanted = taken if isinstance(taken, list) else [] if taken is None else [taken]
     words = ", ".join(_row_name(rows, place) for place in wanted[:MAX_NAMED])
@@ -100,7 +100,7 @@ def text_input(props: JsonObject, options: Options) -> RenderableType:
         return _closed(props, options, lines(props.get("answer")), good=True)
     hint = Text(line(props.get("placeholder")), style=DIM) if props.get("placeholder") else None
     title = label(props.get("label"), TITLE) if props.get("label") else None
-    return _question(stack([title, hint]), ACCENT, options)
+    return question_rail(stack([title, hint]), ACCENT, options)
 
 
 def form(props: JsonObject, options: Options) -> RenderableType:
@@ -117,7 +117,7 @@ def form(props: JsonObject, options: Options) -> RenderableType:
     if props.get("description"):
         body.append(paragraph(props["description"], DIM))
     body.extend(_fields(fields, None))
-    return _question(stack(body), ACCENT, options)
+    return question_rail(stack(body), ACCENT, options)
 
 
 def field_label(field: JsonObject) -> str:
@@ -171,7 +171,8 @@ def _field_value(field: JsonObject, given: JsonObject | None) -> Text:
     return text
 
 
-def _question(body: RenderableType, style: object, options: Options) -> RenderableType:
+def question_rail(body: RenderableType, style: object, options: Options) -> RenderableType:
+    """Put the line of an open question before all lines of `body`."""
     return rail(body, "┃" if options.unicode else "|", style)  # type: ignore[arg-type]  # a Style
 
 

@@ -22,9 +22,9 @@ from arp_terminal.cards import author, image, key_value, product_cards, progress
 from arp_terminal.chart import chart
 from arp_terminal.code_block import code_block
 from arp_terminal.diff import diff
-from arp_terminal.markdown import markdown
 from arp_terminal.options import MAX_DEPTH, Options
 from arp_terminal.palette import DIM
+from arp_terminal.pieces import draw_markdown
 from arp_terminal.props import line, paragraph
 from arp_terminal.questions import choices, confirm, form, text_input
 from arp_terminal.table import table
@@ -62,13 +62,13 @@ def text(props: JsonObject, options: Options) -> RenderableType:
     """Draw `text`: as it is written, or as markdown if it says so."""
     content = props.get("content", props.get("text"))
     if props.get("format") == "markdown" and isinstance(content, str):
-        return markdown(content, options)
+        return draw_markdown(content, options)
     return paragraph(content)
 
 
 def _markdown(props: JsonObject, options: Options) -> RenderableType:
     content = props.get("content")
-    return markdown(content, options) if isinstance(content, str) else paragraph(content)
+    return draw_markdown(content, options) if isinstance(content, str) else paragraph(content)
 
 
 def _child(plain: Json, options: Options) -> RenderableType:

@@ -16,7 +16,7 @@ from rich.text import Text
 from arp.protocol.catalog import asks
 from arp.protocol.exact_integers import is_large_integer
 from arp.protocol.json_value import Json, JsonObject
-from arp_terminal.blocks import cut, stack
+from arp_terminal.blocks import cut, cut_apart, stack
 from arp_terminal.options import Options
 from arp_terminal.palette import ACCENT, DIM, HEADING, TITLE
 from arp_terminal.props import items, label, line, number, objects
@@ -27,6 +27,15 @@ GAP = 2
 
 MIN_COLUMN = 5
 """The fewest cells of a column; if not all can, each row is shown as a record."""
+
+READABLE = 12
+"""Cells of a column that can be read; a wide table is cut into blocks before it has less."""
+
+MIN_BLOCKED = 6
+"""Columns from which a table is cut into blocks; with fewer, each may be narrower, or a record."""
+
+MIN_ROWS = 5
+"""Rows that are shown however many lines each needs."""
 
 Row = Sequence[Text]
 
@@ -45,7 +54,18 @@ class Grid:
         *,
         right: frozenset[int] = frozenset(),
         marked: frozenset[int] = frozenset(),
+        total: int = 0,
     ) -> None:
+        """See the class.
+
+        Args:
+            headers: Of the columns.
+            rows: Those that may be shown.
+            options: How to draw.
+            right: Columns of numbers.
+            marked: Rows with a mark.
+            total: Rows of the table, if it has more than `rows`.
+        """
         columns = max([len(headers), *(len(row) for row in rows)], default=0)
         self._headers = _filled(headers, columns)
         self._plain = [_filled(row, columns) for row in rows]
@@ -53,36 +73,59 @@ class Grid:
         self._options = options
         self._right = right
         self._marked = marked
+        self._total = max(total, len(rows))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Return the lines of the table."""
         if not self._headers:
             return
-        margin = 2 if self._marked else 0
-        widths = self._widths(options.max_width - margin)
-        if widths is None:
-            yield from self._records(options.max_width)
-            return
-        if any(header.plain for header in self._headers):
-            yield self._line(self._headers, widths, " " * margin, TITLE)
-            yield Text(
-                " " * margin + (" " * GAP).join(self._rule(width) for width in widths), style=DIM
-            )
-        for place, row in enumerate(self._rows):
-            marked = place in self._marked
-            mark = self._mark() if marked else " " * margin
-            yield self._line(row, widths, mark, ACCENT if marked else "")
-
-    def _widths(self, room: int) -> list[int] | None:
-        """Return the width of each column, or `None` if they do not fit side by side."""
         wanted = [
             max(1, cell_len(header.plain), *(cell_len(row[place].plain) for row in self._rows), 1)
             for place, header in enumerate(self._headers)
         ]
-        room -= GAP * (len(wanted) - 1)
-        return fitted(wanted, room)
+        room = options.max_width - (2 if self._marked else 0)
+        blocks = in_blocks(wanted, room)
+        count = self._most_rows(len(blocks) if blocks else len(wanted))
+        if blocks is None:
+            yield from self._records(options.max_width, count)
+        for place, block in enumerate(blocks or ()):
+            if place:
+                yield Text("")
+            yield from self._block(block, wanted, room, count)
+        if (left := self._total - min(count, len(self._rows))) > 0:
+            sign = "…" if self._options.unicode else "..."
+            yield Text(f"{sign} {left:,} more row{'s' if left > 1 else ''}", style=DIM)
 
-    def _line(self, row: Row, widths: list[int], mark: str, style: object) -> Text:
+    def _most_rows(self, times: int) -> int:
+        """Return how many rows to show where each needs several lines: not more lines for that."""
+        most = self._options.max_rows
+        return len(self._rows) if most is None else max(MIN_ROWS, most // max(1, times))
+
+    def _block(self, block: list[int], wanted: list[int], room: int, count: int) -> RenderResult:
+        """Return the lines of some columns, side by side."""
+        margin = 2 if self._marked else 0
+        asked = [wanted[column] for column in block]
+        widths = fitted(asked, room - GAP * (len(block) - 1)) or asked
+        right = [column in self._right for column in block]
+        if len(block) < len(wanted):
+            shown = ", ".join(str(column + 1) for column in block)
+            yield Text(f"{' ' * margin}columns {shown} of {len(wanted)}", style=DIM)
+        headers = [self._headers[column] for column in block]
+        if any(header.plain for header in headers):
+            heads = cut_apart([header.plain for header in headers], widths, self._options.unicode)
+            yield self._line([*map(Text, heads)], widths, right, " " * margin, TITLE)
+            yield Text(
+                " " * margin + (" " * GAP).join(self._rule(width) for width in widths), style=DIM
+            )
+        for place, row in enumerate(self._rows[:count]):
+            marked = place in self._marked
+            mark = self._mark() if marked else " " * margin
+            cells = [row[column] for column in block]
+            yield self._line(cells, widths, right, mark, ACCENT if marked else "")
+
+    def _line(
+        self, row: Row, widths: list[int], right: list[bool], mark: str, style: object
+    ) -> Text:
         line = Text(
             mark, style=style if isinstance(style, str) else "", no_wrap=True, overflow="crop"
         )
@@ -93,7 +136,7 @@ class Grid:
                 cell.rstrip()
             shown = cut(cell, width, self._options.unicode)
             blanks = " " * (width - cell_len(shown.plain))
-            if place in self._right:
+            if right[place]:
                 line.append(blanks)
                 line.append_text(shown)
             else:
@@ -104,11 +147,11 @@ class Grid:
             line.stylize_before(style)  # type: ignore[arg-type]  # a Style
         return line
 
-    def _records(self, width: int) -> RenderResult:
+    def _records(self, width: int, count: int) -> RenderResult:
         """Return each row as lines `header  value`, with a rule between two rows."""
         names = [header.plain or f"#{place + 1}" for place, header in enumerate(self._headers)]
         room = min(max(map(cell_len, names)), max(4, width // 3))
-        for place, row in enumerate(self._plain):
+        for place, row in enumerate(self._plain[:count]):
             if place:
                 yield Text(self._rule(min(width, 20)), style=DIM)
             for name, cell in zip(names, row, strict=True):
@@ -127,6 +170,29 @@ class Grid:
 
     def _mark(self) -> str:
         return "▸ " if self._options.unicode else "> "
+
+
+def in_blocks(wanted: list[int], room: int) -> list[list[int]] | None:
+    """Return which columns stand side by side; `None` if not even two do.
+
+    All of them, if few characters are cut; else as many as can be read, below each other, each
+    time after the first column, which says what a row is.
+    """
+    widths = fitted(wanted, room - GAP * (len(wanted) - 1))
+    is_cut = widths is None or any(
+        width < min(one, READABLE) for one, width in zip(wanted, widths, strict=True)
+    )
+    if widths is not None and (not is_cut or len(wanted) < MIN_BLOCKED):
+        return [[*range(len(wanted))]]
+    least = [min(one, READABLE) for one in wanted]
+    if len(wanted) < MIN_BLOCKED or least[0] + GAP + max(least[1:]) > room:
+        return None
+    blocks: list[list[int]] = [[0]]
+    for place in range(1, len(wanted)):
+        if sum(least[one] + GAP for one in blocks[-1]) + least[place] > room:
+            blocks.append([0])
+        blocks[-1].append(place)
+    return blocks
 
 
 def fitted(wanted: list[int], room: int) -> list[int] | None:
@@ -205,17 +271,9 @@ def _sheet(props: JsonObject, options: Options) -> RenderableType:
     marked = frozenset(place for place in items(props.get("highlight")) if isinstance(place, int))
     right = frozenset(place for place in range(columns) if _is_numeric(shown, place))
     cells = [[_cell(value) for value in row[:MAX_COLUMNS]] for row in shown]
-    grid = Grid([label(header) for header in headers], cells, options, right=right, marked=marked)
-    return stack([grid, _more(len(rows), len(shown), options)])
-
-
-def _more(rows: int, shown: int, options: Options) -> Text | None:
-    if not rows:
-        return Text("no rows", style=DIM)
-    if rows == shown:
-        return None
-    sign = "…" if options.unicode else "..."
-    return Text(f"{sign} {rows - shown:,} more rows", style=DIM)
+    heads = [label(header) for header in headers]
+    grid = Grid(heads, cells, options, right=right, marked=marked, total=len(rows))
+    return stack([grid, None if rows else Text("no rows", style=DIM)])
 
 
 def _is_numeric(rows: list[list[Json]], place: int) -> bool:

@@ -13,11 +13,12 @@ from rich.text import Text
 from arp.protocol.errors import sentence
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
+from arp.protocol.program_output import printed
 from arp.protocol.screen import ToolRun
 from arp_terminal.blocks import Hanging, cut, indented, stack
 from arp_terminal.options import Options
 from arp_terminal.palette import BAD, BOLD, DIM, GOOD, WARN
-from arp_terminal.props import label, line, lines
+from arp_terminal.props import label, line, lines, output, paragraph
 
 INDENT = 2
 """Cells before it, and before what is below its name."""
@@ -43,7 +44,9 @@ SHOWN_MS = 100
 BAR_CELLS = 12
 
 
-def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableType:
+def draw_tool(
+    run: ToolRun, options: Options, spinner: str = "", *, is_asking: bool = False
+) -> RenderableType:
     """Draw one use of a tool.
 
     Short arguments are on the line of its name, long ones below it, line by line; so do the
@@ -53,10 +56,11 @@ def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableTy
         run: The use.
         options: How to draw.
         spinner: The sign of one that runs, where it moves.
+        is_asking: It waits for permission, and the question below it shows its arguments.
     """
     width = max(8, options.width - 2 * INDENT)
     heading, below = label(run.tool, BOLD), list[RenderableType]()
-    arguments = _arguments(run.args)
+    arguments = [] if is_asking else _arguments(run.args)
     inline = ", ".join(f"{name}: {value}" if name else value for name, value in arguments)
     if "\n" in inline or len(inline) > INLINE_CHARACTERS:
         for name, value in arguments[:MOST_ARGUMENTS]:
@@ -72,7 +76,7 @@ def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableTy
         below.append(cut(_progress(run.progress, options), width, options.unicode))
     below += _result(run, width, options)
     if run.error:
-        below.append(label(sentence(run.error), BAD))
+        below.append(paragraph(sentence(output(run.error)), BAD))
     sign, style = _sign(run, options, spinner)
     return indented(Hanging(f"{sign} ", stack([heading, *below]), style=style), INDENT)
 
@@ -128,7 +132,7 @@ def _argument(name: str, value: str, width: int, options: Options) -> list[Rende
 
 
 def _progress(progress: ToolProgressPayload, options: Options) -> Text:
-    text = Text(line(progress.text))
+    text = Text(line(printed(progress.text)))
     if progress.done is not None and progress.total:
         share = min(1.0, max(0.0, progress.done / progress.total))
         filled = round(share * BAR_CELLS)
@@ -148,16 +152,28 @@ def _result(run: ToolRun, width: int, options: Options) -> list[RenderableType]:
     try:
         decoded: Json = json.loads(text)
         # A text that happens to be a JSON string keeps its quotes: the tool returned them.
-        text = text if isinstance(decoded, str) else _text(decoded)
+        text = text if isinstance(decoded, str) else _text(_printed(decoded))
     except (ValueError, RecursionError):  # as with arguments
         pass
     arrow = "→ " if options.unicode else "> "
-    shown = _few(lines(text).strip("\n").split("\n"), RESULT_LINES)
+    shown = _few(output(text).strip("\n").split("\n"), RESULT_LINES)
     body = stack(_dimmed(shown, width - len(arrow), options))
     parts: list[RenderableType] = [Hanging(arrow, body, style=DIM)]
     if run.result_ref:
         parts.append(cut(label(f"Whole result: {run.result_ref}", DIM), width, options.unicode))
     return parts
+
+
+def _printed(value: Json) -> Json:
+    """Return JSON of a result with each of its texts as `printed`."""
+    match value:
+        case str():
+            return printed(value)
+        case list():
+            return [_printed(one) for one in value]
+        case dict():
+            return {name: _printed(one) for name, one in value.items()}
+    return value
 
 
 def _few(all_lines: Sequence[str], most: int) -> list[str]:

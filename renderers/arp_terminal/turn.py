@@ -19,7 +19,7 @@ from arp.protocol.screen import TurnScreen
 from arp_terminal.blocks import Hanging, cut, indented, stack
 from arp_terminal.options import Options
 from arp_terminal.palette import BAD, BOLD, DIM, ITALIC, PROMPT_SIGN, USER
-from arp_terminal.props import items, line, lines, number, objects
+from arp_terminal.props import items, line, lines, number, objects, output
 from arp_terminal.render import render
 from arp_terminal.tool_run import draw_tool
 
@@ -142,11 +142,11 @@ def draw_error(
         errors: All of its turn: where one of them says the same, only the details are drawn.
     """
     sign = "✗ " if options.unicode else "! "
-    text = Text(sentence(lines(error.error)), style=BAD)
+    text = Text(sentence(output(error.error)), style=BAD)
     if error.debug is not None:
         if any(other.debug is None and other.error == error.error for other in errors):
             sign, text = "  ", Text("Details:", style=DIM)
-        text.append(f"\n{lines(error.debug)}", style=DIM)
+        text.append(f"\n{output(error.debug)}", style=DIM)
     return indented(Hanging(sign, text, style=BAD), INDENT)
 
 

@@ -141,7 +141,7 @@ class TurnLog:
             self.front += 1
         if entry.kind in ("component", "author", "update", "answer"):
             self._changed.discard(str(entry.ref))
-            self._printed[str(entry.ref)] = entry.version
+            self._printed[str(entry.ref)] = entry.fingerprint
             if entry.asks:
                 self._asked.add(str(entry.ref))
 

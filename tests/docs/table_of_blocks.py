@@ -240,6 +240,12 @@ RULES: Final = (
     Rule(
         "control-plane.md",
         "json",
+        SNIPPETS + "test_the_update_of_the_control_plane_page_changes_what_shows",
+        "surface/update",
+    ),
+    Rule(
+        "control-plane.md",
+        "json",
         SNIPPETS + "test_requests_of_the_control_plane_are_answered_with_results",
     ),
     Rule("", "json", SNIPPETS + "test_every_line_of_a_block_is_a_message_of_one_direction"),

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from arp import App, ArpClient, ErrorCode, Turn, ui
+from arp.commands.reader_options import URL_VARIABLE
 from arp.commands.serve_settings import ENVIRONMENT
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.protocol.capabilities import AGENT_FEATURES
@@ -262,7 +263,7 @@ def test_every_variable_of_the_environment_is_read_somewhere() -> None:
     words = {word.lstrip("$") for page in PAGES for word in in_code(page.read_text())}
     told = {word.partition("=")[0] for word in words if word.startswith("ARP_")}
     settings = {f"ARP_{name.upper()}" for name in ENVIRONMENT}
-    assert told == settings | {SOCKET_VARIABLE} | set(OF_REMOTE)
+    assert told == settings | {SOCKET_VARIABLE, URL_VARIABLE} | set(OF_REMOTE)
 
 
 def test_every_command_of_the_terminal_is_told_and_no_other() -> None:

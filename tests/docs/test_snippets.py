@@ -42,6 +42,7 @@ from tests.docs.pages import ROOT, Block, blocks, text_of
 from tests.runtime.caller import Caller
 from tests.server.rpc import rpc
 from tests.serving import serving
+from tests.waiting import becomes
 
 ADDRESS = "http://127.0.0.1:8080"
 SOCKET = "ws://127.0.0.1:8080/_arp/v1"
@@ -269,13 +270,32 @@ def test_a_conversation_of_the_protocol_page_is_of_messages(block: Block) -> Non
 
 
 async def test_requests_of_the_control_plane_are_answered_with_results() -> None:
-    (block,) = blocks("json", page=CONTROL)
+    block, _ = blocks("json", page=CONTROL)
     with serving(sales()) as server:
         async with asyncio.timeout(15), rpc(server.port) as program:
             for line in block.code.splitlines():
                 asked = json.loads(line)
                 result = await program.call(asked["method"], **asked["params"])
                 assert result["sessionId"] == "s"
+
+
+async def test_the_update_of_the_control_plane_page_changes_what_shows() -> None:
+    _, block = blocks("json", page=CONTROL)
+    asked = json.loads(block.code)
+    app = App()
+
+    @app.agent
+    async def imports(turn: Turn) -> None:
+        turn.show(ui.progress([ui.step("Import", "running")], id="import"))
+
+    with serving(app) as server:
+        async with asyncio.timeout(15), rpc(server.port) as program:
+            async with arp.connect(server.ws, session_id="s") as client:
+                turn = await client.ask("go")
+                await program.call(asked["method"], **asked["params"])
+                await becomes(
+                    lambda: client.screen.output(turn.id)[0].props.get("title") == "Nearly done"
+                )
 
 
 def test_the_program_over_json_rpc_prints_the_facts_until_the_turn_ends(

@@ -420,6 +420,26 @@ async def test_a_newer_version_of_a_table_is_compared_with_it(cache: dict[str, A
     assert turn.only("key-value")["items"][3] == {"key": "rows matched by", "value": "day"}
 
 
+async def test_an_empty_file_is_named_and_the_others_are_shown() -> None:
+    """In a folder, and among several uploads."""
+    files = [("fruit.csv", FRUIT), ("empty.csv", b"")]
+    cache: dict[str, Any] = {"workspace": Workspace({"f": dataset_of_csv("f", files)}, "f")}
+    listed = await after(Recorder("tables", cache=cache))
+    assert listed.types() == ["key-value", "status-card", "choices"]
+    uploads = [UploadedFile("none.csv", b""), UploadedFile("new.csv", FRUIT)]
+    received = await after(Recorder(files=uploads, cache=cache))
+    cards = [
+        one.props for turn in (listed, received) for one in turn.shown if one.type == "status-card"
+    ]
+    assert [one["label"] for card in cards for one in card["sections"]] == [
+        "empty.csv",
+        "none.csv",
+        "empty.csv",
+    ]
+    assert {card["title"] for card in cards} == {"I cannot read these files"}
+    assert cache["workspace"].current == "new"
+
+
 async def test_an_uploaded_database_is_explored_too(cache: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     connection = sqlite3.connect(path)

@@ -59,6 +59,22 @@ def test_every_csv_file_of_a_folder_becomes_a_table(tmp_path: Path) -> None:
     assert [table.name for table in open_dataset(tmp_path).schema.tables] == ["a", "b"]
 
 
+def test_an_empty_file_of_a_folder_hides_no_other_one(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "b.csv").write_text("")
+    (tmp_path / "c.csv").write_text('{"a": 1}')
+    (tmp_path / "d.csv").mkdir()
+    (tmp_path / "e.csv").write_text("x\n2\n")
+    dataset = open_dataset(tmp_path)
+    assert [table.name for table in dataset.schema.tables] == ["a", "e"]
+    assert [file_name for file_name, _ in dataset.unread] == ["b.csv", "c.csv", "d.csv"]
+    assert dataset.unread[0][1] == "The file is empty."
+    (tmp_path / "a.csv").unlink()
+    (tmp_path / "e.csv").unlink()
+    with pytest.raises(DataUnreadable, match="empty"):
+        open_dataset(tmp_path)
+
+
 def test_missing_data_is_reported_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(DataUnreadable, match="holds no CSV"):
         open_dataset(tmp_path)

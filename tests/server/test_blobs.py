@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -24,7 +25,11 @@ app = App(access=Access(authenticate=lambda connection: TOKENS.get(connection.to
 
 @app.agent
 async def agent(turn: Turn) -> None:
-    """Shows a picture and offers a page."""
+    """Shows a picture and offers a page, or saves a file under a name."""
+    if turn.text.startswith("save "):
+        ref = await turn.save_file(turn.text.removeprefix("save "), b"hello", "text/plain")
+        await turn.say(turn.file_url(ref))
+        return
     plot = await turn.save_file("plot.png", PNG)
     page = await turn.save_file("page.png", PAGE, "image/png")
     turn.show(ui.image(turn.file_url(plot), "A plot", id="plot"))
@@ -79,6 +84,32 @@ async def test_what_only_calls_itself_a_picture_is_a_download(server: Serving) -
     assert got.content == PAGE
     assert got.headers["content-type"] == "application/octet-stream"
     assert got.headers["content-disposition"] == 'attachment; filename="page.png"'
+
+
+NAMES = [
+    ("plain.pdf", 'filename="plain.pdf"'),
+    ("안내서.pdf", "filename=\"___.pdf\"; filename*=UTF-8''%EC%95%88%EB%82%B4%EC%84%9C.pdf"),
+    ("été ✓.csv", "filename=\"_t_ _.csv\"; filename*=UTF-8''%C3%A9t%C3%A9%20%E2%9C%93.csv"),
+    ('it\'s "50%".txt', "filename=\"it's _50__.txt\"; filename*=UTF-8''it%27s%20%2250%25%22.txt"),
+]
+
+
+@pytest.mark.parametrize(("name", "told"), NAMES)
+async def test_file_is_saved_under_the_name_that_the_agent_gave_it(
+    server: Serving, name: str, told: str
+) -> None:
+    """RFC 6266, 4.3: also a name with letters beyond ASCII, whoever makes the address."""
+    async with raw(server, additional_headers={"authorization": "Bearer a"}) as client:
+        session_id = f"named-{len(name)}"
+        await client.hello(session_id, ["text"], "input")
+        await client.say(session_id, f"save {name}")
+        await client.until("commit", final=True)
+    path = client.of("delta")[0]["payload"]["delta"]
+    written = f"{'/'.join(path.split('/')[:5])}/{quote(name)}"
+    async with asking(server) as http:
+        answers = [await http.get(path), await http.get(written)]
+    assert [got.headers["content-disposition"] for got in answers] == [f"attachment; {told}"] * 2
+    assert [got.content for got in answers] == [b"hello"] * 2
 
 
 async def test_file_of_a_session_is_given_to_its_owner_alone(server: Serving) -> None:

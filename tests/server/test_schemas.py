@@ -119,6 +119,8 @@ PROTOCOL = {
     "cases/screen.json": "application/json",
     "cases/sentences.json": "application/json",
     "cases/chart_tables.json": "application/json",
+    "cases/emphasis.json": "application/json",
+    "cases/program_output.json": "application/json",
 }
 
 

@@ -7,6 +7,7 @@ export default defineConfig({
         index: "src/index.ts",
         export: "src/export.ts",
         strings: "src/strings.ts",
+        printed: "src/printed.ts",
         canonical: "src/canonical.ts",
         chat: "src/chat.ts",
       },

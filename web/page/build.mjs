@@ -1,7 +1,7 @@
 /**
  * Builds the page into `arp/server/static/`: files with hashed names, compressed beforehand, and
  * `manifest.json`, which says what was made, of what sources. The same sources give the same bytes.
- * The folder `inspect/` beside them is not ours.
+ * In the folder `inspect/` beside them, `printed.js` alone is made here: what the inspector shares with the page.
  */
 
 import { createHash } from "node:crypto";
@@ -142,6 +142,21 @@ function styleOf(css, html) {
   return code.toString().trim();
 }
 
+/** What reads the output of programs, as a module of its own. */
+async function printedModule() {
+  const { output } = await build({
+    configFile: false,
+    logLevel: "warn",
+    build: {
+      write: false,
+      target: "es2022",
+      minify: false,
+      rolldownOptions: { input: { printed: source("core/src/printed.ts") }, preserveEntrySignatures: "strict", output: { entryFileNames: "[name].js" } },
+    },
+  });
+  return `// Made by make web from web/core/src/printed.ts.\n${output[0].code.trim()}\n`;
+}
+
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
 const chunks = await bundleInFew();
@@ -174,6 +189,7 @@ for (const [name, data] of [...files].sort(([one], [other]) => (one < other ? -1
   }
   manifest.files[name] = made;
 }
+writeFileSync(join(STATIC, "inspect", "printed.js"), await printedModule());
 writeFileSync(join(STATIC, "manifest.json"), `${JSON.stringify(manifest, null, 1)}\n`);
 const first = manifest.first.reduce((sum, name) => sum + (manifest.files[name].gz ?? 0), 0);
 console.log(`page: ${files.size} files, first load ${(first / 1024).toFixed(1)} KiB gz`);

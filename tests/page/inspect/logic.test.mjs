@@ -1,6 +1,7 @@
 /** Logic of the page `/_inspect` that needs no document. Run by test_inspect_logic.py. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const from = (name) =>
@@ -8,6 +9,7 @@ const from = (name) =>
 const { Filter, FactWindow, MOST, rowsOf, rowWith, typesIn } = await from("fact_window.js");
 const { History } = await from("history.js");
 const { line, tone, isProblem } = await from("describe.js");
+const { controlsVisible, printed } = await from("printed.js");
 const { addressOf, readPlace, rpcAddress, Token, tokenIn } = await from("place.js");
 const { Rpc } = await from("rpc.js");
 const { tell } = await from("story.js");
@@ -345,4 +347,15 @@ test("a refused token is not tried again", async () => {
     });
     await turns();
     assert.deepEqual([rpc.phase, timers.length], ["refused", tried]);
+});
+
+test("the output of programs is read as in the page, and nothing that a tool is called with", () => {
+    const cases = new URL("../../../schemas/cases/program_output.json", import.meta.url);
+    for (const [, text, shown] of JSON.parse(readFileSync(cases, "utf8")))
+        assert.equal(controlsVisible(printed(text)), shown);
+    const output = "\u001b[31m10%\r100%\u001b[0m";
+    const payload = { tool: "pip", preview: output, error: output, args: output };
+    assert.equal(line(fact(1, "tool.result", { payload })), "pip · 100%");
+    assert.equal(line(fact(1, "tool.failed", { payload })), "pip · 100%");
+    assert.match(line(fact(1, "tool.args", { payload })), /10%.*100%/s);
 });

@@ -64,6 +64,9 @@ async def test_a_permission_shows_its_input_whole_and_is_answered_with_its_diges
     talk.tell(
         TurnMessage(session_id="s1", turn_id="t1", status="waiting", permission=asked, seq=99)
     )
+    assert talk.notes() == []  # the question shows it
+    talk.conversation.show_input()  # but not all of it is in sight
+    talk.conversation.show_input()
     assert talk.notes() == [f"To be allowed: {args}"]
     assert talk.conversation.prompt.label == "Sure? [y/n]"
     await talk.conversation.enter("n not now")
@@ -85,6 +88,7 @@ async def test_a_permission_that_outlives_its_turn_is_asked_behind_a_newer_turn(
     talk.turn("running", "t2")
     talk.turn("completed", "t2")
     talk.tell(Commit(session_id="s1", turn_id="t2", final=True, seq=95))
+    talk.conversation.show_input()
     assert talk.notes() == ['To be allowed: {"command": "ls"}']
     assert talk.conversation.prompt.label == "Sure? [y/s/n]"
     await talk.conversation.enter("s")

@@ -50,7 +50,7 @@ def test_only_input_components_are_asked() -> None:
 )
 def test_a_confirmation_is_typed_out(typed: str, reply: Reply) -> None:
     dialogue = ask("confirm", title="Write?", confirm_label="Write", deny_label="Leave it")
-    assert dialogue.prompt == Prompt("Write? [y/n]", "y = Write, n = Leave it")
+    assert dialogue.prompt == Prompt("Write? [y/n]", "y = Write, n = Leave it", keys="yn")
     assert dialogue.take(typed) == reply
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from arp_terminal.markdown import markdown
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
+from arp_terminal.pieces import finished, lines_over
 from tests.renderers.terminal.drawing import drawn, picture
 
 
@@ -140,3 +145,59 @@ def test_hostile_nesting_ends() -> None:
 def test_an_item_without_text_shows_its_marker(source: str, shown: str) -> None:
     """CommonMark reads `42.` as a list; as an answer it must not vanish."""
     assert drawn("markdown", content=source) == shown
+
+
+EMPHASIS = json.loads(
+    (Path(__file__).parents[3] / "schemas/cases/emphasis.json").read_text("utf-8")
+)
+SIGNS = {"3": ("<i>", "</i>"), "1": ("<b>", "</b>"), "9": ("<s>", "</s>"), "33": ("`", "`")}
+
+
+@pytest.mark.parametrize(("source", "wanted"), [case[1:] for case in EMPHASIS])
+def test_emphasis_needs_no_blanks_where_a_script_has_none(source: str, wanted: str) -> None:
+    """schemas/cases/emphasis.json: the same rule as in the page."""
+    found = ""
+    for code, word, plain in re.findall(
+        r"\x1b\[([\d;]+)m(.*?)\x1b\[0m|([^\x1b]+)", shown(source, 80, colour=True)
+    ):
+        signs = [SIGNS[one] for one in SIGNS if one in code.split(";")]
+        found += "".join(sign[0] for sign in signs) + word + plain
+        found += "".join(sign[1] for sign in reversed(signs))
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"The root \(x_1 = \frac{-b \pm \sqrt{b^2}}{2a}\) and \(\{y_1\}\).",
+        r"$$\begin{pmatrix} a & b \\ c & d \end{pmatrix}$$",
+        "\\[\nf(x) = \\{ x \\,|\\, x > 0 \\}\n\n- y * z * 2\n\\]",
+        r"Inline $$a_1\;b_1$$ and \[a\_b\] too.",
+        r"With one dollar: $\{a_1, b_1\}$.",
+        "$$\na \\\\\n= b\n$$",
+    ],
+)
+def test_a_formula_keeps_its_backslashes(source: str) -> None:
+    """CommonMark would take `\\{` for an escape, `_` for emphasis, and `-` for a list."""
+    assert shown(source, 80) == source
+    assert shown(f"> {source}".replace("\n", "\n> "), 80) == "\n".join(
+        f"▎ {line}".rstrip() for line in source.split("\n")
+    )
+
+
+def test_what_only_begins_like_a_formula_is_text() -> None:
+    assert shown("It costs $5\\_000 or $6, $$ no \\*formula\\*", 80) == (
+        "It costs $5_000 or $6, $$ no *formula*"
+    )
+    assert shown("\\\\(*x*\\\\)", 80) == "\\(x\\)"
+    assert shown("$$\n*x*", 80) == "$$\nx"
+    assert shown("\\(" * 20_000, 80).startswith("(((")
+
+
+def test_a_formula_is_never_cut() -> None:
+    """It is over at its end, or when it is too long to be one."""
+    assert finished("a\n\n$$\nx\n\ny\n").offset == 3
+    assert finished("$$\nx\n\ny\n$$\n").offset == 11
+    assert finished("$$\nx\n\n" + "y\n\n" * 3000).offset > 0
+    assert lines_over("a \\(b\nc", "").offset == 0
+    assert lines_over("a \\(b\\)\nc \\\\(d", "").offset == 8

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arp_terminal.markdown import MAX_SOURCE, markdown
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over
+from arp_terminal.pieces import Cut, draw_markdown, finished, is_open_fence, lines_over
 
 WORDS = (
     "word ",
@@ -186,3 +186,33 @@ def test_text_by_lines_looks_as_it_does_at_once(source: str) -> None:
 def _cut(source: str, fence: str) -> Cut:
     cut = finished(source, None, fence)
     return cut if cut.offset else lines_over(source, fence)
+
+
+@pytest.mark.parametrize("before", ["", "text\n\n", "| x |\n|---|\n| 1 |\n\n"])
+def test_long_code_and_long_tables_are_not_torn(before: str) -> None:
+    """Neither in one component nor in text that grows."""
+    count = MAX_SOURCE // 5
+    code = "".join(f"row {n}\n\n" for n in range(count))
+    quoted = "".join(f"> row {n}\n" for n in range(count))
+    table = "".join(f"| {n} | cell |\n" for n in range(count))
+    for block in (
+        f"```py\n{code}```",
+        f"> ```\n{quoted}> ```",
+        f"| a | b |\n|---|---|\n{table}",
+    ):
+        options = Options(colour=False, max_rows=None)
+        drawn = Painter(options).lines(draw_markdown(f"{before}{block}\n\n*end*", options))
+        assert drawn[-1] == "end"
+        assert not [line for line in drawn if "```" in line or "|--" in line or "| cell" in line]
+        rows = [line for line in drawn if "row " in line or "cell" in line]
+        assert len(rows) == count
+        assert all(line.startswith(("  row", "▎   row")) or "cell" in line for line in rows)
+
+
+def test_a_growing_block_is_cut_with_what_opened_it() -> None:
+    source = "```py\n" + "x = 1\n" * MAX_SOURCE
+    cut = finished(source)
+    assert (cut.fence, cut.tight) == ("```py\n", True)
+    assert finished(source[cut.offset :], None, cut.fence).fence == "```py\n"
+    rows = "| a |\n|---|\n" + "| 1 |\n" * MAX_SOURCE
+    assert finished(rows).fence == "| a |\n|---|\n"

@@ -10,13 +10,14 @@ from textwrap import indent
 import pytest
 
 from arp import App, Turn
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
 from arp.protocol.screen import ToolRun
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
 from arp_terminal.tool_run import draw_tool
-from tests.renderers.terminal.drawing import picture, widest
+from tests.renderers.terminal.drawing import painted, picture, widest
 from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
 from tests.renderers.terminal.test_connect import command
 from tests.serving import serving
@@ -160,3 +161,35 @@ def test_a_person_sees_progress_then_the_result_and_how_long_it_took(tmp_path: P
     assert "\n      GROUP BY region\n" in paper
     assert '    → [{"region": "north", "total": 12.5}]' in paper
     assert "✓ query  1." in paper
+
+
+OUTPUT = (
+    "\x1b[31mred\x1b[0m 10%\r100%\n\x1b[2K\x1b[1G\x1b[?25lspinner\r\x1b[Kok\n"
+    "\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\"
+)
+
+
+def test_what_a_program_printed_is_read_as_a_terminal_would() -> None:
+    """Results, texts within them, progress and errors; what a tool is called with hides nothing."""
+    assert drawn(run(ok=True, result=OUTPUT)).splitlines()[1:] == [
+        "    → 100%",
+        "      ok",
+        "      link",
+    ]
+    inner = json.dumps({"out": ["\x1b[1mok\x1b[0m", "1%\r2%"]})
+    assert '→ {"out": ["ok", "2%"]}' in drawn(run(ok=True, result=inner))
+    progress = ToolProgressPayload("query", text="10%\r\x1b[32m20%\x1b[0m")
+    assert drawn(run(progress=progress)).splitlines()[1].strip() == "20%"
+    assert "✗ 20%" not in drawn(run(ok=False, error="\x1b[31mno disk\x1b[0m"))
+    assert "No disk." in drawn(run(ok=False, error="\x1b[31mno disk\x1b[0m"))
+    assert "rm -rf /␍echo hi" in drawn(run({"command": "rm -rf /\recho hi"}))
+
+
+def test_code_that_a_program_printed_is_read_so_too() -> None:
+    block = Component("c", "code-block", {"code": OUTPUT, "tabs": [{"name": "t", "code": OUTPUT}]})
+    lines = painted(block, colour=False)
+    assert lines == ["  100%", "  ok", "  link", "t", "  100%", "  ok", "  link"]
+    fenced = Component("m", "markdown", {"content": f"```\n{OUTPUT}\n```\n\n- ```\n  {OUTPUT}"})
+    assert painted(fenced, colour=False)[:3] == ["  100%", "  ok", "  link"]
+    text = Component("m", "markdown", {"content": "```\nGET ␍ ␛[x\n```"})
+    assert painted(text, colour=False) == ["  GET ␍ ␛[x"]

@@ -69,7 +69,7 @@ def test_an_error_with_details_shows_them_as_they_are() -> None:
     assert shown(TurnScreen("t", status="failed", errors=[error])).splitlines() == [
         "  ✗ ValueError: x.",
         "    Traceback:",
-        "      at app.py:3␛[2J",
+        "      at app.py:3",
         "    ValueError: x",
     ]
 

@@ -8,6 +8,7 @@ import type { Component, Json, JsonObject } from "./generated/wire.js";
 import { isObject } from "./is_object.js";
 import { AUTHOR } from "./drawn.js";
 import { isTextPart, type TurnState } from "./screen.js";
+import { controlsVisible, printed } from "./printed.js";
 
 export type Cell = string | number | boolean | null;
 
@@ -94,12 +95,12 @@ export function toMarkdown(turns: readonly TurnState[], title = "", given: Expor
     blocks.push(`## ${words.agent}`);
     for (const { tool, args, ok, result } of turn.tools) {
       blocks.push(`> ${words.tool}: ${line(tool)}${ok === false ? ` (${words.error})` : ""} ${code(args)}`);
-      if (result) blocks.push(`> ${words.result}:\n>\n${fenced(result).replace(/^/gm, "> ")}`);
+      if (result) blocks.push(`> ${words.result}:\n>\n${fenced(readable(result)).replace(/^/gm, "> ")}`);
     }
     for (const item of turn.output) {
       blocks.push(isTextPart(item, turn.id) ? String(item.props.content) : componentToMarkdown(item));
     }
-    for (const { error } of turn.errors) blocks.push(`> ${words.error}: ${line(error)}`);
+    for (const { error } of turn.errors) blocks.push(`> ${words.error}: ${line(readable(error))}`);
   }
   return `${blocks.filter((block) => block.trim() !== "").join("\n\n")}\n`;
 }
@@ -127,8 +128,8 @@ const MARKDOWN = new Map<string, (props: JsonObject) => string>([
   }],
   ["code-block", (props) =>
     typeof props.code === "string"
-      ? fenced(props.code, text(props.language))
-      : objects(props.tabs).map((tab) => join(`**${line(text(tab.name))}**`, fenced(text(tab.code), text(tab.language)))).join("\n\n")],
+      ? fenced(readable(props.code), text(props.language))
+      : objects(props.tabs).map((tab) => join(`**${line(text(tab.name))}**`, fenced(readable(text(tab.code)), text(tab.language)))).join("\n\n")],
   ["diff", ({ before, after, before_label, after_label }) =>
     join(text(before_label), fenced(text(before)), text(after_label), fenced(text(after)))],
   ["key-value", ({ items }) => objects(items).map(({ key, value }) => `- **${line(text(key))}:** ${line(text(value))}`).join("\n")],
@@ -258,6 +259,11 @@ function line(value: string): string {
 
 function join(...parts: string[]): string {
   return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** What a program printed, without a character that a terminal obeys. */
+function readable(output: string): string {
+  return controlsVisible(printed(output));
 }
 
 /** A text as code, in marks that do not occur in it. */

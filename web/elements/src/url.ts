@@ -3,7 +3,7 @@
 import type { ArpContext } from "./context.js";
 
 /** A file that a session holds; nothing after its name. */
-const FILE = /^[^?#]*\/_api\/blobs\/s[\w-]+\/\w{64}\/[\w.-]+$/;
+const FILE = /^[^?#]*\/_api\/blobs\/s[\w-]+\/\w{64}\/(?:n[\w-]+\/)?[\w.-]+$/;
 
 /** Names of this machine: with one port they are one server. */
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1])$/;

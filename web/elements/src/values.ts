@@ -57,6 +57,17 @@ export function visible(value: string): string {
     `⟨U+${(found.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
+/**
+ * A message that a program may have written, without colours, links and other codes; a carriage return begins its
+ * line again. What moves a cursor is read by `printed` alone, which is loaded with long output.
+ */
+export function withoutCodes(value: string): string {
+  return value
+    .replace(/(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?|[\0\x07\x0e\x0f]/g, "")
+    .replace(/\r+(?=\n|$)/g, "")
+    .replace(/[^\n]*\r/g, "");
+}
+
 let last = 0;
 
 /** An id for an element that others refer to; no other one in this document has it. */

@@ -4,7 +4,7 @@ import type { ErrorPayload } from "@agent-rendering/core";
 import { html } from "lit";
 
 import type { Translate } from "./context.js";
-import { visible } from "./values.js";
+import { visible, withoutCodes } from "./values.js";
 
 /**
  * An error as a sentence: with a capital and a full stop. A first word that is no plain word names something (`props.rows: …`,
@@ -20,6 +20,6 @@ export function sentence(text: string): string {
  * these alone where there are no others. `line` may put them into a sentence.
  */
 export function wrong({ error, code }: Pick<ErrorPayload, "error" | "code">, t: Translate, line = (text: string) => text): unknown {
-  const [known, own] = [t.problem(code), sentence(error)];
+  const [known, own] = [t.problem(code), sentence(withoutCodes(error))];
   return known === null ? visible(line(own)) : html`${visible(line(known))} <span class="arp-caption" dir="auto">${visible(own)}</span>`;
 }

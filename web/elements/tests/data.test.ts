@@ -235,6 +235,7 @@ describe("W47 differences", () => {
 test("W48 code is saved under its own name, or one for its language", () => {
   expect([codeFileName("src/answer.py", "python"), codeFileName("My code", "typescript"), codeFileName("", "sql"), codeFileName("../../etc/passwd", ""), codeFileName("", "brainfuck")]).toEqual(["answer.py", "My code.ts", "code.sql", "etc passwd.txt", "code.txt"]);
   expect([fileName("a/b\\c:d", "csv"), fileName("...", "csv"), fileName("x".repeat(200), "csv").length]).toEqual(["a b c d.csv", "arp.csv", 84]);
+  expect([fileName("안내서 été ✓", "pdf"), fileName("😀".repeat(100), "csv")]).toEqual(["안내서 été ✓.pdf", `${"😀".repeat(80)}.csv`]);
 });
 
 test("stretches of code fall into lines", () => {

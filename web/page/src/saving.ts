@@ -2,7 +2,7 @@
 
 import type { TurnState } from "@agent-rendering/core";
 import type { Translator } from "@agent-rendering/core/strings";
-import { CHAT_STYLES, STYLES } from "@agent-rendering/elements/chat";
+import { CHAT_STYLES, fileName, STYLES } from "@agent-rendering/elements/chat";
 
 export type Format = "md" | "json" | "html";
 
@@ -12,7 +12,7 @@ export async function saveChat(format: Format, title: string, turns: readonly Tu
   const words = { you: t("you"), agent: t("agent"), tool: t("tool"), error: t("error"), result: t("toolResult") };
   const made = { md: () => toMarkdown(turns, title, words), json: () => toJson(turns, title), html: () => pageOf(title, drawn, t) };
   const types = { md: "text/markdown", json: "application/json", html: "text/html" };
-  download(`${fileName(title)}.${format}`, new Blob([made[format]()], { type: types[format] }));
+  download(fileName(title || "chat", format), new Blob([made[format]()], { type: types[format] }));
 }
 
 function download(name: string, content: Blob): void {
@@ -21,11 +21,6 @@ function download(name: string, content: Blob): void {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-/** A title without what file systems do not take. */
-function fileName(title: string): string {
-  return title.replace(/[\\/:*?"<>|\p{C}]+/gu, " ").trim().slice(0, 80) || "chat";
 }
 
 /** What shows, as a page that needs nothing else and runs nothing. */

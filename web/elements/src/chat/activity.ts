@@ -12,7 +12,7 @@ import type { ArpContext } from "../context.js";
 import "./elapsed.js";
 import { icon } from "./icons.js";
 import type { Step } from "./sections.js";
-import { number, visible } from "../values.js";
+import { number, visible, withoutCodes } from "../values.js";
 import { sentence } from "../wrong.js";
 
 interface Span {
@@ -66,7 +66,7 @@ export class Activity {
       </summary>
       <div class="arp-step-body">
         <arp-tool-detail .run=${run} .context=${context}></arp-tool-detail>
-        ${error ? html`<p class="arp-bad" dir="auto">${visible(sentence(error))}</p>` : nothing}
+        ${error ? html`<p class="arp-bad" dir="auto">${visible(sentence(withoutCodes(error)))}</p>` : nothing}
       </div>
     </details>`;
   }
@@ -92,11 +92,12 @@ export class Activity {
 /** How far a tool is: what it says, and a bar if that can be measured. It is in no live region. */
 function progressOf({ tool, progress }: ToolRun, { t }: ArpContext): unknown {
   if (!progress) return nothing;
-  const { text: progressText = "", done, total } = progress;
+  const { done, total } = progress;
+  const progressText = visible(withoutCodes(progress.text ?? ""));
   const isMeasured = number(done) !== null && number(total) !== null && (total as number) > 0;
   const count = isMeasured ? t("stepsDone", { done: done as number, all: total as number }) : number(done) === null ? "" : t.number(done as number);
   return html`<span class="arp-step-progress">
-    ${progressText === "" ? nothing : html`<span class="arp-step-said" dir="auto" title=${visible(progressText)}>${visible(progressText)}</span>`}
+    ${progressText === "" ? nothing : html`<span class="arp-step-said" dir="auto" title=${progressText}>${progressText}</span>`}
     ${isMeasured
       ? html`<progress class="arp-bar" aria-label=${t("toolRunning", { tool: visible(tool) })} aria-valuetext=${count} max=${total as number} .value=${Math.min(done as number, total as number)}></progress>`
       : nothing}

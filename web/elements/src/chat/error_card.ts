@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 
 import type { ArpContext } from "../context.js";
 import { copyButton } from "../toolbar.js";
-import { visible } from "../values.js";
+import { visible, withoutCodes } from "../values.js";
 import { wrong } from "../wrong.js";
 import { icon } from "./icons.js";
 import type { Block } from "./sections.js";
@@ -20,15 +20,15 @@ export function errorCard(
   const more = detail == null ? "" : typeof detail === "string" ? detail : JSON.stringify(detail);
   return html`<div class="arp-trouble" role="group" aria-label=${t("error")}>
     ${icon("alert")}
-    <p dir="auto">${wrong(error, t)}${more ? html` <span class="arp-caption">${visible(more)}</span>` : nothing}</p>
+    <p dir="auto">${wrong(error, t)}${more ? html` <span class="arp-caption">${visible(withoutCodes(more))}</span>` : nothing}</p>
     ${retry && debug == null ? html`<button type="button" class="arp-button arp-soft" @click=${retry}>${t("retry")}</button>` : nothing}
     ${details === null
       ? nothing
       : html`<details>
           <summary>${t("details")}</summary>
           <div class="arp-trouble-details">
-            <pre tabindex="0" dir="ltr" role="region" aria-label=${t("details")}>${visible(details)}</pre>
-            ${copyButton(context, t("copy"), () => details)}
+            <pre tabindex="0" dir="ltr" role="region" aria-label=${t("details")}>${visible(withoutCodes(details))}</pre>
+            ${copyButton(context, t("copy"), () => withoutCodes(details))}
           </div>
         </details>`}
   </div>`;

@@ -7,6 +7,7 @@
 export { createContext } from "../context.js";
 export type { ArpContext } from "../context.js";
 export type { SignIn } from "./banner.js";
+export { fileName } from "../clipboard.js";
 export { icon } from "../icons.js";
 export { STYLES } from "../style/sheet.js";
 export { ArpChat } from "./chat.js";

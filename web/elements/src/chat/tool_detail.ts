@@ -4,6 +4,7 @@
  */
 
 import { parseJson, type Json, type JsonObject, type ToolRun } from "@agent-rendering/core";
+import { printed } from "@agent-rendering/core/printed";
 import { html, nothing, type TemplateResult } from "lit";
 
 import "../code/code.js";
@@ -40,9 +41,10 @@ export class ArpToolDetail extends ArpElement {
     const { run, context } = this;
     if (run === undefined) return nothing;
     const { t } = context;
-    const drawn = new Drawing(run.tool, context);
+    const drawn = new Drawing(run.tool, context, false);
+    const output = new Drawing(run.tool, context, true);
     const args = drawn.given(run.args, t("toolArguments"));
-    const result = run.result == null ? nothing : drawn.given(run.result, t("toolResult"));
+    const result = run.result == null ? nothing : output.given(run.result, t("toolResult"));
     const whole = run.resultRef == null ? null : linkTarget(`${context.client?.address.base ?? ""}${run.resultRef}`, context);
     return html`${args === nothing ? nothing : html`<p class="arp-caption">${t("toolArguments")}</p>${args}`}
       ${result === nothing ? nothing : html`<p class="arp-caption">${t("toolResult")}</p>${result}`}
@@ -54,10 +56,13 @@ export class ArpToolDetail extends ArpElement {
 class Drawing {
   readonly #tool: string;
   readonly #context: ArpContext;
+  /** Whether it is what a tool printed, which is read as a terminal does; what it is called with is shown as it is. */
+  readonly #isOutput: boolean;
 
-  constructor(tool: string, context: ArpContext) {
+  constructor(tool: string, context: ArpContext, isOutput: boolean) {
     this.#tool = tool;
     this.#context = context;
+    this.#isOutput = isOutput;
   }
 
   /** Arguments or a result: JSON laid out, any other text as it is; nothing for what is empty. */
@@ -72,7 +77,7 @@ class Drawing {
     if (isDeeper(value, DEEPEST_JSON)) return this.#plain(content, label, "ltr");
     if (value === null || (typeof value === "object" && Object.keys(value).length === 0)) return nothing;
     if (typeof value !== "object") return this.#plain(typeof value === "string" ? value : content, label, "auto");
-    if (Array.isArray(value)) return rowsOf(value) ?? this.#json(value, label);
+    if (Array.isArray(value)) return this.#rowsOf(value) ?? this.#json(value, label);
     return isSmall(value) ? this.#entries(value, 0) : this.#json(value, label);
   }
 
@@ -85,23 +90,40 @@ class Drawing {
   #entry(name: string, value: Json, siblings: JsonObject, depth: number): TemplateResult {
     const label = visible(name);
     if (typeof value === "string") {
-      const content = value.replace(/\r\n?/g, "\n");
+      const content = this.#shown(value);
       const language = codeLanguage(name, content, siblings, this.#tool);
       if (language === null && content.length > LONGEST_LINE) return row(label, this.#plain(content, label, "auto"), "block");
-      if (language === null) return row(label, html`<span class="arp-plain" dir="auto">${content === "" ? '""' : visible(content)}</span>`);
-      return row(label, html`<arp-code .code=${visible(content)} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`, "code");
+      if (language === null) return row(label, html`<span class="arp-plain" dir="auto">${content === "" ? '""' : content}</span>`);
+      return row(label, html`<arp-code .code=${content} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`, "code");
     }
     if (typeof value !== "object" || value === null || Object.keys(value).length === 0) return row(label, html`<code dir="ltr">${JSON.stringify(value)}</code>`);
     const isLaidOut = depth < DEEPEST && isSmall(value) && holdsLines(value);
     return row(label, isLaidOut ? this.#entries(value, depth + 1) : this.#json(value, label), "block");
   }
 
+  /** A list of objects without anything in them as a table; `null` for any other list. */
+  #rowsOf(list: readonly Json[]): TemplateResult | null {
+    const rows = list.filter(isObject);
+    const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+    const isTable = rows.length === list.length && rows.length <= MOST_ENTRIES && names.length > 0 && names.length <= MOST_COLUMNS;
+    if (!isTable || rows.some((row) => Object.values(row).some((value) => (typeof value === "object" && value !== null) || holdsLines(value)))) return null;
+    return html`<div class="arp-values-scroll" tabindex="0" role="group" aria-label=${names.map(visible).join(", ")}><table class="arp-values-table">
+      <thead><tr>${names.map((name) => html`<th scope="col" dir="auto">${visible(name)}</th>`)}</tr></thead>
+      <tbody>${rows.map((row) => html`<tr>${names.map((name) => html`<td dir="auto" ?data-number=${typeof row[name] === "number"}>${this.#shown(text(row[name]))}</td>`)}</tr>`)}</tbody>
+    </table></div>`;
+  }
+
+  #shown(content: string): string {
+    return visible(this.#isOutput ? printed(content) : content.replace(/\r\n?/g, "\n"));
+  }
+
   #json(value: Json, label: string): TemplateResult {
-    return this.#plain(JSON.stringify(value, null, 2), label, "ltr");
+    const read = (_name: string, inner: Json) => (this.#isOutput && typeof inner === "string" ? printed(inner) : inner);
+    return this.#plain(JSON.stringify(value, read, 2), label, "ltr");
   }
 
   #plain(content: string, label: string, direction: "ltr" | "auto"): TemplateResult {
-    return html`<pre dir=${direction} tabindex="0" role="group" aria-label=${label}>${visible(content.replace(/\r\n?/g, "\n"))}</pre>`;
+    return html`<pre dir=${direction} tabindex="0" role="group" aria-label=${label}>${this.#shown(content)}</pre>`;
   }
 }
 
@@ -116,18 +138,6 @@ function row(label: string, shown: TemplateResult, kind: "line" | "block" | "cod
     <dt class=${kind === "code" ? "arp-hidden" : ""}><code dir="auto">${label}</code></dt>
     <dd>${shown}</dd>
   </div>`;
-}
-
-/** A list of objects without anything in them as a table; `null` for any other list. */
-function rowsOf(list: readonly Json[]): TemplateResult | null {
-  const rows = list.filter(isObject);
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const isTable = rows.length === list.length && rows.length <= MOST_ENTRIES && names.length > 0 && names.length <= MOST_COLUMNS;
-  if (!isTable || rows.some((row) => Object.values(row).some((value) => (typeof value === "object" && value !== null) || holdsLines(value)))) return null;
-  return html`<div class="arp-values-scroll" tabindex="0" role="group" aria-label=${names.map(visible).join(", ")}><table class="arp-values-table">
-    <thead><tr>${names.map((name) => html`<th scope="col" dir="auto">${visible(name)}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr>${names.map((name) => html`<td dir="auto" ?data-number=${typeof row[name] === "number"}>${visible(text(row[name]))}</td>`)}</tr>`)}</tbody>
-  </table></div>`;
 }
 
 function isSmall(value: JsonObject | readonly Json[]): boolean {

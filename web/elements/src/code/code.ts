@@ -9,6 +9,9 @@ import { hasGrammars, turnToColour, wantsColours } from "./highlight.js";
 import { CodeLines } from "./lines.js";
 
 const NOWHERE = createContext();
+const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
+/** Reads what a program printed; loaded with the first code that has control characters. */
+let reader: typeof import("@agent-rendering/core/printed") | null = null;
 
 /** `<arp-code>`: one text of code. */
 export class ArpCode extends ArpElement {
@@ -38,6 +41,9 @@ export class ArpCode extends ArpElement {
   #isTurn = false;
   #hasRequested = false;
   #lines: CodeLines | null = null;
+  /** The code, read as a terminal does if a program printed it; and that with other control characters visible. */
+  #text = "";
+  #shown = "";
 
   constructor() {
     super();
@@ -58,8 +64,8 @@ export class ArpCode extends ArpElement {
         <span class="arp-tools">
           ${this.name === "" ? nothing : iconButton("lines", t("lineNumbers"), () => (this.numbered = !this.numbered), this.numbered)}
           ${iconButton("wrap", t("wrap"), () => (this.wraps = !this.wraps), this.wraps)}
-          ${this.name === "" ? nothing : iconButton("download", t("download"), () => saveFile(this.name, this.code))}
-          ${copyButton(this.context, t("copy"), () => this.code)}
+          ${this.name === "" ? nothing : iconButton("download", t("download"), () => saveFile(this.name, this.#text))}
+          ${copyButton(this.context, t("copy"), () => this.#text)}
         </span>
       </div>
       <pre
@@ -70,15 +76,27 @@ export class ArpCode extends ArpElement {
 
   protected override updated(): void {
     const { code, language, unfinished } = this;
+    this.#read();
     const isColoured = !unfinished && this.#isTurn && hasGrammars();
     this.#lines ??= new CodeLines(this.querySelector("code") as HTMLElement);
-    this.#lines.show(code, isColoured ? language : "");
+    this.#lines.show(this.#shown, isColoured ? language : "");
     if (unfinished || isColoured || this.#hasRequested || !wantsColours(code, language)) return;
     this.#hasRequested = true;
     void turnToColour().then(() => {
       this.#isTurn = true;
       this.requestUpdate();
     });
+  }
+
+  #read(): void {
+    this.#text = this.#shown = this.code;
+    if (!CONTROLS.test(this.code)) return;
+    if (reader === null) {
+      void import("@agent-rendering/core/printed").then((loaded) => ((reader = loaded), this.requestUpdate()), () => undefined);
+      return;
+    }
+    this.#text = reader.printed(this.code);
+    this.#shown = reader.controlsVisible(this.#text);
   }
 }
 

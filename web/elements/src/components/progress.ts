@@ -4,7 +4,7 @@ import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
 import { ComponentElement, define } from "../element.js";
 import { icon } from "../icons.js";
-import { freshId, objects, oneOf, text } from "../values.js";
+import { freshId, objects, oneOf, text, visible, withoutCodes } from "../values.js";
 
 const STATES = ["pending", "active", "done", "failed"] as const;
 const SIGNS = { pending: "pending", active: "active", done: "success", failed: "error" } as const;
@@ -35,7 +35,7 @@ export class ArpProgress extends ComponentElement {
     return html`<li data-state=${state} aria-current=${state === "active" ? "step" : nothing}>
       ${icon(SIGNS[state])}
       <span dir="auto"><span class="arp-step-name">${text(name)}</span><bdi class="arp-hidden">, ${this.t(state)}</bdi>
-      ${text(detail) === "" ? nothing : html`<span class="arp-note">${text(detail)}</span>`}</span>
+      ${text(detail) === "" ? nothing : html`<span class="arp-note">${visible(withoutCodes(text(detail)))}</span>`}</span>
     </li>`;
   }
 }

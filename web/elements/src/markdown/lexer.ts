@@ -1,6 +1,8 @@
 /** Markdown to tokens: marked's lexer with math beside it, and limits so that no text can stop the page. */
 
-import { Lexer, type Links, type MarkedOptions, type Token, type Tokens } from "marked";
+import type { Links, MarkedOptions, Token, Tokens } from "marked";
+
+import { cjkLexer } from "./flanking.js";
 
 /** Math as a token of ours. */
 export interface MathToken extends Tokens.Generic {
@@ -70,7 +72,7 @@ export function noLinks(): Links {
 /** What a text is made of. `links` are definitions that was before it, made by `noLinks`; those in it are added. */
 export function lex(source: string, links: Links, withDollars = false): Token[] {
   if (!isBearable(source)) return [plain(source)];
-  const lexer = new Lexer(withDollars ? DOLLAR_OPTIONS : OPTIONS);
+  const lexer = cjkLexer(withDollars ? DOLLAR_OPTIONS : OPTIONS);
   lexer.tokens.links = links;
   try {
     return lexer.lex(source);

@@ -118,6 +118,22 @@ describe("W35 results", () => {
     expect(words(await detail({ result: "" }))).toBe("");
   });
 
+  const OUTPUT = "\u001b[31mred\u001b[0m 10%\r100%\n\u001b[2K\u001b[1G\u001b[?25lspinner\r\u001b[Kok\n\u001b]8;;https://example.org\u001b\\link\u001b]8;;\u001b\\";
+
+  test("that a program printed are read as a terminal does, in texts, values, JSON and tables", async () => {
+    expect((await detail({ result: OUTPUT })).querySelector("pre")?.textContent).toBe("100%\nok\nlink");
+    expect(rows(await detail({ result: JSON.stringify({ out: "\u001b[1mok\u001b[0m" }) }))).toEqual([["out", "ok"]]);
+    const nested = await detail({ result: JSON.stringify([{ out: { text: "1%\r\u001b[32m2%" } }]) });
+    expect(JSON.parse(nested.querySelector("pre")?.textContent ?? "")).toEqual([{ out: { text: "2%" } }]);
+    expect((await detail({ result: JSON.stringify([{ out: "\u001b[1mok" }]) })).querySelector("td")?.textContent).toBe("ok");
+  });
+
+  test("are the only ones that are read so: what a tool is called with hides nothing", async () => {
+    const shown = await args({ command: "rm -rf /\recho hi", note: "a\u001b[2Kb" });
+    expect(codes(shown)).toEqual([["bash", "rm -rf /\necho hi"]]);
+    expect(rows(shown)).toContainEqual(["note", "a⟨U+001B⟩[2Kb"]);
+  });
+
   test("the whole is linked if it is a file of the server, and nothing else ever", async () => {
     const link = (await detail({ result: "x…", resultRef: FILE })).querySelector("a");
     expect(link?.textContent).toBe("Whole result");

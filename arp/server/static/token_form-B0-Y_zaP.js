@@ -1,7 +1,0 @@
-import{$ as e,U as t,V as n,at as r,j as i,nt as a}from"./page-B0cnYh4u.js";function o(e){let t=e.trim(),n=t.search(/(?<=[#?&])token=/);return(n<0?null:new URLSearchParams(t.slice(n)).get(`token`))??t}var s=class extends n{static properties={context:{attribute:!1},isRefused:{attribute:!1}};#e=i(`token`);constructor(){super(),this.context=r(),this.isRefused=!1}render(){let{t}=this.context;return a`<form class="arp-token" @submit=${this.#t}>
-      <label class="arp-hidden" for=${this.#e}>${t(`token`)}</label>
-      <input class="arp-input" id=${this.#e} type="password" dir="ltr" required autocomplete="off" spellcheck="false" placeholder=${t(`tokenHint`)}
-        aria-invalid=${this.isRefused?`true`:e} aria-describedby=${this.isRefused?`${this.#e}-wrong`:e} />
-      <button type="submit" class="arp-button">${t(`connect`)}</button>
-      ${this.isRefused?a`<p class="arp-bad" role="alert" id="${this.#e}-wrong">${t(`tokenRefused`)}</p>`:e}
-    </form>`}firstUpdated(){let e=document.activeElement;(e===null||e===document.body||e instanceof HTMLTextAreaElement&&e.value===``)&&!matchMedia(`(pointer: coarse)`).matches&&this.querySelector(`input`)?.focus()}#t=e=>{e.preventDefault();let t=o(this.querySelector(`input`)?.value??``);t!==``&&this.dispatchEvent(new CustomEvent(`arp-token`,{detail:{token:t},bubbles:!0,composed:!0}))}};t(`arp-token-form`,s);export{s as ArpTokenForm,o as tokenIn};

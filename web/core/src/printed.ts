@@ -1,0 +1,68 @@
+/**
+ * The output of a program as its last screen shows it. `arp/protocol/program_output.py` is its twin, and says
+ * why nothing but output may be read like this; `schemas/cases/program_output.json` has the cases of both.
+ */
+
+const WANTS_READING = /[\0\x07\b\x0e\x0f\r\x1b\x90\x98\x9b\x9d-\x9f]/;
+/** A string of control, a control sequence, another escape, a sign, what is dropped, or text. */
+const STEP =
+  /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])(?:[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c|(?=\n)|$)|[^\n]*)|(?:\x1b\[|\x9b)([0-?]*)[ -/]*([@-~]?)|\x1b[ -/]*[0-~]?|([\n\r\b])|[\0\x07\x0e\x0f]|([^\0\x07\b\x0e\x0f\n\r\x1b\x90\x98\x9b\x9d-\x9f]+)/g;
+/** A cursor that is moved goes no further to the right than the text or this column. */
+const MOST_COLUMNS = 200;
+/** Longer lines are not filled with blanks: what output costs stays in proportion to its length. */
+const LONGEST_ERASED = 1_000;
+
+/** What is left of the output of a program when all of it is printed; other control characters stay. */
+export function printed(text: string): string {
+  if (!WANTS_READING.test(text)) return text;
+  const lines: string[][] = [[]];
+  let row = 0;
+  let column = 0;
+  let isReturned = false; // nothing but a colour followed the last carriage return
+  const erase = (which: number) => {
+    const line = lines[row] as string[];
+    if (which === 0) line.length = Math.min(line.length, column);
+    else if (line.length > LONGEST_ERASED) return;
+    else if (which === 1) line.fill(" ", 0, column + 1);
+    else if (which === 2) line.length = 0;
+  };
+  const toRow = (to: number) => (row = Math.min(Math.max(0, to), lines.length - 1));
+  const toColumn = (to: number) => (column = Math.min(Math.max(0, to), Math.max((lines[row] as string[]).length, MOST_COLUMNS)));
+  for (const [, numbers = "", final, sign, words] of text.replace(/\r\n/g, "\n").matchAll(STEP)) {
+    if (words) {
+      const line = lines[row] as string[];
+      if (isReturned) line.length = 0;
+      while (line.length < column) line.push(" ");
+      for (const character of words) line[column++] = character;
+      isReturned = false;
+    } else if (sign) {
+      if (sign === "\n" && ++row === lines.length) lines.push([]);
+      column = sign === "\b" ? Math.max(0, column - 1) : 0;
+      isReturned = sign === "\r";
+    } else if (final) {
+      isReturned &&= final === "m";
+      const first = /^\d{1,6}/.exec(numbers)?.[0] ?? "";
+      const given = /^\d*(?:;|$)/.test(numbers) ? Number(first) : 0;
+      const count = Math.max(1, given);
+      if (/[ABEF]/.test(final)) toRow(row + (/[BE]/.test(final) ? count : -count));
+      if (/[EF]/.test(final)) column = 0;
+      else if (final === "C") toColumn(column + count);
+      else if (final === "D") column = Math.max(0, column - count);
+      else if (final === "G" || final === "`") toColumn(count - 1);
+      else if (final === "K") erase(given);
+      else if (final === "J" && given === 0) {
+        lines.length = row + 1;
+        erase(0);
+      }
+    }
+  }
+  return lines.map((line) => line.join("")).join("\n");
+}
+
+/** A text in which every other control character is a picture, as in the terminal. */
+export function controlsVisible(text: string): string {
+  return text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, (found) => {
+    const code = found.charCodeAt(0);
+    return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? "␡" : `<U+00${code.toString(16).toUpperCase()}>`;
+  });
+}
