@@ -70,7 +70,7 @@ def test_reader_signs_in_at_the_provider_comes_back_to_the_chat_and_signs_out(
     page.get_by_text("Connected", exact=True).wait_for()
     expect(page).to_have_url(re.compile(r"/\?session="))
     say(page, "hi")
-    page.get_by_text("Hello Ann L.").wait_for()
+    page.get_by_text("Hello Ann L.").first.wait_for()
     page.get_by_role("button", name="Settings").click()
     page.get_by_role("menuitem", name="Sign out").click()
     page.get_by_text("You are not signed in.").wait_for()
@@ -88,7 +88,7 @@ def test_admin_reads_the_session_of_another_in_the_inspector(
     hers.get_by_role("link", name="ann").click()
     hers.get_by_text("Connected", exact=True).wait_for()
     say(hers, "hi")
-    hers.get_by_text("Hello Ann L.").wait_for()
+    hers.get_by_text("Hello Ann L.").first.wait_for()
     name = parse_qs(urlsplit(hers.url).query)["session"][0]
     context.close()
     page.goto(f"{server.http}/_inspect")
