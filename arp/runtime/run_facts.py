@@ -164,7 +164,7 @@ class RunFacts:
         self._requests = 0
         """How many to models were recorded."""
         self._failed_open = False
-        """Whether the turn's error is that of a request that had begun."""
+        """Whether the newest request that had begun has failed: the turn's error is that one."""
         self._amount = 0.0
         """What they cost, as far as each of them said it."""
 
@@ -175,9 +175,11 @@ class RunFacts:
             request = self._open.pop(request_id, None)
             if request is not None:
                 request.failed(event.content[:MAX_TOLD_CHARACTERS] or "failed")
+                self._failed_open = True
             return
         if request_id in self._open or len(self._open) >= MAX_OPEN_REQUESTS:
             return
+        self._failed_open = False
         self.model = _text(details, "model") or self.model
         record = self._record.within(subagent_id=_text(details, "subagent_id"))
         self._requests += 1
@@ -259,7 +261,7 @@ class RunFacts:
 
     def _end_open(self, error: ErrorStatus | None) -> None:
         """End the requests whose end the runtime has not told, as the turn has ended."""
-        self._failed_open = error is not None and bool(self._open)
+        self._failed_open = error is not None and (self._failed_open or bool(self._open))
         for request in self._open.values():
             if error is None:
                 request.completed()
