@@ -111,7 +111,9 @@ def cut_apart(names: Sequence[str], widths: Sequence[int], unicode: bool) -> lis
     Names with the same beginning lose their middle instead of their end; if that does not help,
     they get numbers.
     """
-    shown = [cut(Text(name), width, unicode).plain for name, width in zip(names, widths, strict=True)]
+    shown = [
+        cut(Text(name), width, unicode).plain for name, width in zip(names, widths, strict=True)
+    ]
     for attempt in (_middle_cut, _numbered_cut):
         meant: dict[str, set[str]] = {}
         for name, one in zip(names, shown, strict=True):

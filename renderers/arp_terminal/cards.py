@@ -98,7 +98,9 @@ def progress(props: JsonObject, options: Options) -> RenderableType:
         )
         if step.get("detail"):
             text.append("  ")
-            text.append(line(output(step["detail"])), style=tone("error") if status == "failed" else DIM)
+            text.append(
+                line(output(step["detail"])), style=tone("error") if status == "failed" else DIM
+            )
         parts.append(Hanging(f"{sign if options.unicode else ascii_sign} ", text, style=style))
     return stack(parts)
 

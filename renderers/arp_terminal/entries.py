@@ -223,7 +223,9 @@ def _tool(item: Item, source: EntrySource) -> Entry:
 
 def _asks_permission(run: ToolRun, source: EntrySource) -> bool:
     """Return whether an open question below it asks for permission, with its arguments."""
-    asked = [one.component for one in source.turn.permissions.values() if one.call_id == run.call_id]
+    asked = [
+        one.component for one in source.turn.permissions.values() if one.call_id == run.call_id
+    ]
     return any(
         one in source.components and is_open_question(source.components[one]) for one in asked
     )

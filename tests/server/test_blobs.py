@@ -90,7 +90,7 @@ NAMES = [
     ("plain.pdf", 'filename="plain.pdf"'),
     ("안내서.pdf", "filename=\"___.pdf\"; filename*=UTF-8''%EC%95%88%EB%82%B4%EC%84%9C.pdf"),
     ("été ✓.csv", "filename=\"_t_ _.csv\"; filename*=UTF-8''%C3%A9t%C3%A9%20%E2%9C%93.csv"),
-    ("it's \"50%\".txt", "filename=\"it's _50__.txt\"; filename*=UTF-8''it%27s%20%2250%25%22.txt"),
+    ('it\'s "50%".txt', "filename=\"it's _50__.txt\"; filename*=UTF-8''it%27s%20%2250%25%22.txt"),
 ]
 
 
