@@ -1,5 +1,5 @@
-// Made by make web from web/elements/src/printed.ts.
-// ../elements/src/printed.ts
+// Made by make web from web/core/src/printed.ts.
+// ../core/src/printed.ts
 /**
 * The output of a program as its last screen shows it. `arp/protocol/program_output.py` is its twin, and says
 * why nothing but output may be read like this; `schemas/cases/program_output.json` has the cases of both.

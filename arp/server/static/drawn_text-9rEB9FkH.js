@@ -1,0 +1,2 @@
+import{x as e}from"./drawing-Cjm2KHkU.js";var t=100,n=20;async function r(r,i){let a=`arp-message[data-turn="${CSS.escape(i.id)}"]`,o=[];for(let e=0;e<n&&(await new Promise(e=>setTimeout(e,t)),o=[...r.querySelectorAll(`${a} :is(arp-prose, .arp-author > [dir])`)],!o.every(e=>!e.busy));e+=1);return o.map(({textContent:e})=>e??``).join(`
+`)||e(i)}export{r as drawnText};
