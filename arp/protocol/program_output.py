@@ -32,9 +32,9 @@ _STEP = re.compile(
 
 
 def printed(text: str) -> str:
-    """Return what is left of the output of a program when all of it is printed.
+    r"""Return what is left of the output of a program when all of it is printed.
 
-    Colours and other sequences are dropped. `\\b` and moves of the cursor are obeyed. A `\\r` begins
+    Colours and other sequences are dropped. `\b` and moves of the cursor are obeyed. A `\r` begins
     the line again: what is written next replaces all of it, since programs that show progress
     leave the end of a longer line. Other control characters stay: `sanitise` makes them visible.
     """

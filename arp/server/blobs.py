@@ -1,9 +1,9 @@
 """`/_api/blobs/…`: the files of a session, for those to whom the session belongs.
 
 Theory of operation. The path has the session, the hash of the content, and a name for
-downloads (`blob_path`). Whoever has a file can compute its hash, so a hash alone opens nothing: the session must
-belong to the caller and contain the file. The type is decided by the content: only raster images
-are shown, everything else is a download, and no script may run.
+downloads (`blob_path`). Whoever has a file can compute its hash, so a hash alone opens nothing:
+the session must belong to the caller and contain the file. The type is decided by the content:
+only raster images are shown, everything else is a download, and no script may run.
 """
 
 from __future__ import annotations

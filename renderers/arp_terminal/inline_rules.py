@@ -1,9 +1,10 @@
 """What the Markdown of models needs besides CommonMark: emphasis in CJK text, and formulas.
 
 CommonMark wants a space or punctuation beside `**` that touches punctuation. Chinese, Japanese and
-Korean (CJK) have no spaces there, so `これは**「重要」**な点` would keep its asterisks: here their characters count as such a
-neighbour, and their punctuation as letters. `schemas/cases/emphasis.json` has the cases for all
-renderers. A formula stays as it was written, with its backslashes: terminals cannot draw it.
+Korean (CJK) have no spaces there, so `これは**「重要」**な点` would keep its asterisks. Here their
+characters count as such a neighbour, and their punctuation as letters; the cases for all renderers
+are in `schemas/cases/emphasis.json`. A formula stays as it was written, with its backslashes:
+terminals cannot draw it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import isPunctChar
 from markdown_it.parser_inline import ParserInline
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Scanned
@@ -85,7 +87,7 @@ def parser(*, is_growing: bool) -> MarkdownIt:
     def block_math(state: StateBlock, first: int, end: int, silent: bool) -> bool:
         return _block_math(state, first, end, silent, is_growing)
 
-    interrupts = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     made.block.ruler.before("fence", "math", block_math, interrupts)
     return made
 

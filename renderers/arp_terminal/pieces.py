@@ -36,7 +36,7 @@ class Cut(Struct, frozen=True):
     number: int | None = None
     """Of the item of a numbered list with which the second half begins."""
     fence: str = ""
-    """What opened the block in which the second half begins: a line of code, the head of a table."""
+    """What opened the block in which the second half begins: a fence, the head of a table."""
 
 
 def finished(source: str, number: int | None = None, fence: str = "") -> Cut:

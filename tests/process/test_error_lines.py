@@ -11,7 +11,10 @@ from arp.process.error_lines import MAX_CHARACTERS, MAX_LINES, ErrorLines
 
 TOKEN = "ghp_" + "Ab3" * 12
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIBVgIBADANBgkq\nhkiG9w0BAQEF\n-----END PRIVATE KEY-----\n"
-TEXT = f"\x1b[31mfailed\x1b[0m é {TOKEN} password hunter2-hunter2\n{KEY}\x1b]0;t\x07\x9b2J\n\n 10%\r  last\x01"
+TEXT = (
+    f"\x1b[31mfailed\x1b[0m é {TOKEN} password hunter2-hunter2\n{KEY}"
+    "\x1b]0;t\x07\x9b2J\n\n 10%\r  last\x01"
+)
 
 
 def lines_of(*pieces: bytes) -> list[str]:

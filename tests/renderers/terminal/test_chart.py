@@ -241,3 +241,14 @@ def test_colours_tell_series_apart_where_there_are_any() -> None:
 )
 def test_numbers_are_written_for_people(value: float, shown: str) -> None:
     assert amount(value) == shown
+
+
+def test_long_labels_of_a_pie_and_of_bars_stay_different() -> None:
+    towns = ("North", "South", "East", "West")
+    for width in (80, 40):
+        for kind in ("pie", "bar"):
+            names = [f"Department of Extremely Important Affairs {one}" for one in towns]
+            data = [{"label": "n", "data": [1, 2, 3, 4]}]
+            lines = drawn("chart", width, _type=kind, labels=names, datasets=data)
+            assert all(one in lines for one in towns)
+            assert max(map(len, lines.splitlines())) <= width

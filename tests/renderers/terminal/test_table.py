@@ -237,3 +237,26 @@ def test_a_selection_that_was_made_is_one_line(answer: Json, shown: str) -> None
 def test_a_withdrawn_selection_says_so() -> None:
     about: JsonObject = {"headers": ["n"], "rows": [[1]], "selectable": "one", "state": "cancelled"}
     assert drawn("table", **about) == "○ Question (withdrawn)"
+
+
+def test_a_wide_table_is_cut_into_blocks_that_can_be_read() -> None:
+    """Nine columns at 80 cells had seven characters each; 24 were 2,400 lines."""
+    heads = [f"Column {n} of nine" for n in range(9)]
+    nine = drawn("table", 80, headers=heads, rows=[[f"value {n}" for n in range(9)]] * 3)
+    assert "columns 1, 2, 3, 4, 5" in nine
+    assert nine.count("value 0") == 3 * nine.count("columns 1,")
+    assert all(f"value {n}" in nine for n in range(9))
+    wide = [f"column {n}" for n in range(24)]
+    rows = [[f"value {row}.{n}" for n in range(24)] for row in range(100)]
+    lines = drawn("table", 80, headers=wide, rows=rows).splitlines()
+    assert len(lines) < 150
+    assert lines[-1] == "… 80 more rows"
+    whole = drawn("table", 400, headers=wide, rows=rows)
+    assert "columns 1" not in whole
+    assert len(whole.splitlines()) == 102
+
+
+def test_headers_with_the_same_beginning_stay_different() -> None:
+    heads = [f"Average temperature of {town}" for town in ("Oslo", "Bergen", "Moss")]
+    first = drawn("table", 40, headers=heads, rows=[[1, 2, 3]]).splitlines()[0]
+    assert all(town in first for town in ("Oslo", "rgen", "Moss"))
