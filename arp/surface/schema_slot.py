@@ -1,9 +1,9 @@
 """What one field of a form asks for, by JSON Schema, and what its answer means.
 
 Theory of operation. A scalar or a list of the schema is a `FormSlot`. A value that is offered is an
-`OfferedValue`: its label is unlike all others of its slot, so that people can tell them apart and can type
-it. `default_of` returns the default as far as it fits, `read_slot` what an answer means; it checks
-what fields cannot say (whole numbers, lengths of lists).
+`OfferedValue`: its label is unlike all others of its slot, so that people can tell them apart and
+can type it. `default_of` returns the default as far as it fits, `read_slot` what an answer means;
+it checks what fields cannot say (whole numbers, lengths of lists).
 """
 
 from __future__ import annotations

@@ -286,16 +286,16 @@ async def test_the_update_of_the_control_plane_page_changes_what_shows() -> None
 
     @app.agent
     async def imports(turn: Turn) -> None:
-        turn.show(ui.progress([ui.step("Import", "running")], id="import"))
+        turn.show(ui.progress([ui.step("Import", "active")], id="import"))
 
     with serving(app) as server:
-        async with asyncio.timeout(15), rpc(server.port) as program:
-            async with arp.connect(server.ws, session_id="s") as client:
-                turn = await client.ask("go")
-                await program.call(asked["method"], **asked["params"])
-                await becomes(
-                    lambda: client.screen.output(turn.id)[0].props.get("title") == "Nearly done"
-                )
+        here = arp.connect(server.ws, session_id="s")
+        async with asyncio.timeout(15), rpc(server.port) as program, here as client:
+            turn = await client.ask("go")
+            await program.call(asked["method"], **asked["params"])
+            await becomes(
+                lambda: client.screen.output(turn.id)[0].props.get("title") == "Nearly done"
+            )
 
 
 def test_the_program_over_json_rpc_prints_the_facts_until_the_turn_ends(

@@ -20,8 +20,8 @@ async function gzipped(entry: string): Promise<number> {
   return gzipSync(output[0].code, { level: 9 }).length;
 }
 
-test("all of the main entry, with surfaces, permissions, what is shared and the turns of the draft, fits into 15.5 KiB", { timeout: 60_000 }, async () => {
-  expect(await gzipped("index.ts")).toBeLessThanOrEqual(15.5 * KIB);
+test("all of the main entry, with surfaces, permissions, what is shared and the turns of the draft, fits into 15.6 KiB", { timeout: 60_000 }, async () => {
+  expect(await gzipped("index.ts")).toBeLessThanOrEqual(15.6 * KIB);
 });
 
 test.each([

@@ -20,7 +20,7 @@ const VIEWS = [
 ] as const;
 /** So many pixels may differ. */
 const MOST_DIFFERENT = 0.002;
-const MOST_BYTES = 3_000_000;
+const MOST_BYTES = 3_100_000;
 
 describe.skipIf(chromiumPath === undefined)("golden images", () => {
   let host: GalleryHost;
