@@ -8,7 +8,7 @@ import { rowsOf, rowWith } from "./fact_window.js";
 import { Filters } from "./filters.js";
 import { link } from "./grid.js";
 import { nothing, PANELS } from "./panels.js";
-import { addressOf, readPlace, rpcAddress, tabStorage, Token } from "./place.js";
+import { addressOf, readPlace, rpcAddress, tabStorage, Token, tokenIn } from "./place.js";
 import { Rpc } from "./rpc.js";
 import { SessionList } from "./sessions.js";
 import { tell } from "./story.js";
@@ -30,6 +30,8 @@ class Page {
   #drawing = false;
   #status = "";
   #panel = "";
+  /** The failed turn whose traceback was asked for. */
+  #traced = "";
   /** The fact that the address names. */
   #seq = null;
   /** Whether the catalog is shown, in the place of a session. */
@@ -85,7 +87,7 @@ class Page {
     at("show-sessions").addEventListener("click", () => this.#toggleSessions());
     at("sign-in").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.token.keep(at("token").value.trim());
+      this.token.keep(tokenIn(at("token").value));
       this.rpc.connect();
     });
     addEventListener("keydown", (event) => {
@@ -301,7 +303,8 @@ class Page {
     const { snapshot } = this.watch;
     if (!snapshot) return;
     const now = new Date().toISOString();
-    const { tone, status, headline, lines, pending } = tell(snapshot, now);
+    const { tone, status, headline, lines, pending, turn } = tell(snapshot, now);
+    this.#drawTraceback(tone === "bad" ? turn : null);
     const card = at("now");
     card.className = tone;
     setText(at("status"), status);
@@ -321,6 +324,21 @@ class Page {
     if (this.#status !== `${status} ${headline}` && this.#status.split(" ")[0] !== status)
       setText(at("said"), `${status}. ${headline}`);
     this.#status = `${status} ${headline}`;
+  }
+
+  /** Shows where a turn failed in the agent's code; a server without `--debug` keeps no traceback. */
+  async #drawTraceback(turn) {
+    const { sessionId } = this.watch;
+    const key = turn === null ? "" : `${sessionId} ${turn.turnId}`;
+    if (key === this.#traced) return;
+    this.#traced = key;
+    at("traceback").hidden = true;
+    if (turn === null) return;
+    const page = await this.rpc.call("agentSession/debug", { sessionId }).catch(() => null);
+    const found = page?.details.findLast((one) => one.turnId === turn.turnId);
+    if (!found || key !== this.#traced) return;
+    setText(at("traceback-text"), found.details);
+    at("traceback").hidden = false;
   }
 
   #drawPanel() {

@@ -1,5 +1,6 @@
 /** What one fact says in a line, and how good or bad it is; pure. */
 
+import { controlsVisible, printed } from "./printed.js";
 import { brief, bytes } from "./words.js";
 
 /** Types that say that something went wrong. */
@@ -94,12 +95,12 @@ const LINES = {
   "model.delta": ({ payload }) => [payload.text],
   "model.completed": ({ payload }) => [payload.model, payload.finishReason, usage(payload.usage)],
   "tool.args": ({ payload }) => [payload.tool, payload.args],
-  "tool.result": ({ payload }) => [payload.tool, payload.preview],
-  "tool.failed": ({ payload }) => [payload.tool, payload.error],
+  "tool.result": ({ payload }) => [payload.tool, output(payload.preview)],
+  "tool.failed": ({ payload }) => [payload.tool, output(payload.error)],
   "process.started": ({ payload }) => [command(payload.command)],
-  "process.output": ({ payload }) => [payload.stream, payload.preview],
+  "process.output": ({ payload }) => [payload.stream, output(payload.preview)],
   "process.completed": ({ payload }) => [`exit code ${payload.exitCode}`, took(payload)],
-  "output.spilled": ({ payload }) => [bytes(payload.bytes), payload.preview],
+  "output.spilled": ({ payload }) => [bytes(payload.bytes), output(payload.preview)],
   "output.truncated": ({ payload }) => [
     `${bytes(payload.keptBytes)} of ${bytes(payload.bytes)} kept`,
     payload.reason,
@@ -137,6 +138,11 @@ export function line(fact) {
     .join(" · ");
 }
 
+/** What a program printed, as a terminal shows it; the payload below keeps every character. */
+function output(value) {
+  return typeof value === "string" ? controlsVisible(printed(value)) : value;
+}
+
 function generic({ status, statusReason, payload = {} }) {
   return [status, statusReason, ...FIELDS.map((name) => told(name, payload[name]))];
 }
@@ -145,7 +151,7 @@ function told(name, value) {
   if (value == null) return null;
   if (name === "deniedBy" || name === "decidedBy") return `by ${value.kind} ${value.name}`;
   if (name === "command") return command(value);
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return name === "error" || name === "message" ? output(value) : value;
   if (Array.isArray(value) && value.every((one) => typeof one === "string"))
     return value.join(", ");
   return `${name} ${brief(value, 120)}`;

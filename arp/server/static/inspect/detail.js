@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { badge, json } from "./grid.js";
 import { family, tone } from "./describe.js";
+import { controlsVisible, printed } from "./printed.js";
 import { brief, day } from "./words.js";
 
 /** Fields that are told above the ids, or below them. */
@@ -28,6 +29,8 @@ const JOINING = new Set([
 
 /** Texts in a payload that are read better as they are than in JSON. */
 const TEXTS = ["text", "error", "preview", "args", "message", "reason"];
+/** Those that a program may have printed. */
+const PRINTED = new Set(["error", "preview", "message"]);
 const MOST_TEXT = 20_000;
 
 /**
@@ -135,9 +138,10 @@ function texts(row) {
   const shown = row.facts.length > 1 ? ["text"] : TEXTS.filter((name) => isLong(payload[name]));
   return shown.flatMap((name) => {
     const text = row.facts.map((fact) => fact.payload?.[name] ?? "").join("");
+    const read = PRINTED.has(name) ? controlsVisible(printed(text)) : text;
     return [
       el("h3", {}, name),
-      el("pre", { class: "text", tabindex: "0" }, text.slice(0, MOST_TEXT)),
+      el("pre", { class: "text", tabindex: "0" }, read.slice(0, MOST_TEXT)),
     ];
   });
 }

@@ -36,31 +36,38 @@ export function rpcAddress(baseURI) {
   return url.href;
 }
 
-/** This tab's token; as a JSON text, since the chat page keeps it so. */
+/** This tab's token; the chat page of this server keeps it under the same name, as it is. */
 export class Token {
   #value = null;
 
   constructor(storage) {
     this.storage = storage;
     try {
-      this.#value = JSON.parse(storage.getItem(TOKEN_KEY));
+      this.#value = storage.getItem(TOKEN_KEY);
     } catch {
-      /* no storage, or something else's value */
+      /* no storage */
     }
   }
 
   get value() {
-    return typeof this.#value === "string" ? this.#value : null;
+    return this.#value;
   }
 
   keep(token) {
     this.#value = token;
     try {
-      this.storage.setItem(TOKEN_KEY, JSON.stringify(token));
+      this.storage.setItem(TOKEN_KEY, token);
     } catch {
       /* it lasts until the reload */
     }
   }
+}
+
+/** The token in a text that was pasted: of an address, what follows `token=`; else the text itself. */
+export function tokenIn(text) {
+  const bare = text.trim();
+  const start = bare.search(/(?<=[#?&])token=/);
+  return (start < 0 ? null : new URLSearchParams(bare.slice(start)).get("token")) ?? bare;
 }
 
 /** This tab's storage, or null where the browser forbids it. */

@@ -138,14 +138,14 @@ export class SessionList {
     }
     const [button] = item.children;
     const [dot, title, meta] = button.children;
-    dot.className = `dot ${row.active ? "busy" : "plain"}`;
-    dot.title = row.active ? "A turn runs or waits" : "";
+    dot.className = `dot ${row.active ? "busy" : row.failed ? "bad" : "plain"}`;
+    dot.title = row.active ? "A turn runs or waits" : row.failed ? "The last turn failed" : "";
     setText(title, row.title || row.sessionId);
     title.title = row.sessionId;
     const turns = `${count(row.turns)} ${row.turns === 1 ? "turn" : "turns"}`;
     setText(
       meta,
-      [row.owner, ago(row.updatedAt, now), turns, row.active ? "active" : ""]
+      [row.owner, ago(row.updatedAt, now), turns, row.active ? "active" : row.failed ? "failed" : ""]
         .filter(Boolean)
         .join(" · "),
     );
