@@ -14,6 +14,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.validate import check_component
+from arp.record.wording import encoded
 
 SHARE: Final = 2
 """A component may have 1/SHARE of the largest message: others may stand in the same commit."""
@@ -35,11 +36,13 @@ def fitting_component(given: Component | Json, max_message_bytes: int) -> Fittin
         given: The component, also as JSON without an id.
         max_message_bytes: Largest message of the session.
     """
+    if not isinstance(given, Component | dict):
+        return FittingComponent(None, "what is shown is no component: it is no object")
     try:
-        one = given if isinstance(given, Component) else {"id": "", **given}
+        one = given if isinstance(given, Component) else {"id": "", **msgspec.json.decode(encoded(given))}
         checked = check_component(one, empty_ids=True)
         size = len(msgspec.json.encode(checked))
-    except (TypeError, ArpError) as wrong:
+    except (TypeError, ValueError, ArpError) as wrong:
         return FittingComponent(None, f"what is shown is no component: {wrong}")
     most = max_message_bytes // SHARE
     if size <= most:

@@ -428,6 +428,7 @@ class ToolCall:
         Raises:
             ResourceLimit: It is larger than an upload may be; nothing is shown.
         """
+        name, mime = text_of(name, "name"), text_of(mime, "mime")
         url = await self._saved(name, content, mime)
         about = f"{mime}, {len(content):,} bytes"
         self.show(

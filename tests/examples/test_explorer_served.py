@@ -50,6 +50,7 @@ async def test_the_demo(server: Serving, explorer_environment: Path) -> None:
             "…",
             "confirm",
             "status-card",
+            "markdown",
             "choices",
         ]
         assert exported(explorer_environment) == [

@@ -210,7 +210,7 @@ async def test_mistake_is_told_at_the_line_of_the_author(
 async def test_question_that_is_no_component_and_tool_without_a_name_are_refused() -> None:
     async def agent(turn: Turn) -> None:
         asked: Any = "Sure?"
-        with pytest.raises(InvalidComponent, match=r"turn\.ask: expected a component, got str"):
+        with pytest.raises(InvalidComponent, match=r"turn\.ask: expected a question, got a text"):
             await turn.ask(asked)
         with pytest.raises(ValueError, match="name: expected a name"):
             async with turn.tool(""):
