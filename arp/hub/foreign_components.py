@@ -39,7 +39,11 @@ def fitting_component(given: Component | Json, max_message_bytes: int) -> Fittin
     if not isinstance(given, Component | dict):
         return FittingComponent(None, "what is shown is no component: it is no object")
     try:
-        one = given if isinstance(given, Component) else {"id": "", **msgspec.json.decode(encoded(given))}
+        one = (
+            given
+            if isinstance(given, Component)
+            else {"id": "", **msgspec.json.decode(encoded(given))}
+        )
         checked = check_component(one, empty_ids=True)
         size = len(msgspec.json.encode(checked))
     except (TypeError, ValueError, ArpError) as wrong:

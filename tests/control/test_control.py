@@ -63,6 +63,9 @@ READING: dict[str, JsonObject] = {
 }
 CHANGING: dict[str, JsonObject] = {
     "agentSession/thread/start": {},
+    "agentSession/surface/update": {
+        "ops": [{"op": "update", "target": "a", "path": "props.title", "value": "b"}]
+    },
     "agentSession/turn/start": {"input": {"text": "hello"}},
     "agentSession/turn/cancel": {},
     "agentSession/queue/remove": {"turnId": "t1"},

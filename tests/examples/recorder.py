@@ -6,13 +6,17 @@ It has the methods of `arp.Turn` that the examples use, so that a handler needs 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from arp import Component, Turn
+from arp.protocol.blob_path import blob_path
+from arp.protocol.messages import FileRef
 
 
 @dataclass
@@ -102,6 +106,16 @@ class Recorder:
         """As `Turn.show`."""
         self.shown += components
         return f"c{len(self.shown)}"
+
+    async def save_file(self, name: str, content: Path) -> FileRef:
+        """As `Turn.save_file`; it keeps nothing."""
+        data = content.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        return FileRef(digest, name, len(data), "text/csv", digest)
+
+    def file_url(self, ref: FileRef) -> str:
+        """As `Turn.file_url`."""
+        return blob_path("s", ref.sha256, ref.name)
 
     def patch(self, target: str, path: str, value: Any) -> None:
         """As `Turn.patch`; only what is patched is kept."""

@@ -85,7 +85,14 @@ async def test_text_comes_once_and_the_result_has_usage_and_cost(
 ) -> None:
     caller = await created(runtime)
     events = await caller.turn("hello")
-    assert merged(events) == ["created", "commands", "turn_started", "text", "result"]
+    assert merged(events) == [
+        "created",
+        "commands",
+        "turn_started",
+        "model_request",
+        "text",
+        "result",
+    ]
     assert text_of(events) == events[-1].content == "Hello from the model."
     usage = events[-1].usage
     assert usage is not None
@@ -165,7 +172,7 @@ async def test_command_runs_when_it_is_allowed(runtime: ClaudeCodeRuntime, claud
     result = only(rest, "tool_result")
     assert (result.content, result.details) == ("made", {"exit_code": 0})
     assert (claude_cli.cwd / "f").exists()
-    assert merged(rest) == ["permission_resolved", "tool_result", "text", "result"]
+    assert merged(rest) == ["permission_resolved", "tool_result", "model_request", "text", "result"]
 
 
 async def test_model_is_told_exactly_the_message_of_a_denial(

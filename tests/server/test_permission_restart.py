@@ -104,7 +104,7 @@ async def test_permission_is_shown_whole_and_answered_in_the_terminal_once(
         with terminal:
             async with connect(server.http, session_id=session) as client:
                 permission = await permission_on(client)
-                await asyncio.to_thread(terminal.until_shown, "? Delete a.txt? [y/s/n]")
+                await asyncio.to_thread(terminal.until_shown, "? [y/s/n]")
                 paper = "".join("".join(terminal.paper).split())
                 assert "".join(LAST.split()) in paper
                 terminal.type("s\r")
@@ -122,7 +122,7 @@ async def test_terminal_that_was_open_during_the_restart_answers_too(
         with PseudoTerminal(command(server.http, "open"), tmp_path, size=(40, 100)) as terminal:
             await asyncio.to_thread(terminal.until_at_rest)
             terminal.type("delete\r")
-            await asyncio.to_thread(terminal.until_shown, "? Delete a.txt? [y/s/n]")
+            await asyncio.to_thread(terminal.until_shown, "? [y/s/n]")
             await (server.kill() if end == "kill" else server.stop(10))
             server = await start(APP, ledger, "--port", str(server.port))
             async with connect(server.http, session_id="open") as client:
