@@ -109,7 +109,7 @@ class Recorder:
 
     async def save_file(self, name: str, content: Path) -> FileRef:
         """As `Turn.save_file`; it keeps nothing."""
-        data = content.read_bytes()
+        data = await asyncio.to_thread(content.read_bytes)
         digest = hashlib.sha256(data).hexdigest()
         return FileRef(digest, name, len(data), "text/csv", digest)
 

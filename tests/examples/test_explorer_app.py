@@ -53,7 +53,7 @@ async def test_the_first_question_shows_all_that_the_explorer_can(
     (query, export) = turn.tools
     assert (query.name, query.outcome) == ("query", "ok")
     assert query.args["sql"].startswith("SELECT substr(")
-    assert turn.types() == ["chart", "table", "status-card", "choices"]
+    assert turn.types() == ["chart", "table", "status-card", "markdown", "choices"]
     chart, table = turn.only("chart"), turn.only("table")
     assert chart["type"] == "line"
     assert chart["labels"][:3] == ["Jan", "Feb", "Mar"]
@@ -314,7 +314,7 @@ async def test_help_is_shown_with_and_without_a_slash(cache: dict[str, Any], tex
         ("/describe", ["key-value", "choices"]),
         ("/describe fruit", ["table", "choices"]),
         ("/form for fruit", ["choices"]),
-        ("/export fruit as mine", ["table", "status-card"]),
+        ("/export fruit as mine", ["table", "status-card", "markdown"]),
     ],
 )
 async def test_each_command_does_what_the_words_without_a_slash_do(
