@@ -2,15 +2,16 @@
 
 Theory of operation. The acknowledgement of an input may arrive before or after its effect is on the
 screen: over server-sent events the two use different connections. So an accepted input stays
-*unconfirmed* until the screen shows it: by its echo, or because its turn continues. Until then
-nothing that the screen shows of that turn is known to be newer than the input.
+*unconfirmed* until its turn continues. An agent may send the echo of an input before that, so an
+echo confirms only after a cut, when the rest may have been missed. Until then nothing that the
+screen shows of that turn is known to be newer than the input.
 """
 
 from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from arp.client.events import Event
+from arp.client.events import Connected, Event, Skipped
 from arp.protocol.messages import FINAL_STATUSES, Commit, ErrorMessage, InputAck, TurnMessage
 from arp.protocol.screen import Screen
 
@@ -24,12 +25,18 @@ class InFlight(Generic[T]):
         self._sent: dict[str, T | None] = {}
         self._turns: set[str] = set()
         self._unconfirmed: dict[str, str] = {}
-        """Accepted inputs, each with its turn, that the screen does not show yet."""
+        """Accepted inputs, each with its turn, whose turn has not gone on yet."""
+        self._gone_on: set[str] = set()
+        """Turns that have gone on while an input waits for its acknowledgement."""
+        self._has_missed = False
+        """Whether the events that show how turns went on may have been missed: after a cut."""
         self._acknowledges = False
         """Whether this server answers inputs at all; one of the draft does not."""
 
     def add(self, input_id: str, subject: T | None = None) -> None:
         """Record that an input was sent."""
+        if not self._sent:
+            self._gone_on.clear()
         self._sent[input_id] = subject
 
     def subjects(self) -> list[T]:
@@ -43,6 +50,8 @@ class InFlight(Generic[T]):
     def receive(self, event: Event) -> None:
         """Record an acknowledgement, or an event that shows the effect of an input."""
         match event:
+            case Connected() | Skipped():
+                self._has_missed = True
             case InputAck():
                 self._acknowledges = True
                 self._accepted(event)
@@ -83,17 +92,23 @@ class InFlight(Generic[T]):
         self._sent.pop(ack.id, None)
         if ack.turn_id is not None:
             self._turns.add(ack.turn_id)
-            if ours:
+            if ours and ack.turn_id not in self._gone_on:
                 self._unconfirmed[ack.id] = ack.turn_id
+                self._has_missed = False
 
     def _continued(self, turn_id: str | None) -> None:
+        if self._sent and turn_id is not None:
+            self._gone_on.add(turn_id)
         self._unconfirmed = {
             one: turn for one, turn in self._unconfirmed.items() if turn != turn_id
         }
 
     def _forget_confirmed(self, screen: Screen) -> None:
-        """Drop the inputs whose echo the screen has."""
-        if self._unconfirmed:
+        """Drop the inputs whose echo the screen has, where nothing else tells of their effect.
+
+        Otherwise an echo says nothing yet: an agent may send it before its turn goes on.
+        """
+        if self._has_missed and self._unconfirmed:
             echoes = {echo.id for turn in screen.turns.values() for echo in turn.inputs}
             self._unconfirmed = {
                 one: turn for one, turn in self._unconfirmed.items() if one not in echoes

@@ -538,7 +538,21 @@ async def test_an_answer_that_was_taken_is_not_awaited_before_the_screen_knows_o
     assert not talk.conversation.is_awaited
     assert not talk.conversation.is_idle
     talk.input("yes", input_id="i1")
+    assert not talk.conversation.is_awaited  # an agent may echo it before its turn goes on
+    talk.turn("running")
+    talk.turn("waiting")
     assert talk.conversation.is_awaited
+
+
+async def test_an_echo_before_the_acknowledgement_does_not_say_that_the_turn_goes_on() -> None:
+    talk = Talk()
+    talk.turn("running")
+    talk.say("Sure? Answer with yes or no.")
+    talk.turn("waiting")
+    await talk.conversation.enter("yes")
+    talk.input("yes", input_id="i1")
+    talk.ack("i1")
+    assert not talk.conversation.is_awaited
 
 
 async def test_a_turn_that_goes_on_has_its_answer_and_may_wait_for_another() -> None:
