@@ -64,9 +64,10 @@ class PlainRenderer:
 
     async def say(self, object_id: int, op: str, **payload: Any) -> int:
         self._seq += 1
-        message = {"v": 1, "id": object_id, "op": op, "seq": self._seq, "payload": payload}
+        number = self._seq  # another message may be sent meanwhile
+        message = {"v": 1, "id": object_id, "op": op, "seq": number, "payload": payload}
         await self._send(message)
-        return self._seq
+        return number
 
     async def act(self, kind: str, data: dict[str, Any], **more: Any) -> int:
         """Sends an input; the number of its message."""

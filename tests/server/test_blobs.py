@@ -100,7 +100,7 @@ async def test_file_is_saved_under_the_name_that_the_agent_gave_it(
 ) -> None:
     """RFC 6266, 4.3: also a name with letters beyond ASCII, whoever makes the address."""
     async with raw(server, additional_headers={"authorization": "Bearer a"}) as client:
-        session_id = f"named-{len(name)}"
+        session_id = f"named-{name.encode().hex()[:40]}"
         await client.hello(session_id, ["text"], "input")
         await client.say(session_id, f"save {name}")
         await client.until("commit", final=True)
