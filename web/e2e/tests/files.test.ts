@@ -63,7 +63,7 @@ test("W53 a picture whose file is gone says what it was, and is not asked for ag
   await page.reload();
   await online(page);
   await expect.poll(() => requested(/\.png/)).toBe(before + 2); // again with a new cookie, and then no more
-  await log(page).locator(".arp-picture-place").getByText("A square").waitFor();
+  await log(page).locator(".arp-picture-place").getByText("A square", { exact: true }).waitFor();
   await ask(page, "hello");
   expect(requested(/\.png/)).toBe(before + 2);
   faults.lines.splice(0);
