@@ -183,7 +183,7 @@ test("W15 of a question that is longer than the view the end shows, and the answ
   await ask(page, lines);
   const { height } = (await page.locator(".arp-scroller").boundingBox()) as { height: number };
   const sent = await place(page.locator(".arp-said").nth(1));
-  expect(sent.top).toBeLessThan(-500);
+  expect(sent.top).toBeLessThan(0); // although it is folded
   expect(Math.abs(sent.bottom - height / 2)).toBeLessThan(60);
 });
 

@@ -64,7 +64,7 @@ describe("without eyes", () => {
       }
     });
     await ask(page, "count 100");
-    await page.locator(".arp-spoken p").waitFor({ state: "attached" });
+    await page.locator(".arp-spoken p").first().waitFor({ state: "attached" });
     const lines = await page.evaluate(() => (globalThis as unknown as { lines: string[] }).lines);
     expect(lines.length).toBeLessThanOrEqual(4);
     expect(lines[0]).toBe("Answering");
