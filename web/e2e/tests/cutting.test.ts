@@ -67,6 +67,10 @@ function colours(page: Page): Promise<number[]> {
   return page.locator("arp-chat .arp-log").evaluate((log) => ["arp-code", "arp-code:has([class^=arp-k-])"].map((name) => log.querySelectorAll(name).length));
 }
 
+/** The chat that a page has begun: an address names only chats that exist. */
+const sessionOf = (page: Page): Promise<string> =>
+  page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.store.status.get().sessionId ?? "");
+
 describe.each([
   ["WebSocket", "websocket", 1],
   ["SSE", "sse", 2],
@@ -76,8 +80,8 @@ describe.each([
     let isCutting = false;
     const proxy = new CuttingProxy(server.url, () => (isCutting ? moment(draw) : null));
     await proxy.start();
-    const session = `cut-${transport}-${Date.now()}`; // another try begins another
-    const { page: steady } = await open(browser, `${server.url}/?session=${session}`);
+    const { page: steady } = await open(browser, server.url);
+    const session = await sessionOf(steady);
     const context = await shaky(transport === "sse");
     const writer = await opened(context, `${proxy.url}/?session=${session}`);
     const onlooker = await opened(context, `${proxy.url}/?session=${session}`);
@@ -126,8 +130,8 @@ describe.each([
 });
 
 test("W21 a tab with a twentieth of the speed skips commits, never shows half of one, and ends where the others are", async () => {
-  const session = `slow-${Date.now()}`;
-  const { page: steady } = await open(browser, `${server.url}/?session=${session}`);
+  const { page: steady } = await open(browser, server.url);
+  const session = await sessionOf(steady);
   const { page: slow } = await open(browser, `${server.url}/?session=${session}`);
   const cdp = await slow.context().newCDPSession(slow);
   await cdp.send("Emulation.setCPUThrottlingRate", { rate: 20 });
