@@ -101,6 +101,8 @@ class _Paper:
             case "J" if given == 0:
                 del self.lines[self._row + 1 :]
                 self._erase(0)
+            case _:
+                pass
 
     def _to_row(self, by: int) -> None:
         self._row = min(max(0, self._row + by), len(self.lines) - 1)
