@@ -26,17 +26,15 @@ class InFlight(Generic[T]):
         self._turns: set[str] = set()
         self._unconfirmed: dict[str, str] = {}
         """Accepted inputs, each with its turn, whose turn has not gone on yet."""
-        self._gone_on: set[str] = set()
-        """Turns that have gone on while an input waits for its acknowledgement."""
-        self._has_missed = False
-        """Whether the events that show how turns went on may have been missed: after a cut."""
+        self._gone_on: dict[str, set[str]] = {}
+        """Turns that have gone on since an input was sent, by the id of the input."""
+        self._cut: set[str] = set()
+        """Inputs behind which events may have been missed: how their turns went on."""
         self._acknowledges = False
         """Whether this server answers inputs at all; one of the draft does not."""
 
     def add(self, input_id: str, subject: T | None = None) -> None:
         """Record that an input was sent."""
-        if not self._sent:
-            self._gone_on.clear()
         self._sent[input_id] = subject
 
     def subjects(self) -> list[T]:
@@ -45,13 +43,15 @@ class InFlight(Generic[T]):
 
     def refused(self, message: ErrorMessage) -> T | None:
         """Return what the refused input was an answer to, and forget it."""
-        return self._sent.pop(message.payload.id or "", None)
+        input_id = message.payload.id or ""
+        self._gone_on.pop(input_id, None)
+        return self._sent.pop(input_id, None)
 
     def receive(self, event: Event) -> None:
         """Record an acknowledgement, or an event that shows the effect of an input."""
         match event:
             case Connected() | Skipped():
-                self._has_missed = True
+                self._cut = {*self._sent, *self._unconfirmed}
             case InputAck():
                 self._acknowledges = True
                 self._accepted(event)
@@ -61,6 +61,7 @@ class InFlight(Generic[T]):
                 self._continued(event.turn_id)
                 if not self._acknowledges:
                     self._sent.clear()
+                    self._gone_on.clear()
 
     @property
     def is_empty(self) -> bool:
@@ -90,15 +91,16 @@ class InFlight(Generic[T]):
     def _accepted(self, ack: InputAck) -> None:
         ours = ack.id in self._sent
         self._sent.pop(ack.id, None)
+        gone_on = self._gone_on.pop(ack.id, set())
         if ack.turn_id is not None:
             self._turns.add(ack.turn_id)
-            if ours and ack.turn_id not in self._gone_on:
+            if ours and ack.turn_id not in gone_on:
                 self._unconfirmed[ack.id] = ack.turn_id
-                self._has_missed = False
 
     def _continued(self, turn_id: str | None) -> None:
-        if self._sent and turn_id is not None:
-            self._gone_on.add(turn_id)
+        if turn_id is not None:
+            for one in self._sent:
+                self._gone_on.setdefault(one, set()).add(turn_id)
         self._unconfirmed = {
             one: turn for one, turn in self._unconfirmed.items() if turn != turn_id
         }
@@ -108,8 +110,7 @@ class InFlight(Generic[T]):
 
         Otherwise an echo says nothing yet: an agent may send it before its turn goes on.
         """
-        if self._has_missed and self._unconfirmed:
+        if self._cut and self._unconfirmed:
             echoes = {echo.id for turn in screen.turns.values() for echo in turn.inputs}
-            self._unconfirmed = {
-                one: turn for one, turn in self._unconfirmed.items() if one not in echoes
-            }
+            for one in self._cut & echoes:
+                self._unconfirmed.pop(one, None)

@@ -555,6 +555,19 @@ async def test_an_echo_before_the_acknowledgement_does_not_say_that_the_turn_goe
     assert not talk.conversation.is_awaited
 
 
+async def test_an_answer_that_a_cut_hid_is_confirmed_by_its_echo() -> None:
+    """The turn went on and waits for another answer; nobody here saw that it ran between."""
+    talk = Talk()
+    talk.turn("running")
+    talk.say("Sure? Answer with yes or no.")
+    talk.turn("waiting")
+    await talk.conversation.enter("yes")
+    talk.conversation.receive(Connected("s1", "replay"))
+    talk.input("yes", input_id="i1")
+    talk.ack("i1")
+    assert talk.conversation.is_awaited
+
+
 async def test_a_turn_that_goes_on_has_its_answer_and_may_wait_for_another() -> None:
     talk = Talk()
     talk.turn("waiting")
