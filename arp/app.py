@@ -641,7 +641,7 @@ class App:
         await patch_shown(hub, session, surface, Update(target, path, value), user)
 
     async def sessions(self, *, user: User | str | None = None) -> AsyncIterator[SessionMeta]:
-        """Yield the sessions, the one that was used last first: `async for one in app.sessions()`.
+        """Yield the sessions, newest use first: `async for one in app.sessions()`.
 
         Args:
             user: Whose; `None`: those of all users.

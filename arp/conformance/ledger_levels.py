@@ -40,7 +40,7 @@ class LedgerFault(Struct, frozen=True, rename="camel", omit_defaults=True):
     """The lowest level that it costs."""
     session_id: str
     sequence: int
-    """Of the fact; of a snapshot, of its newest fact; 0: not known."""
+    """The number of the fact, or of the newest fact in a snapshot; 0 if it is not known."""
     about: str
     """Type of the fact, or `snapshot`."""
     where: str

@@ -40,7 +40,7 @@ class Surfaces:
 
     @method("agentSession/surface/update")
     async def update(self, request: UpdateSurface) -> SurfaceState:
-        """Change components for all renderers; no turn begins, and one that runs goes on.
+        """Change components on all screens, without beginning or stopping a turn.
 
         Raises:
             SurfaceDestroyed: There is no such surface (any more). Nothing has changed.
