@@ -84,7 +84,7 @@ def test_the_list_behind_a_slash_offers_help_and_help_works(page: Page) -> None:
     becomes(listed.count, 1)
     box.press("Enter")  # takes it from the list
     box.press("Enter")
-    expect(page.get_by_text("plain questions")).to_be_visible()
+    expect(page.get_by_text("plain questions", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="tables", exact=True)).to_be_visible()
 
 
@@ -96,7 +96,7 @@ def test_what_is_not_understood_is_answered_in_a_sentence_with_something_to_try(
     box.press("Enter")
     expect(page.get_by_text("I did not understand that, but I can count")).to_be_visible()
     page.get_by_role("button", name="help", exact=True).click()
-    expect(page.get_by_text("plain questions")).to_be_visible()
+    expect(page.get_by_text("plain questions", exact=True)).to_be_visible()
 
 
 def test_stop_ends_a_streaming_answer_at_once(page: Page) -> None:

@@ -120,6 +120,6 @@ def test_question_of_an_mcp_server_is_a_form(page: Page, tmp_path: Path) -> None
         page.goto(url)
         ask(page, "order tea")
         form = page.locator(".arp-question[data-state=open]")
-        form.get_by_label("City").fill("Bern")
+        form.get_by_label("Where to").fill("Bern")
         form.get_by_role("button", name="Submit").click()
         expect(page.locator("arp-message").last).to_contain_text("tea goes to Bern.")

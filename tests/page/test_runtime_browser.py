@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -65,6 +66,12 @@ def ask(page: Page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
+def chat_at(url: str, query: str) -> str:
+    """Return the address of a chat, with the token of the server's start."""
+    place, mark, token = url.partition("#")
+    return f"{place}?{query}{mark}{token}"
+
+
 def test_claude_code_runs_what_was_approved_and_is_told_why_it_was_denied(
     page: Page, claude_cli: Cli, model_server: ModelServer, tmp_path: Path
 ) -> None:
@@ -84,8 +91,9 @@ def test_claude_code_runs_what_was_approved_and_is_told_why_it_was_denied(
 
         ask(page, f"run: touch {approved}")
         expect(card).to_contain_text(f"touch {approved}")
+        chat = urlsplit(page.url).query
         page.goto("about:blank")  # the page is closed, and the run goes on
-        page.goto(url)
+        page.goto(chat_at(url, chat))
         expect(card).to_contain_text(f"touch {approved}")
         assert not approved.exists()
         card.get_by_role("button", name="Allow once").click()
@@ -95,7 +103,7 @@ def test_claude_code_runs_what_was_approved_and_is_told_why_it_was_denied(
         turns = len(model_server.requests)
     becomes(lambda: len(clis.processes_of(claude_cli)), 0)
     with served(claude_cli, tmp_path) as url:
-        page.goto(url)
+        page.goto(chat_at(url, chat))
         expect(page.get_by_text(f"run: touch {approved}", exact=True)).to_be_visible()
         ask(page, f"run: touch {later}")
         expect(card).to_contain_text(f"touch {later}")

@@ -108,7 +108,7 @@ def test_address_with_another_token_changes_nobody_without_asking(
     open_as(page, f"{server.http}/#token=ada")
     his = owners(server, "bob")
     page.goto("about:blank")
-    open_as(page, f"{server.http}/?workflow=trap#%74oken=bob")
+    open_as(page, f"{server.http}/?from=elsewhere#%74oken=bob")
     asked = page.get_by_role("dialog", name="Use another token?")
     asked.wait_for()
     expect(page).to_have_url(re.compile(r"\?(?!.*oken=)"))
