@@ -100,6 +100,11 @@ STORIES: dict[str, tuple[Story, ...]] = {
 }
 """What each kind of agent can ask; tests of `test_stops` show why some have no `both`."""
 
+STOPPED_ONCE = frozenset({"claude-code", "codex"})
+"""Agents that ask their model again after a restart, which makes other calls then. A command that
+was allowed before runs no second time by itself: either it has run, and the call is asked again, or
+the stop has cut it off. So a second stop between two answers asks for more than two answers."""
+
 IN_TURN: dict[str, str] = {
     "model-agent-mcp": calls(("order", {"item": "tea"}), ("bash", {"command": command("alone")})),
     "claude-code": calls(
