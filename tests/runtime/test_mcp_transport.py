@@ -103,6 +103,6 @@ async def test_what_is_neither_text_nor_image_is_told_in_words(odd: str) -> None
         "first",
         "plan: file:///plan.txt",
         "the plan",
-        "(bytes of file:///a.bin, not shown)",
-        "(audio/wav, not played)",
+        "(a.bin: application/octet-stream, 3 bytes; the user can load it)",
+        "(audio.wav: audio/wav, 3 bytes; the user can load it)",
     ]

@@ -107,6 +107,7 @@ async def test_admin_lists_all_sessions_without_what_was_said(
 READS: dict[str, dict[str, Any]] = {
     "agentSession/read": {"sessionId": "hers"},
     "agentSession/events": {"sessionId": "hers"},
+    "agentSession/debug": {"sessionId": "hers"},
     "agentSession/subscribe": {"sessionId": "hers", "after": 0},
 }
 
@@ -194,6 +195,9 @@ TARGET: dict[str, dict[str, Any]] = {
     "agentSession/turn/cancel": {},
     "agentSession/queue/remove": {"turnId": "t"},
     "agentSession/queue/promote": {"turnId": "t"},
+    "agentSession/surface/update": {
+        "ops": [{"op": "update", "target": "c", "path": "/label", "value": "x"}]
+    },
     "agentSession/action/respond": {"actionId": "a", "response": {"decision": "accept"}},
     "task/create": {"objective": "x"},
     "task/update": {"taskId": "t"},

@@ -62,9 +62,9 @@ class Desk:
         self.run(ended)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def desk() -> Iterator[Desk]:
-    """A server of the eventful agent."""
+    """A server of the eventful agent, which has no sessions: also when a test is tried again."""
     with serving(app, ledger="memory:") as server:
         yield Desk(server)
 
