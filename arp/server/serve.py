@@ -203,7 +203,6 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError:
         listener.close()
         raise
-    listener.set_inheritable(True)
     return listener
 
 
