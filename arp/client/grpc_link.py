@@ -32,8 +32,7 @@ from arp.protocol.errors import InvalidMessage, PermissionDenied, Unauthenticate
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
 
-import grpc
-import grpc.aio
+from arp.net.grpc_library import grpc
 
 Call: TypeAlias = "grpc.aio.StreamStreamCall[Any, Any]"
 Error: TypeAlias = "grpc.aio.AioRpcError"

@@ -7,10 +7,9 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
-import grpc
-import grpc.aio
 import msgspec
 
+from arp.net.grpc_library import grpc
 from arp.runtime import types as ari
 from arp.runtime.errors import (
     AriError,

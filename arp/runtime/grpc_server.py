@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import grpc
-import grpc.aio
 import msgspec
 
 from arp.access.client_address import client_of
@@ -23,6 +21,7 @@ from arp.access.own_code import OwnCode
 from arp.access.settings import Access, Bounds
 from arp.access.usage import UsageCounter, UsageLimits
 from arp.net.grpc_bounds import MAX_CALLS, GrpcBounds, bounded_options
+from arp.net.grpc_library import grpc
 from arp.protocol.errors import RateLimited
 from arp.runtime import types as ari
 from arp.runtime.errors import (

@@ -56,10 +56,9 @@ from arp.store.errors import StoreError
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
 
-import grpc
-import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from arp.net.grpc_library import grpc
 from arp.transport.grpc_stream import Context, GrpcConnection, GrpcOutbox, end_call
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"

@@ -1,0 +1,27 @@
+"""gRPC's library, without its handlers of `fork`.
+
+`from arp.net.grpc_library import grpc`, never `import grpc`: a contract of imports says so.
+
+Theory of operation. uvloop starts a program with `fork`, and gRPC's handlers then try to repair its
+state in the child, which crashes (SIGSEGV) or waits for ever while calls are under way. The program
+never runs, and its parent sees a child that a signal has ended. Nobody here forks without starting
+another program at once, which needs no such repair. The library reads the setting when it is
+imported; the environment is as before afterwards, for the programs that we start.
+
+Source: `doc/fork_support.md` of gRPC.
+"""
+
+from __future__ import annotations
+
+import os
+
+_SETTING = "GRPC_ENABLE_FORK_SUPPORT"
+_before = os.environ.get(_SETTING)
+os.environ[_SETTING] = "0"
+try:
+    import grpc as grpc
+finally:
+    if _before is None:
+        del os.environ[_SETTING]
+    else:
+        os.environ[_SETTING] = _before
