@@ -8,14 +8,17 @@ know of those before. Only turns of further threads are noted, and only while th
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Final
 
 from msgspec import Struct
 
-from arp.ledger.models.turns import MOST_THREADS
 from arp.protocol.errors import ResourceLimit, UnknownObject
 
 THREAD = "main"
 """The thread with which a session begins."""
+
+MOST_THREADS: Final = 20
+"""Threads of a session, the first one included; read models keep as many."""
 
 
 class KeptThreads(Struct, frozen=True, array_like=True):

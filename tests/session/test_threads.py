@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from arp.ledger.models.read_model import ReadModel
-from arp.ledger.models.turns import MOST_THREADS
 from arp.protocol.errors import ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.inputs import submit
 from arp.session.session import Session
 from arp.session.state import decode_state, encode_state
-from arp.session.threads import THREAD, Threads
+from arp.session.threads import MOST_THREADS, THREAD, Threads
 from arp.surface.change import RenderChange
 from tests.restoring import restore
 from tests.session.conversation import AT, confirm, facts, new, send, user

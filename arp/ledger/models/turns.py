@@ -18,14 +18,13 @@ from arp.ledger.fact import Fact
 from arp.ledger.models.reading import added, brief, part, text, texts
 from arp.ledger.models.records import Durations, Record, RecordWindow, Rule
 from arp.protocol.json_value import JsonObject
+from arp.session.threads import MOST_THREADS
 
 MOST_TURNS: Final = 50
 """Ended turns that are kept: the recent window."""
 
 MOST_WAITING: Final = 200
 """Queued turns: twice what a session takes, since others write facts too."""
-
-MOST_THREADS: Final = 20
 
 UNKNOWN_THREAD: Final = "unavailable"
 """Names the thread of a session whose facts name none so far."""

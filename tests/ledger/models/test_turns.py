@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from arp.ledger.models.records import Durations
-from arp.ledger.models.turns import MOST_THREADS, MOST_TURNS
+from arp.ledger.models.turns import MOST_TURNS
+from arp.session.threads import MOST_THREADS
 from tests.ledger.models.story import IN_TURN, Story
 
 SIDE = {"thread_id": "side", "turn_id": "s1"}
