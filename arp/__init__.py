@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from arp.access.settings import Access, Bounds
     from arp.app import App, serve
     from arp.client.client import ArpClient, connect
-    from arp.hub.question_outcome import DECLINED, QuestionExpired
-    from arp.hub.settings import HubSettings
-    from arp.hub.sync_turn import SyncTurn
-    from arp.hub.tool import ToolFailed, ToolProvider, ToolSpec, tool
-    from arp.hub.turn import Turn
+    from arp.live.settings import HubSettings
     from arp.protocol.components import Component
     from arp.protocol.errors import ArpError, ErrorCode
     from arp.protocol.limits import Limits
     from arp.protocol.messages import Command, CommandChoice
+    from arp.turn.question_outcome import DECLINED, QuestionExpired
+    from arp.turn.sync_turn import SyncTurn
+    from arp.turn.tool import ToolFailed, ToolProvider, ToolSpec, tool
+    from arp.turn.turn import Turn
 
 __all__ = [
     "DECLINED",
@@ -73,7 +73,7 @@ _LATER: Final = {
     "CommandChoice": "arp.protocol.messages",
     "Component": "arp.protocol.components",
     "ErrorCode": "arp.protocol.errors",
-    "HubSettings": "arp.hub.settings",
+    "HubSettings": "arp.live.settings",
     "IncomingConnection": "arp.access.incoming",
     "Limits": "arp.protocol.limits",
     "Oidc": "arp.access.oidc",
@@ -81,14 +81,14 @@ _LATER: Final = {
     "serve": "arp.app",
     "ArpClient": "arp.client.client",
     "connect": "arp.client.client",
-    "DECLINED": "arp.hub.question_outcome",
-    "QuestionExpired": "arp.hub.question_outcome",
-    "ToolFailed": "arp.hub.tool",
-    "ToolProvider": "arp.hub.tool",
-    "ToolSpec": "arp.hub.tool",
-    "tool": "arp.hub.tool",
-    "SyncTurn": "arp.hub.sync_turn",
-    "Turn": "arp.hub.turn",
+    "DECLINED": "arp.turn.question_outcome",
+    "QuestionExpired": "arp.turn.question_outcome",
+    "ToolFailed": "arp.turn.tool",
+    "ToolProvider": "arp.turn.tool",
+    "ToolSpec": "arp.turn.tool",
+    "tool": "arp.turn.tool",
+    "SyncTurn": "arp.turn.sync_turn",
+    "Turn": "arp.turn.turn",
 }
 """Where each name is. They are loaded when they are asked for, with all that stands under them:
 pytest and the command line import this package in every run."""

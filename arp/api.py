@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from arp.access.django import django_user
-    from arp.hub.feedback import Feedback
     from arp.protocol.errors import SessionNotFound, Unauthenticated
     from arp.protocol.messages import FileRef
-    from arp.runtime.acp import AcpRuntime
-    from arp.runtime.ag_ui import AgUiRuntime as AgUiRuntime
-    from arp.runtime.agent_sessions import RuntimeLimits
-    from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
-    from arp.runtime.codex import CodexRuntime
-    from arp.runtime.errors import AriError
-    from arp.runtime.function import FunctionRuntime, FunctionTurn
-    from arp.runtime.grpc_runtime import GrpcRuntime as GrpcRuntime
-    from arp.runtime.http_runtime import HttpRuntime
-    from arp.runtime.langgraph import LangGraphRuntime as LangGraphRuntime
-    from arp.runtime.openai_agents import OpenAIAgentsRuntime as OpenAIAgentsRuntime
-    from arp.runtime.pydantic_ai import PydanticAIRuntime as PydanticAIRuntime
-    from arp.runtime.session_commands import RuntimeOffers
-    from arp.runtime.types import CreateSessionRequest, McpServer
-    from arp.tool_agent.agent import ToolAgent as ToolAgent
+    from arp.runtime.contract.errors import AriError
+    from arp.runtime.contract.types import CreateSessionRequest, McpServer
+    from arp.runtime.frameworks.ag_ui import AgUiRuntime as AgUiRuntime
+    from arp.runtime.frameworks.langgraph import LangGraphRuntime as LangGraphRuntime
+    from arp.runtime.frameworks.openai_agents import OpenAIAgentsRuntime as OpenAIAgentsRuntime
+    from arp.runtime.frameworks.pydantic_ai import PydanticAIRuntime as PydanticAIRuntime
+    from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
+    from arp.runtime.programs.acp.acp import AcpRuntime
+    from arp.runtime.programs.claude.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+    from arp.runtime.programs.codex.codex import CodexRuntime
+    from arp.runtime.remote.grpc_runtime import GrpcRuntime as GrpcRuntime
+    from arp.runtime.remote.http_runtime import HttpRuntime
+    from arp.runtime.turns.agent_sessions import RuntimeLimits
+    from arp.runtime.turns.session_commands import RuntimeOffers
+    from arp.tools.app.agent import ToolAgent as ToolAgent
+    from arp.turn.feedback import Feedback
 
 __all__ = [
     "AcpRuntime",
@@ -54,27 +54,27 @@ __all__ = [
 ]
 
 _LATER: Final = {
-    "AcpRuntime": "arp.runtime.acp",
-    "AgUiRuntime": "arp.runtime.ag_ui",
-    "AriError": "arp.runtime.errors",
-    "ClaudeCodeOptions": "arp.runtime.claude_code",
-    "ClaudeCodeRuntime": "arp.runtime.claude_code",
-    "CodexRuntime": "arp.runtime.codex",
-    "CreateSessionRequest": "arp.runtime.types",
-    "Feedback": "arp.hub.feedback",
+    "AcpRuntime": "arp.runtime.programs.acp.acp",
+    "AgUiRuntime": "arp.runtime.frameworks.ag_ui",
+    "AriError": "arp.runtime.contract.errors",
+    "ClaudeCodeOptions": "arp.runtime.programs.claude.claude_code",
+    "ClaudeCodeRuntime": "arp.runtime.programs.claude.claude_code",
+    "CodexRuntime": "arp.runtime.programs.codex.codex",
+    "CreateSessionRequest": "arp.runtime.contract.types",
+    "Feedback": "arp.turn.feedback",
     "FileRef": "arp.protocol.messages",
-    "FunctionRuntime": "arp.runtime.function",
-    "FunctionTurn": "arp.runtime.function",
-    "GrpcRuntime": "arp.runtime.grpc_runtime",
-    "HttpRuntime": "arp.runtime.http_runtime",
-    "LangGraphRuntime": "arp.runtime.langgraph",
-    "McpServer": "arp.runtime.types",
-    "OpenAIAgentsRuntime": "arp.runtime.openai_agents",
-    "PydanticAIRuntime": "arp.runtime.pydantic_ai",
-    "RuntimeLimits": "arp.runtime.agent_sessions",
-    "RuntimeOffers": "arp.runtime.session_commands",
+    "FunctionRuntime": "arp.runtime.plain.function",
+    "FunctionTurn": "arp.runtime.plain.function",
+    "GrpcRuntime": "arp.runtime.remote.grpc_runtime",
+    "HttpRuntime": "arp.runtime.remote.http_runtime",
+    "LangGraphRuntime": "arp.runtime.frameworks.langgraph",
+    "McpServer": "arp.runtime.contract.types",
+    "OpenAIAgentsRuntime": "arp.runtime.frameworks.openai_agents",
+    "PydanticAIRuntime": "arp.runtime.frameworks.pydantic_ai",
+    "RuntimeLimits": "arp.runtime.turns.agent_sessions",
+    "RuntimeOffers": "arp.runtime.turns.session_commands",
     "SessionNotFound": "arp.protocol.errors",
-    "ToolAgent": "arp.tool_agent.agent",
+    "ToolAgent": "arp.tools.app.agent",
     "Unauthenticated": "arp.protocol.errors",
     "django_user": "arp.access.django",
 }

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from arp.access.settings import Access, unfit_signature
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, Workflow
 from arp.protocol.safe_text import well_formed
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
     from arp.access.principal import User
     from arp.hub.extension import AppExtension
-    from arp.hub.feedback import Feedback
     from arp.hub.hub import Hub
     from arp.hub.pushed import PushedTurn
     from arp.hub.removal import Remainder, SessionKeeper
     from arp.hub.runner import AnswerHandler, Handler
-    from arp.hub.sync_turn import SyncTurn
-    from arp.hub.tool import ModelTools, ToolProvider
-    from arp.hub.turn import Turn
-    from arp.hub.user_settings import UserSettings
     from arp.record.recorder import Recorder
-    from arp.runtime.agent import RuntimeAgent
-    from arp.runtime.agent_sessions import RuntimeLimits
-    from arp.runtime.services import RuntimeService
-    from arp.runtime.session_commands import RuntimeOffers
-    from arp.runtime.types import CreateSessionRequest, McpServer
+    from arp.runtime.contract.services import RuntimeService
+    from arp.runtime.contract.types import CreateSessionRequest, McpServer
+    from arp.runtime.turns.agent import RuntimeAgent
+    from arp.runtime.turns.agent_sessions import RuntimeLimits
+    from arp.runtime.turns.session_commands import RuntimeOffers
     from arp.server.application import Application
     from arp.server.mounting import Mounted
     from arp.store.session_list import SessionMeta
+    from arp.turn.feedback import Feedback
+    from arp.turn.sync_turn import SyncTurn
+    from arp.turn.tool import ModelTools, ToolProvider
+    from arp.turn.turn import Turn
+    from arp.turn.user_settings import UserSettings
 
 AgentFunction = TypeVar(
     "AgentFunction",
@@ -245,11 +245,11 @@ class App:
                 needs is not installed. Nothing is registered.
             ValueError: There is an agent of that name already.
         """
-        from arp.runtime.agent import RuntimeAgent
-        from arp.runtime.agent_sessions import RuntimeLimits
+        from arp.runtime.contract.types import CreateSessionRequest
         from arp.runtime.named import runtime_for
-        from arp.runtime.session_commands import RuntimeOffers
-        from arp.runtime.types import CreateSessionRequest
+        from arp.runtime.turns.agent import RuntimeAgent
+        from arp.runtime.turns.agent_sessions import RuntimeLimits
+        from arp.runtime.turns.session_commands import RuntimeOffers
 
         if name is not None:
             _check_agent_name(name := _text("name", name))
@@ -438,8 +438,8 @@ class App:
         """Return the type of the settings, and register the command that changes them."""
         if kind is None:
             return None
-        from arp.hub.settings_command import change_settings
-        from arp.hub.user_settings import UserSettings
+        from arp.turn.settings_command import change_settings
+        from arp.turn.user_settings import UserSettings
 
         made = UserSettings(kind)
         self.command("settings", description="Change the settings of this chat")(change_settings)
@@ -541,7 +541,7 @@ class App:
         _check_servers(servers)
         provider = mcp_tools(servers)
         self._parts.add(provider.open, provider.aclose)
-        from arp.hub.tool import ToolProviders
+        from arp.turn.tool import ToolProviders
 
         return provider if tools is None else ToolProviders((tools, provider))
 
@@ -776,7 +776,7 @@ def _check_servers(servers: object) -> None:
     Raises:
         TypeError, ValueError: It says which one is wrong.
     """
-    from arp.runtime.types import McpServer
+    from arp.runtime.contract.types import McpServer
 
     if isinstance(servers, str) or not isinstance(servers, Iterable):
         raise TypeError(f"mcp: expected a list of MCP servers, got {servers!r:.60}")
@@ -943,7 +943,7 @@ def _checked_handler(
     _check_signature(name, handler, given, what)
     if runs == "loop":
         return handler
-    from arp.hub.sync_turn import in_thread
+    from arp.turn.sync_turn import in_thread
 
     return in_thread(handler)
 

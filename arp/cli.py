@@ -15,13 +15,13 @@ import click
 from arp import __version__
 from arp.commands.ari import ari
 from arp.commands.conformance import conformance
-from arp.commands.events import events
-from arp.commands.evidence import evidence
-from arp.commands.feedback import feedback
+from arp.commands.ledger.events import events
+from arp.commands.ledger.evidence import evidence
+from arp.commands.ledger.feedback import feedback
+from arp.commands.ledger.reader import ReaderError
+from arp.commands.ledger.sessions import delete, sessions
 from arp.commands.output import CONTEXT, fail
-from arp.commands.reader import ReaderError
-from arp.commands.replay import replay
-from arp.commands.sessions import delete, sessions
+from arp.commands.replay.replay import replay
 from arp.commands.token import token
 from arp.commands.tools import tools
 from arp.protocol.errors import LocalError
@@ -216,14 +216,14 @@ def serve(target: str | None, reload: bool, config: Path | None, **flags: Any) -
     ARP_OIDC_CLIENT_ID, ARP_OIDC_CLIENT_SECRET, ARP_PUBLIC_URL, then from flags.
     """
     if reload:
-        from arp.commands.reload import run_reloading
+        from arp.commands.serve.reload import run_reloading
 
         if target is None:
             fail("--reload watches the files beside TARGET; give one")
         arguments = [argument for argument in sys.argv[1:] if argument != "--reload"]
         raise SystemExit(run_reloading(arguments, target))
-    from arp.commands.serve_settings import read_settings
-    from arp.commands.serving import serve_target
+    from arp.commands.serve.serve_settings import read_settings
+    from arp.commands.serve.serving import serve_target
 
     serve_target(target, read_settings(config, flags))
 
@@ -353,7 +353,7 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
     \b
       arp app-server app.py --ledger sqlite:.arp/app.db
     """
-    from arp.commands.serving import serve_control_plane
+    from arp.commands.serve.serving import serve_control_plane
 
     serve_control_plane(target, ledger, verbose)
 

@@ -12,7 +12,7 @@ of `arp serve`. `FakeRuntime` is an agent runtime whose turns you write out, for
 drives runtimes.
 """
 
-from arp.runtime.fake import (
+from arp.runtime.plain.fake import (
     Fails,
     FakeRuntime,
     Says,

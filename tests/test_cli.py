@@ -15,13 +15,13 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-import arp.server.grpc_port  # noqa: F401 - loads Protocol Buffers: a process can do that once
+import arp.server.ports.grpc_port  # noqa: F401 - loads Protocol Buffers: a process can do that once
 from arp.access.oidc import Oidc
 from arp.cli import main
-from arp.commands import serving
-from arp.commands.serving_ports import PortSettings, open_ports
+from arp.commands.serve import serving
+from arp.commands.serve.serving_ports import PortSettings, open_ports
 from arp.server.application import Application
-from arp.server.unix_port import UnixPort
+from arp.server.ports.unix_port import UnixPort
 
 GOOD = """
 from arp import App, Turn
@@ -130,7 +130,7 @@ def test_without_grpc_the_extra_is_named(
 ) -> None:
     state: Any = None
     monkeypatch.setitem(sys.modules, "grpc", None)
-    monkeypatch.delitem(sys.modules, "arp.server.grpc_port")
+    monkeypatch.delitem(sys.modules, "arp.server.ports.grpc_port")
     with pytest.raises(SystemExit):
         open_ports(state, PortSettings("127.0.0.1", grpc="0"))
     assert 'install it: pip install "agent-rendering-protocol[grpc]".' in capsys.readouterr().err

@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 from arp import Access, App, ArpClient, Command, Component, HubSettings, SyncTurn, Turn, serve, ui
-from arp.hub.author_call import AuthorBlock
-from arp.hub.sync_turn import in_thread
-from arp.runtime.function import FunctionRuntime
+from arp.runtime.plain.function import FunctionRuntime
 from arp.testing import FakeRuntime
-from arp.tool_agent.agent import ToolAgent
-from tests.hub.author_calls import Call, calls, holding
+from arp.tools.app.agent import ToolAgent
+from arp.turn.author_call import AuthorBlock
+from arp.turn.sync_turn import in_thread
 from tests.hub.rig import Renderer, played, running
+from tests.turn.author_calls import Call, calls, holding
 
 wrong: Any = App
 """An app to a type checker that knows nothing, as that of many authors."""

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 import msgspec
 
-from arp.hub.live import Gathered, LiveSession
-from arp.hub.writer import Writer
 from arp.ledger.fact import decode
 from arp.ledger.fact_types import ProfileViolation, check
 from arp.ledger.payloads import check_payload
+from arp.live.live_session import Gathered, LiveSession
+from arp.live.writer import Writer
 from arp.store.store import SessionWrite
 
 _unfit: list[str] = []

@@ -19,18 +19,18 @@ from arp.control.context import Plane
 from arp.control.control import Control
 from arp.control.exports import ExportEvidence, ExportState
 from arp.control.turns import TurnInput
-from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.runner import HubApp
-from arp.hub.settings import HubSettings
-from arp.hub.turn import Turn
 from arp.ledger.fact import Fact, decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
+from arp.live.delivery import Viewer
+from arp.live.settings import HubSettings
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Input, RendererCapabilities, RendererHello
 from arp.store.blobs import MemoryBlobs
 from arp.store.memory import MemoryStore
+from arp.turn.turn import Turn
 
 SESSION = "session-1"
 

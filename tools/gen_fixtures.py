@@ -17,10 +17,10 @@ from pathlib import Path
 
 import msgspec
 
-from arp.evidence.trajectory import TRAJECTORY
-from arp.evidence.trials import TRIAL
+from arp.audit.evidence.trajectory import TRAJECTORY
+from arp.audit.evidence.trials import TRIAL
+from arp.audit.models.read_model import ReadModel
 from arp.ledger.fact import Fact
-from arp.ledger.models.read_model import ReadModel
 from arp.protocol.json_value import JsonObject
 from tools import fixture_run
 from tools.generated_files import write_or_check

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from arp.protocol.errors import ErrorCode
-from arp.protocol.object_states import TABLES, Machine
+from arp.protocol.objects.states import TABLES, Machine
 from tools.doc_tables import table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -288,7 +288,7 @@ class Interface(Struct, frozen=True):
 
 
 def python_module() -> str:
-    """Return `arp/protocol/object_messages.py`."""
+    """Return `arp/protocol/objects/messages.py`."""
     parts = [PYTHON_HEAD]
     for interface in interfaces():
         parts.append(f"\n\n# -- {interface.name} {'-' * (94 - len(interface.name))}\n")

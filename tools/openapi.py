@@ -17,7 +17,7 @@ from arp import __version__
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import ErrorMessage
 from arp.server.application import OPEN_FOLDERS, OPEN_PATHS, ROUTES
-from arp.server.workflows import WORKFLOW_ROUTES
+from arp.server.routes.workflows import WORKFLOW_ROUTES
 
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 _JSON = "application/json"
@@ -199,7 +199,7 @@ def document() -> JsonObject:
     """
     served = dict(_served([*ROUTES, *WORKFLOW_ROUTES]))
     if wrong := sorted(served.keys() ^ OPERATIONS.keys()):
-        raise ValueError(f"tools/openapi.py: OPERATIONS and the routes differ in {wrong}")
+        raise ValueError(f"tools/faces/openapi.py: OPERATIONS and the routes differ in {wrong}")
     (error,), parts = msgspec.json.schema_components(
         [ErrorMessage], ref_template="#/components/schemas/{name}"
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from arp.conformance.runtime_cases import CASES
-from arp.conformance.runtime_matrix import read_matrix, split_outcome
-from arp.runtime.services import CAPABILITIES
+from arp.conformance.runtime.runtime_cases import CASES
+from arp.conformance.runtime.runtime_matrix import read_matrix, split_outcome
+from arp.runtime.contract.services import CAPABILITIES
 
 MATRIX = Path(__file__).resolve().parent.parent / "tests" / "runtime" / "matrix.json"
 

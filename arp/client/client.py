@@ -39,7 +39,7 @@ from arp.protocol.messages import (
     InputType,
     Permission,
 )
-from arp.protocol.object_screen import ObjectScreenConnection
+from arp.protocol.objects.screen import ObjectScreenConnection
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen, TurnScreen
 from arp.protocol.token_address import split_token

@@ -15,7 +15,8 @@ from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, printable
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
 from arp.client.options import LinkSettings
-from arp.protocol.envelope import (
+from arp.protocol.errors import InvalidMessage, PermissionDenied, Unauthenticated
+from arp.protocol.framing.envelope import (
     CLOSE_CODE_KEY,
     CONNECT,
     DIALECT_KEY,
@@ -28,7 +29,6 @@ from arp.protocol.envelope import (
     unseal,
     unseal_answer,
 )
-from arp.protocol.errors import InvalidMessage, PermissionDenied, Unauthenticated
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes what fails to stderr, too
 

@@ -18,8 +18,8 @@ from arp.client.link import Link
 from arp.protocol.capabilities import PING
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding, encode_json, renderer_decoder
-from arp.protocol.envelope import Dialect
 from arp.protocol.errors import InvalidMessage
+from arp.protocol.framing.envelope import Dialect
 from arp.protocol.messages import RendererCapabilities, RendererHello, Viewport
 
 

@@ -19,7 +19,7 @@ from arp.client.http_access import lost_by_network, new_http_client, post, read_
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
 from arp.client.options import LinkSettings
 from arp.protocol.codec import encode_json
-from arp.protocol.event_stream import EventTooLong, SseParser
+from arp.protocol.framing.event_stream import EventTooLong, SseParser
 from arp.protocol.messages import RendererHello
 
 CLOSED = "close"

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.link import MAX_FRAME_BYTES
-from arp.protocol.program_output import printed
+from arp.protocol.framing.program_output import printed
 from arp.protocol.safe_text import sanitise_line
 
 MOST_LINE_CHARACTERS = 2000

@@ -21,8 +21,8 @@ from arp.client.dial import Dialer
 from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
 from arp.client.options import Backoff
 from arp.protocol.codec import encode_json
-from arp.protocol.envelope import FileStart
 from arp.protocol.errors import ArpError, ResourceLimit, error_payload
+from arp.protocol.framing.envelope import FileStart
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ErrorMessage, Input
 from arp.unix.framed_socket import MAX_DESCRIPTORS

@@ -25,14 +25,14 @@ from arp.commands.runtime_option import runtime_of
 from arp.net.bounded_server import InnerServer
 from arp.process.stop_signals import StopSignals
 from arp.redact.settings import Redaction
-from arp.runtime import types as ari
-from arp.runtime.errors import AriError
-from arp.runtime.http_gateway import HttpGateway
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import AriError
+from arp.runtime.contract.services import RuntimeService
 from arp.runtime.named import not_installed
-from arp.runtime.services import RuntimeService
-from arp.runtime.tls import TlsFiles
+from arp.runtime.remote.http_gateway import HttpGateway
+from arp.runtime.remote.tls import TlsFiles
 from arp.server.ending import Deadline, leave, run_to_end
-from arp.server.own_secrets import redact_logs
+from arp.server.login.own_secrets import redact_logs
 from arp.server.serve import bind, is_private
 from arp.store.location import ledger_of, starts_of
 
@@ -252,7 +252,7 @@ class _Serving:
         """Serve until the function is called that this returns, and return the port."""
         # Its library writes what fails to standard error, besides raising it.
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-        from arp.runtime.grpc_server import GrpcServer
+        from arp.runtime.remote.grpc_server import GrpcServer
 
         server = GrpcServer(self._runtime, self._access, self._own_code)
         port = await server.start(*address, tls=self._tls)

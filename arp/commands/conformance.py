@@ -13,8 +13,8 @@ from arp.commands.output import CONTEXT, fail, printable
 from arp.commands.target import TargetError, find_callable
 
 if TYPE_CHECKING:
-    from arp.conformance.case import ContractCase
-    from arp.conformance.runtime_under_test import RuntimeFactory
+    from arp.conformance.runtime.case import ContractCase
+    from arp.conformance.runtime.runtime_under_test import RuntimeFactory
 
 FAILED = 1
 """Exit code if a case failed."""
@@ -44,7 +44,7 @@ def runtime_(target: str, names: tuple[str, ...], matrix: Path | None) -> None:
       arp conformance runtime my_runtime.conformance:factory
       arp conformance runtime checks.py:factory --case cancel --matrix outcomes.json
     """
-    from arp.conformance.runtime_cases import CASES
+    from arp.conformance.runtime.runtime_cases import CASES
 
     try:
         factory = find_callable(target)
@@ -75,7 +75,7 @@ def ledger_(source: str, sessions: tuple[str, ...], token: str | None, as_json: 
       arp conformance ledger app.py --session my-session
       arp events my-session --json | arp conformance ledger -
     """
-    from arp.commands.ledger_levels import judged, print_report
+    from arp.commands.ledger.ledger_levels import judged, print_report
 
     report = judged(source, sessions, token)
     print_report(report, as_json=as_json)
@@ -87,8 +87,8 @@ async def _print_outcomes(
     factory: RuntimeFactory | Any, cases: tuple[ContractCase, ...], matrix: Path | None
 ) -> bool:
     """Print how each case comes out; return whether none failed."""
-    from arp.conformance.runtime_matrix import write_outcomes
-    from arp.conformance.runtime_suite import run_suite
+    from arp.conformance.runtime.runtime_matrix import write_outcomes
+    from arp.conformance.runtime.runtime_suite import run_suite
 
     wide = max(len(case.name) for case in cases)
     counts: Counter[str] = Counter()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from arp.commands.output import fail
 
 if TYPE_CHECKING:
-    from arp.runtime.services import RuntimeService
+    from arp.runtime.contract.services import RuntimeService
 
 
 def runtime_of(name: str, cwd: str, passed: Iterable[str]) -> RuntimeService:
     """Return a runtime with its environment, or print why there is none and end."""
-    from arp.runtime.errors import AriError
+    from arp.runtime.contract.errors import AriError
     from arp.runtime.named import environment_of, named_runtime
 
     if not Path(cwd).is_dir():

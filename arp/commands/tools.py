@@ -14,14 +14,14 @@ import click
 import msgspec
 
 from arp.commands.output import CONTEXT, cut, fail, json_text, printable
+from arp.protocol.framing.program_output import printed
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.program_output import printed
 from arp.protocol.token_address import split_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from arp.tools.registry import ToolRegistry
+    from arp.tools.registry.registry import ToolRegistry
 
 T = TypeVar("T")
 

@@ -12,12 +12,12 @@ import click
 
 from arp.app import App
 from arp.commands.output import cut, fail, printable
-from arp.commands.serve_settings import read_settings
-from arp.commands.serving import check_reachable, in_address, serve_application
-from arp.commands.serving_app import application_of
+from arp.commands.serve.serve_settings import read_settings
+from arp.commands.serve.serving import check_reachable, in_address, serve_application
+from arp.commands.serve.serving_app import application_of
 from arp.hub.extension import AppExtension
 from arp.process.stop_signals import StopSignals
-from arp.runtime.errors import AriError
+from arp.runtime.contract.errors import AriError
 from arp.runtime.named import not_installed
 from arp.server.ending import Deadline, leave, run_to_end
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from arp.net.bounded_server import InnerServer
     from arp.server.application import Application
-    from arp.tools.registry import ToolRegistry
+    from arp.tools.registry.registry import ToolRegistry
     from arp.tools.service import ToolService
 
 T = TypeVar("T")
@@ -101,8 +101,8 @@ def import_server(
     name: str, place: Sequence[str], env: Sequence[str], headers: Sequence[str]
 ) -> None:
     """Register the tools of an MCP server, and print them."""
-    from arp.runtime.types import McpServer
-    from arp.tool_agent.imported import McpImports
+    from arp.runtime.contract.types import McpServer
+    from arp.tools.app.imported import McpImports
     from arp.tools.errors import ToolAgentError
 
     words = shlex.split(place[0]) if len(place) == 1 else list(place)
@@ -128,7 +128,7 @@ def import_server(
 
 def serve_tools_stdio() -> None:
     """Serve the tools by MCP over standard input and output."""
-    from arp.tools.mcp_face import serve_stdio
+    from arp.tools.faces.mcp_face import serve_stdio
 
     deadline, signals = Deadline(STOP_S), list[StopSignals]()
 
@@ -159,8 +159,8 @@ def serve_tools_stdio() -> None:
 def serve_tools(coder: str | None, flags: dict[str, Any]) -> None:
     """Serve the Tool Agent until a signal comes, and end the process."""
     service = _service()
-    from arp.tool_agent.agent import ToolAgent
-    from arp.tools.coding_log import log_to
+    from arp.tools.app.agent import ToolAgent
+    from arp.tools.build.coding_log import log_to
 
     now = service.settings.current
     flags["port"] = now.fastapi_port if flags["port"] is None else flags["port"]
@@ -218,7 +218,7 @@ class McpListener:
     async def open(self) -> None:
         """Begin to serve."""
         from arp.net.bounded_server import InnerServer
-        from arp.tools.mcp_face import MCP_PATH
+        from arp.tools.faces.mcp_face import MCP_PATH
 
         assert self._application is not None
         state = self._application.state
@@ -230,7 +230,7 @@ class McpListener:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         from starlette.responses import JSONResponse
 
-        from arp.tools.mcp_face import MCP_PATH
+        from arp.tools.faces.mcp_face import MCP_PATH
 
         if self._application is not None and scope["path"] == MCP_PATH:
             await self._application(scope, receive, send)

@@ -9,8 +9,8 @@ from msgspec import Meta, Struct
 
 from arp.control.context import ControlContext
 from arp.control.method import Id, SessionParams, method
-from arp.hub.live import LiveSession
 from arp.ledger.fact import Fact, decode
+from arp.live.live_session import LiveSession
 from arp.protocol.catalog import CATALOG
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidMessage, UnknownObject

@@ -12,18 +12,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
+from arp.audit.evidence.comparison import DecisionInput, compare
+from arp.audit.evidence.manifest import Scope, TrialOf
+from arp.audit.evidence.trials import Trial, TrialBook
 from arp.control.context import ControlContext
 from arp.control.exports import Exports, ExportState, ScopeParams
 from arp.control.facts import feed
 from arp.control.method import Id, Reason, SessionParams, TurnId, method
 from arp.control.turns import StartTurn, TurnInput, Turns
-from arp.evidence.comparison import DecisionInput, compare
-from arp.evidence.manifest import Scope, TrialOf
-from arp.evidence.trials import Trial, TrialBook
-from arp.hub.live import LiveSession
 from arp.ledger.benchmark_names import NOT_KNOWN, RENAMED
 from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Comparison, Count
+from arp.live.live_session import LiveSession
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.recorder import Recorder

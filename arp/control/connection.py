@@ -44,9 +44,9 @@ from arp.control.method import (
     read_params,
 )
 from arp.hub.inbound import LARGE_BYTES, Read
-from arp.hub.live import LiveSession
-from arp.hub.outbox import FrameOutbox
 from arp.ledger.fact import SCHEMA_VERSION
+from arp.live.live_session import LiveSession
+from arp.live.outbox import FrameOutbox
 from arp.protocol.errors import ArpError, ResourceLimit, Unauthenticated, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.store.store import Store

@@ -16,9 +16,9 @@ from weakref import WeakValueDictionary
 
 from arp.access.guard import ADMIN
 from arp.access.principal import Principal
+from arp.audit.models.read_model import ReadModel
 from arp.hub.hub import Hub
-from arp.hub.live import LiveSession
-from arp.ledger.models.read_model import ReadModel
+from arp.live.live_session import LiveSession
 from arp.protocol.errors import UnknownObject
 from arp.session.effects import Effect
 from arp.session.session import Head

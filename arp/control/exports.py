@@ -22,22 +22,22 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from arp.audit.evidence.checking import check_pack
+from arp.audit.evidence.export import ExportRun, MadeExport, NothingToExport, Order
+from arp.audit.evidence.manifest import Manifest, Scope, TrialOf
+from arp.audit.evidence.pack import Pack
+from arp.audit.evidence.pack_writer import PackUnwritable
+from arp.audit.evidence.replay_case import CASE
+from arp.audit.evidence.review import REVIEW
+from arp.audit.evidence.sections import CorrelationIds
+from arp.audit.evidence.trials import refs_of_pack
 from arp.control.context import ControlContext
 from arp.control.facts import feed
 from arp.control.method import Id, SessionParams, method
-from arp.evidence.checking import check_pack
-from arp.evidence.export import ExportRun, MadeExport, NothingToExport, Order
-from arp.evidence.manifest import Manifest, Scope, TrialOf
-from arp.evidence.pack import Pack
-from arp.evidence.pack_writer import PackUnwritable
-from arp.evidence.replay_case import CASE
-from arp.evidence.review import REVIEW
-from arp.evidence.sections import CorrelationIds
-from arp.evidence.trials import refs_of_pack
-from arp.hub.live import LiveSession
 from arp.ledger.chain import ChainBroken, KeptCheck
 from arp.ledger.fact import ATTRIBUTES
 from arp.ledger.payload_fields import Export, ExportKind, Verification
+from arp.live.live_session import LiveSession
 from arp.protocol.blob_path import blob_path
 from arp.protocol.errors import InternalError, InvalidMessage
 from arp.protocol.json_value import Json, JsonObject

@@ -14,8 +14,8 @@ from contextlib import aclosing
 import msgspec
 from msgspec import Struct
 
-from arp.hub.live import LiveSession
-from arp.hub.outbox import FrameOutbox
+from arp.live.live_session import LiveSession
+from arp.live.outbox import FrameOutbox
 from arp.store.store import Page, Store, pages
 
 HIGH_WATER_BYTES = 256 << 10

@@ -11,12 +11,12 @@ from contextlib import aclosing
 import msgspec
 from msgspec import Struct
 
+from arp.audit.models.read_model import ReadModel
+from arp.audit.models.tasks import ENDED, RULES, Attempt, Task, Tasks
 from arp.control.context import ControlContext
-from arp.hub.live import LiveSession
 from arp.ledger.fact import decode
-from arp.ledger.models.read_model import ReadModel
-from arp.ledger.models.tasks import ENDED, RULES, Attempt, Task, Tasks
 from arp.ledger.payload_fields import Delivery
+from arp.live.live_session import LiveSession
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json
 from arp.record import work

@@ -14,13 +14,13 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, to_builtins
 
+from arp.audit.models.tasks import ENDED
 from arp.control.context import ControlContext
 from arp.control.method import Id, Reason, SessionParams, TurnId, method
 from arp.control.task_facts import KnownTask, TaskRecorder, check_edges, find_task
 from arp.control.turns import DONE, StartTurn, TurnInput, Turns
-from arp.hub.live import LiveSession
-from arp.ledger.models.tasks import ENDED
 from arp.ledger.payload_fields import Count, Delivery, Share
+from arp.live.live_session import LiveSession
 from arp.protocol.errors import InvalidMessage, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.session.effects import Effect

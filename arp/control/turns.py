@@ -12,7 +12,7 @@ from msgspec import Struct
 from arp.control.context import ControlContext
 from arp.control.method import Id, Params, SessionId, SessionParams, Traceparent, TurnId, method
 from arp.control.task_facts import TaskRecorder, find_task, unknown_task
-from arp.hub.live import LiveSession
+from arp.live.live_session import LiveSession
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType

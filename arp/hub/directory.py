@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from arp.access.principal import Key, Principal, keys_of
-from arp.hub.live import LiveSession
-from arp.hub.quotas import SessionQuota
-from arp.hub.settings import HubSettings
-from arp.hub.states import States
-from arp.hub.tasks import start_task
+from arp.live.live_session import LiveSession
+from arp.live.quotas import SessionQuota
+from arp.live.settings import HubSettings
+from arp.live.states import States
+from arp.live.tasks import start_task
 from arp.protocol.errors import (
     ArpError,
     InternalError,

@@ -14,9 +14,9 @@ from contextlib import aclosing
 import msgspec
 from msgspec import Struct
 
-from arp.hub.archive import PAGE_TURNS
-from arp.hub.live import LiveSession
-from arp.hub.states import MANY_TURNS, States
+from arp.live.archive import PAGE_TURNS
+from arp.live.live_session import LiveSession
+from arp.live.states import MANY_TURNS, States
 from arp.session.branches import Branches
 from arp.session.session import Session
 from arp.session.window import PastTurn

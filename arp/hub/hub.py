@@ -16,25 +16,24 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from arp.access.principal import Key, Principal, keys_of
-from arp.hub.author_call import name_unawaited_calls
-from arp.hub.cache import Cache, StoredModel, keep_up
-from arp.hub.delivery import Viewer
 from arp.hub.directory import Directory, utc_now
-from arp.hub.files import Arrived, SessionFiles
 from arp.hub.history import History
 from arp.hub.inbound import Inbound
-from arp.hub.listing import Listing, rename
-from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
-from arp.hub.quotas import FileQuota
 from arp.hub.removal import CACHE_KEY, Elsewhere, Remainder, Removal, Removals
 from arp.hub.replay import Replayer
 from arp.hub.runner import HubApp, HubCalls, Runner
-from arp.hub.settings import HubSettings
-from arp.hub.tasks import Service
 from arp.hub.transfers import Transfers
 from arp.hub.verification import Verifier
-from arp.hub.writer import Writer
+from arp.live.cache import Cache, StoredModel, keep_up
+from arp.live.delivery import Viewer
+from arp.live.files import Arrived, SessionFiles
+from arp.live.listing import Listing, rename
+from arp.live.live_session import LiveSession, settle
+from arp.live.quotas import FileQuota
+from arp.live.settings import HubSettings
+from arp.live.tasks import Service
+from arp.live.writer import Writer
 from arp.protocol.errors import (
     ArpError,
     InternalError,
@@ -73,6 +72,7 @@ from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
 from arp.store.store import Store
+from arp.turn.author_call import name_unawaited_calls
 from arp.view.profile import DRAFT, Profile, typed_answer
 
 logger = logging.getLogger(__name__)

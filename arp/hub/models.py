@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 
-from arp.hub.cache import Cache, Noted, slices
-from arp.hub.live import LiveSession
-from arp.hub.settings import HubSettings
-from arp.ledger.models.read_model import ReadModel, UnreadableModel
+from arp.audit.models.read_model import ReadModel, UnreadableModel
+from arp.live.cache import Cache, Noted, slices
+from arp.live.live_session import LiveSession
+from arp.live.settings import HubSettings
 from arp.store.store import Store
 
 

@@ -17,19 +17,19 @@ from typing import Final
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
-from arp.hub.live import LiveSession, settle
-from arp.hub.outbox import FrameOutbox
 from arp.hub.peer import HELLO_DEADLINE_S, CheckToken, Peer, PlaceFiles
-from arp.hub.tasks import start_task
+from arp.live.live_session import LiveSession, settle
+from arp.live.outbox import FrameOutbox
+from arp.live.tasks import start_task
 from arp.protocol.capabilities import NO_APP, agent_hello
 from arp.protocol.codec import Encoding
-from arp.protocol.envelope import Dialect
 from arp.protocol.errors import ArpError, TransferDenied
+from arp.protocol.framing.envelope import Dialect
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Input
-from arp.protocol.object_messages import SurfaceSurfaceAcquiredEvent, SurfaceTransferRequest
-from arp.protocol.object_wire import ObjectEnvelope, RefusedEnvelope, read
-from arp.view.object_dialect import ObjectDialect
+from arp.protocol.objects.messages import SurfaceSurfaceAcquiredEvent, SurfaceTransferRequest
+from arp.protocol.objects.wire import ObjectEnvelope, RefusedEnvelope, read
+from arp.view.objects.dialect import ObjectDialect
 
 BEHIND_BYTES: Final = 1 << 40
 """What waits for a renderer that is behind, as the hub is told: more than any may have, so that it

@@ -16,12 +16,12 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from arp.access.principal import Principal
-from arp.hub.delivery import Viewer
-from arp.hub.files import Arrived
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
-from arp.hub.outbox import FrameOutbox
-from arp.hub.trace import is_tracing, log_received, traced
+from arp.live.delivery import Viewer
+from arp.live.files import Arrived
+from arp.live.outbox import FrameOutbox
+from arp.live.trace import is_tracing, log_received, traced
 from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, Rejected
 from arp.protocol.capabilities import NO_APP
 from arp.protocol.codec import Encoding

@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
-from arp.evidence.pacing import Pacing
-from arp.hub.live import LiveSession
+from arp.audit.evidence.pacing import Pacing
 from arp.ledger.fact import Fact
+from arp.live.live_session import LiveSession
 from arp.protocol.errors import ArpError
 from arp.session.projection import StoredChange, restored
 

@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from arp.access.principal import Principal, User
-from arp.hub.live import LiveSession
-from arp.hub.turn_host import checked_commands, copied_json
+from arp.live.live_session import LiveSession
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH, Command
@@ -22,6 +21,7 @@ from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.inputs import PUSH_ID, push
 from arp.session.outside_change import change_shown
 from arp.store.session_list import MAX_PAGE, SessionMeta
+from arp.turn.host import checked_commands, copied_json
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub

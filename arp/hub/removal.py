@@ -17,8 +17,8 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import Struct
 
-from arp.hub.tasks import ServerTask, Service, start_task
 from arp.ledger.fact import decode
+from arp.live.tasks import ServerTask, Service, start_task
 from arp.session.session import Head
 from arp.store.errors import StoreError
 from arp.store.store import Store, facts

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 
-from arp.hub.delivery import COMMITS, SessionDelivery, Viewer
-from arp.hub.settings import HubSettings
-from arp.hub.tasks import ServerTask, start_task
 from arp.ledger.fact import Fact, decode
+from arp.live.delivery import COMMITS, SessionDelivery, Viewer
+from arp.live.settings import HubSettings
+from arp.live.tasks import ServerTask, start_task
 from arp.protocol.messages import Resume
 from arp.store.errors import FactUnreadable, StoreError
 from arp.store.store import Store

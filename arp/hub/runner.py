@@ -14,22 +14,15 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from arp.hub.feedback import Feedback
-from arp.hub.files import SessionFiles
-from arp.hub.live import LiveSession
-from arp.hub.loop_watch import LoopWatch, is_authors
-from arp.hub.question_outcome import DECLINED, QuestionOutcome
 from arp.hub.removal import SessionKeeper
-from arp.hub.settings import HubSettings
-from arp.hub.spans import Spans
 from arp.hub.surface_timers import SurfaceTimers
-from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
-from arp.hub.tool import ToolProvider
-from arp.hub.turn import Turn
-from arp.hub.turn_host import TurnHost
-from arp.hub.turn_services import TurnServices
-from arp.hub.user_settings import UserSettings
-from arp.hub.writer import Writer
+from arp.live.files import SessionFiles
+from arp.live.live_session import LiveSession
+from arp.live.loop_watch import LoopWatch, is_authors
+from arp.live.settings import HubSettings
+from arp.live.spans import Spans
+from arp.live.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
+from arp.live.writer import Writer
 from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import (
     AgentFailed,
@@ -47,6 +40,13 @@ from arp.session.inputs import SESSION_START
 from arp.session.recovery import Interrupted
 from arp.session.session import Question
 from arp.surface.answer_type import AnswerType
+from arp.turn.feedback import Feedback
+from arp.turn.host import TurnHost
+from arp.turn.question_outcome import DECLINED, QuestionOutcome
+from arp.turn.services import TurnServices
+from arp.turn.tool import ToolProvider
+from arp.turn.turn import Turn
+from arp.turn.user_settings import UserSettings
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeAlias
 
-from arp.hub.live import LiveSession
+from arp.live.live_session import LiveSession
 from arp.session.effects import Effect
 from arp.session.surfaces import close_surface
 

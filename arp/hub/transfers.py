@@ -28,13 +28,13 @@ from contextlib import suppress
 from typing import Final
 
 from arp.access.principal import Principal
-from arp.hub.delivery import Viewer
-from arp.hub.live import LiveSession
-from arp.hub.tasks import start_task
 from arp.hub.transfer_id import TransferEnds, new_transfer_id, signed_source
-from arp.hub.writer import Writer
+from arp.live.delivery import Viewer
+from arp.live.live_session import LiveSession
+from arp.live.tasks import start_task
+from arp.live.writer import Writer
 from arp.protocol.errors import ArpError, SessionNotFound, TransferDenied
-from arp.protocol.object_messages import SurfaceSurfaceAcquiredEvent, SurfaceTransferRequest
+from arp.protocol.objects.messages import SurfaceSurfaceAcquiredEvent, SurfaceTransferRequest
 from arp.session.effects import Effect
 from arp.session.surfaces import (
     acquire_surface,

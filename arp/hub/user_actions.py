@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from arp.access.principal import Principal, User
-from arp.hub.feedback import MAX_COMMENT_CHARACTERS, Feedback, Rating
-from arp.hub.user_settings import UserSettings
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidMessage, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
+from arp.turn.feedback import MAX_COMMENT_CHARACTERS, Feedback, Rating
+from arp.turn.user_settings import UserSettings
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from arp.protocol.program_output import printed
+from arp.protocol.framing.program_output import printed
 from arp.protocol.safe_text import sanitise_line
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction

@@ -15,8 +15,8 @@ import msgspec
 from arp.protocol.draft_agent import completed
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.exact_integers import exact_json
-from arp.protocol.frame_parts import MAX_BATCH as MAX_BATCH
-from arp.protocol.frame_parts import (
+from arp.protocol.framing.frame_parts import MAX_BATCH as MAX_BATCH
+from arp.protocol.framing.frame_parts import (
     check_json_keys,
     check_msgpack_keys,
     parts_of,

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from arp.runtime.errors import InvalidArgument, Unavailable
-from arp.runtime.services import RuntimeService
+from arp.runtime.contract.errors import InvalidArgument, Unavailable
+from arp.runtime.contract.services import RuntimeService
 from arp.store.location import path_of
 
 if TYPE_CHECKING:
-    from arp.hub.tool import ModelTools
-    from arp.runtime.mcp_tools import McpTools
-    from arp.runtime.types import McpServer
+    from arp.runtime.contract.types import McpServer
+    from arp.runtime.mcp.tools import McpTools
+    from arp.turn.tool import ModelTools
 
 NAMES = (
     "claude-code",
@@ -84,16 +84,20 @@ class Adapter(NamedTuple):
 
 
 ADAPTERS = {
-    "claude-code": Adapter("arp.runtime.claude_code", "ClaudeCodeRuntime", "claude"),
-    "codex": Adapter("arp.runtime.codex", "CodexRuntime", "codex"),
-    "acp": Adapter("arp.runtime.acp", "AcpRuntime", ""),
+    "claude-code": Adapter(
+        "arp.runtime.programs.claude.claude_code", "ClaudeCodeRuntime", "claude"
+    ),
+    "codex": Adapter("arp.runtime.programs.codex.codex", "CodexRuntime", "codex"),
+    "acp": Adapter("arp.runtime.programs.acp.acp", "AcpRuntime", ""),
 }
 
 FRAMEWORKS = {
-    "langgraph": Adapter("arp.runtime.langgraph", "LangGraphRuntime", "langgraph"),
-    "openai-agents": Adapter("arp.runtime.openai_agents", "OpenAIAgentsRuntime", "openai-agents"),
-    "pydantic-ai": Adapter("arp.runtime.pydantic_ai", "PydanticAIRuntime", "llm"),
-    "ag-ui": Adapter("arp.runtime.ag_ui", "AgUiRuntime", "ag-ui"),
+    "langgraph": Adapter("arp.runtime.frameworks.langgraph", "LangGraphRuntime", "langgraph"),
+    "openai-agents": Adapter(
+        "arp.runtime.frameworks.openai_agents", "OpenAIAgentsRuntime", "openai-agents"
+    ),
+    "pydantic-ai": Adapter("arp.runtime.frameworks.pydantic_ai", "PydanticAIRuntime", "llm"),
+    "ag-ui": Adapter("arp.runtime.frameworks.ag_ui", "AgUiRuntime", "ag-ui"),
 }
 PACKAGES = {"langgraph": "langgraph", "agents": "openai-agents", "pydantic_ai": "pydantic-ai"}
 """The framework of an object, by the package that its class is from."""
@@ -161,7 +165,7 @@ def mcp_tools(servers: Sequence[str | McpServer]) -> McpTools:
         Unavailable: The client of MCP is not installed; the message says what to do.
     """
     try:
-        from arp.runtime.mcp_tools import McpTools
+        from arp.runtime.mcp.tools import McpTools
     except ModuleNotFoundError as missing:
         raise not_installed(missing, "mcp") from missing
     return McpTools(servers)
@@ -175,13 +179,13 @@ def model_named(
     tools: Sequence[Callable[..., Any]] | ModelTools = (),
     mcp: Sequence[str | McpServer] = (),
 ) -> RuntimeService:
-    """Return the runtime of a model with tools; see `arp.runtime.model_agent.model_runtime`.
+    """Return the runtime of a model with tools; see `frameworks.model_agent.model_runtime`.
 
     Raises:
         InvalidArgument: There is no such model, or its key is missing.
         Unavailable: What it needs is not installed; the message says what to do.
     """
-    made = _loaded(Adapter("arp.runtime.model_agent", "model_runtime", "llm"))
+    made = _loaded(Adapter("arp.runtime.frameworks.model_agent", "model_runtime", "llm"))
     return made(model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp)
 
 
@@ -227,7 +231,7 @@ def _remote(name: str, environment: Mapping[str, str]) -> RuntimeService:
     token, ca, plaintext = (environment.get(variable, "") for variable in OF_REMOTE)
     ca = ca if name.startswith(("https:", "grpcs:")) else ""  # A variable is for all of them.
     if name.startswith("http"):
-        from arp.runtime.http_runtime import HttpRuntime
+        from arp.runtime.remote.http_runtime import HttpRuntime
 
         return HttpRuntime(name, token=token, ca=ca, plaintext=plaintext == "1")
     kind, _, rest = name.partition("://")
@@ -235,7 +239,7 @@ def _remote(name: str, environment: Mapping[str, str]) -> RuntimeService:
     if kind not in ("grpc", "grpcs") or not address.rpartition(":")[2].isdigit():
         raise InvalidArgument(f"{name:.80}: write grpc://HOST:PORT or grpcs://HOST:PORT")
     try:
-        from arp.runtime.grpc_runtime import GrpcRuntime
+        from arp.runtime.remote.grpc_runtime import GrpcRuntime
     except ModuleNotFoundError as missing:
         raise not_installed(missing, "grpc") from missing
     return GrpcRuntime(f"{kind}://{address}", token=token, ca=ca, plaintext=plaintext == "1")
@@ -256,7 +260,7 @@ def _adapter(
 
 
 def _object(module: str, name: str, cwd: str | Path) -> RuntimeService:
-    from arp.runtime.function import FunctionRuntime
+    from arp.runtime.plain.function import FunctionRuntime
 
     found = _found(module, name)
     if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):

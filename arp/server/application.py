@@ -26,21 +26,21 @@ from arp.hub.hub import Hub
 from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, RateLimited
 from arp.protocol.messages import ErrorMessage
 from arp.server.answers import json_response, refusal, sealed
-from arp.server.blobs import BLOB_ROUTES
-from arp.server.chats import CHAT_ROUTES
-from arp.server.login_routes import LOGIN_ROUTES
-from arp.server.logins import CALLBACK, LOGIN
-from arp.server.monitoring import MONITORING_ROUTES
+from arp.server.login.logins import CALLBACK, LOGIN
 from arp.server.page import INSPECT, PICTURE, page_routes
-from arp.server.schemas import FOLDER as SCHEMAS
-from arp.server.schemas import schema_routes
-from arp.server.session_routes import SESSION_ROUTES
+from arp.server.ports.sockets import accept_socket, refuse_socket
+from arp.server.ports.streams import TRANSPORT_ROUTES
+from arp.server.routes.blobs import BLOB_ROUTES
+from arp.server.routes.chats import CHAT_ROUTES
+from arp.server.routes.login_routes import LOGIN_ROUTES
+from arp.server.routes.monitoring import MONITORING_ROUTES
+from arp.server.routes.schemas import FOLDER as SCHEMAS
+from arp.server.routes.schemas import schema_routes
+from arp.server.routes.session_routes import SESSION_ROUTES
+from arp.server.routes.user_routes import USER_ROUTES
+from arp.server.routes.workflows import WORKFLOW_ROUTES
 from arp.server.settings import Served
-from arp.server.sockets import accept_socket, refuse_socket
 from arp.server.state import Requester, ServerState
-from arp.server.streams import TRANSPORT_ROUTES
-from arp.server.user_routes import USER_ROUTES
-from arp.server.workflows import WORKFLOW_ROUTES
 from arp.transport.websocket import Event, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
-from arp.hub.loop_watch import place_of
-from arp.hub.tasks import make_task
+from arp.live.loop_watch import place_of
+from arp.live.tasks import make_task
 from arp.process.stop_signals import ignore_signals
 
 T = TypeVar("T")

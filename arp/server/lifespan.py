@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple
 
-from arp.hub.tasks import ServerTask, start_task
+from arp.live.tasks import ServerTask, start_task
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from arp.net.connections import ConnectionWatch, descriptor_limit
 from arp.process.stop_signals import StopSignals
 from arp.server.application import Application
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
-from arp.server.socket_protocol import SocketProtocol
+from arp.server.ports.socket_protocol import SocketProtocol
 
 PING_S = 20.0
 """Source: protocol.md 6."""

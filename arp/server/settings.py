@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from arp.access.settings import Access
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.capabilities import AppInfo
 from arp.protocol.messages import Command, Workflow
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
-    from arp.hub.feedback import Feedback
     from arp.hub.hub import Hub
     from arp.hub.removal import SessionKeeper
     from arp.hub.runner import AnswerHandler, Handler
-    from arp.hub.tool import ToolProvider
-    from arp.hub.user_settings import UserSettings
+    from arp.turn.feedback import Feedback
+    from arp.turn.tool import ToolProvider
+    from arp.turn.user_settings import UserSettings
 
 
 async def _nothing() -> None:

@@ -38,18 +38,18 @@ from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.control.connection import Connection
 from arp.control.context import Plane
 from arp.control.control import Control
-from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
-from arp.hub.live import LiveSession
 from arp.hub.peer import Peer
 from arp.hub.runner import HubApp
-from arp.hub.tasks import ServerTask
+from arp.live.delivery import Viewer
+from arp.live.live_session import LiveSession
+from arp.live.tasks import ServerTask
 from arp.protocol.blob_path import PREFIX
 from arp.redact.settings import Redaction
-from arp.server.file_cookie import FileCookie
 from arp.server.lifespan import check_loop
-from arp.server.logins import CALLBACK, LOGIN, LoginBook
-from arp.server.own_secrets import with_own_secrets
+from arp.server.login.file_cookie import FileCookie
+from arp.server.login.logins import CALLBACK, LOGIN, LoginBook
+from arp.server.login.own_secrets import with_own_secrets
 from arp.server.page import INSPECT
 from arp.server.settings import Served
 from arp.server.uploads import Intake

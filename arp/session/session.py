@@ -34,7 +34,7 @@ from arp.protocol.errors import (
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import MAX_LEVELS, Limits
 from arp.protocol.messages import FINAL_STATUSES, Command, RendererInfo
-from arp.protocol.object_messages import SurfaceTransferRequest
+from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes

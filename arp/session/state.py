@@ -20,7 +20,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, LocalError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Command, RendererInfo
-from arp.protocol.object_messages import SurfaceTransferRequest
+from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.screen import ClosedSurface, SurfaceEntry, TurnScreen
 from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor

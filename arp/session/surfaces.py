@@ -23,7 +23,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, RoleConflict, SurfaceDestroyed, TransferDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CloseReason, SurfaceInfo
-from arp.protocol.object_messages import SurfaceTransferRequest
+from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove
 from arp.protocol.tree import levels_of
 from arp.session.effects import Effect, ResolveQuestion, SurfaceClosed

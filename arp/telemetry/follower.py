@@ -20,9 +20,9 @@ import msgspec
 from msgspec import Struct
 
 from arp.hub.hub import Hub
-from arp.hub.live import LiveSession
 from arp.ledger.fact import decode
 from arp.ledger.tracing import Trace
+from arp.live.live_session import LiveSession
 from arp.store.errors import StoreError
 from arp.store.store import pages
 from arp.telemetry.fold import TYPES, Measured, SpanFold, nanoseconds

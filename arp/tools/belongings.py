@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 from msgspec import field
 
-from arp.tools.containers import ContainerTable
-from arp.tools.docker import DockerEngine
 from arp.tools.errors import ToolAgentError, UnknownTool
-from arp.tools.models import ContainerStatus, ToolMeta
-from arp.tools.projects import LocalProjects
-from arp.tools.registry import ToolRegistry
+from arp.tools.projects.projects import LocalProjects
+from arp.tools.registry.models import ContainerStatus, ToolMeta
+from arp.tools.registry.registry import ToolRegistry
+from arp.tools.run.containers import ContainerTable
+from arp.tools.run.docker import DockerEngine
 
 logger = logging.getLogger(__name__)
 

@@ -45,7 +45,7 @@ from arp.tools.errors import (
     InvalidToolMeta,
     UnknownTool,
 )
-from arp.tools.json_file import JsonFile
+from arp.tools.registry.json_file import JsonFile
 from arp.tools.settings import LiveSettings
 
 BILLING_FILE: Final = "billing_log.json"

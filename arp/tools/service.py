@@ -13,14 +13,9 @@ from typing import Self, TypeAlias
 import msgspec
 
 from arp.protocol.json_value import JsonObject
-from arp.tools.api import ApiRuntime
 from arp.tools.belongings import Belongings, ToolRemoval
-from arp.tools.browser import BrowserRuntime
 from arp.tools.budget import Budget, Reservation
 from arp.tools.clock import SYSTEM_CLOCK, Clock
-from arp.tools.containers import ContainerTable
-from arp.tools.docker import DockerEngine
-from arp.tools.docker_runtime import DockerRuntime
 from arp.tools.errors import (
     DataFileDamaged,
     RuntimeMissing,
@@ -28,16 +23,21 @@ from arp.tools.errors import (
     ToolCallFailed,
     ToolConflict,
 )
-from arp.tools.local import LocalRuntime
-from arp.tools.models import RuntimeType, ToolMeta, ToolStatus
-from arp.tools.ports import Ports
-from arp.tools.projects import LocalProjects
-from arp.tools.registry import ToolRegistry
-from arp.tools.resources import Resources, ThisMachine
-from arp.tools.runtime import CallOutcome, OnChunk, RuntimeTable, ToolRuntime
-from arp.tools.scheduler import OnAlert, Scheduler
+from arp.tools.projects.projects import LocalProjects
+from arp.tools.registry.models import RuntimeType, ToolMeta, ToolStatus
+from arp.tools.registry.registry import ToolRegistry
+from arp.tools.registry.states import LifeEvent, with_life, with_state
+from arp.tools.run.api import ApiRuntime
+from arp.tools.run.browser import BrowserRuntime
+from arp.tools.run.containers import ContainerTable
+from arp.tools.run.docker import DockerEngine
+from arp.tools.run.docker_runtime import DockerRuntime
+from arp.tools.run.local import LocalRuntime
+from arp.tools.run.ports import Ports
+from arp.tools.run.resources import Resources, ThisMachine
+from arp.tools.run.runtime import CallOutcome, OnChunk, RuntimeTable, ToolRuntime
+from arp.tools.run.scheduler import OnAlert, Scheduler
 from arp.tools.settings import LiveSettings
-from arp.tools.states import LifeEvent, with_life, with_state
 
 logger = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
+from arp.live.outbox import LOW_WATER_BYTES, Conversation, Drained
 from arp.net.grpc_library import grpc
-from arp.protocol.envelope import CLOSE_CODE_KEY, Dialect, seal, unseal
 from arp.protocol.errors import InvalidMessage
+from arp.protocol.framing.envelope import CLOSE_CODE_KEY, Dialect, seal, unseal
 
 logger = logging.getLogger(__name__)
 

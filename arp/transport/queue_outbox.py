@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from arp.hub.outbox import LOW_WATER_BYTES, Drained
+from arp.live.outbox import LOW_WATER_BYTES, Drained
 
 
 class QueueOutbox:

@@ -21,7 +21,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, BinaryIO, TypeVar
 
-from arp.hub.outbox import Conversation
+from arp.live.outbox import Conversation
 from arp.transport.queue_outbox import QueueOutbox
 
 T = TypeVar("T")

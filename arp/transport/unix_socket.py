@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
-from arp.protocol.length_prefix import prefixed
+from arp.live.outbox import LOW_WATER_BYTES, Conversation, Drained
+from arp.protocol.framing.length_prefix import prefixed
 from arp.unix.framed_socket import PIECE_BYTES, FramedSocket, ReceivedFrame
 from arp.view.frames import Frames
 

@@ -17,9 +17,9 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
 from typing import Any, TypeAlias
 
-from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
+from arp.live.outbox import LOW_WATER_BYTES, Conversation, Drained
 from arp.protocol.codec import Encoding
-from arp.protocol.envelope import Dialect
+from arp.protocol.framing.envelope import Dialect
 from arp.transport.wire import (
     BINARY,
     EXTENSION,

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from arp.protocol.length_prefix import Farewell, FrameSplitter, farewell, prefixed
+from arp.protocol.framing.length_prefix import Farewell, FrameSplitter, farewell, prefixed
 
 READ_BYTES = 64 << 10
 PIECE_BYTES = 64 << 10

@@ -14,7 +14,7 @@ from pathlib import Path
 from arp import App, Turn, ui
 from arp.api import ToolAgent
 from arp.protocol.messages import FileRef
-from arp.tools.planning import existing_tool
+from arp.tools.build.planning import existing_tool
 from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings
 

@@ -12,8 +12,8 @@ import math
 from rich.style import Style
 from rich.text import Text
 
+from arp.protocol.framing.program_output import printed
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.program_output import printed
 from arp.protocol.safe_text import sanitise, sanitise_line
 from arp_terminal.palette import PLAIN
 

@@ -11,9 +11,9 @@ from rich.style import Style
 from rich.text import Text
 
 from arp.protocol.errors import sentence
+from arp.protocol.framing.program_output import printed
 from arp.protocol.json_value import Json
 from arp.protocol.messages import ToolProgressPayload
-from arp.protocol.program_output import printed
 from arp.protocol.screen import ToolRun
 from arp_terminal.blocks import Hanging, cut, indented, stack
 from arp_terminal.options import Options

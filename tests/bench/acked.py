@@ -12,11 +12,11 @@ import time
 from collections.abc import Mapping
 
 from arp import App, Turn, ui
-from arp.hub.delivery import Viewer
+from arp.live.delivery import Viewer
 from arp.protocol.messages import Presented
-from arp.protocol.object_messages import SurfaceFrameAckEvent
-from arp.protocol.object_states import CommitFlow
-from arp.view.object_dialect import ObjectDialect
+from arp.protocol.objects.messages import SurfaceFrameAckEvent
+from arp.protocol.objects.states import CommitFlow
+from arp.view.objects.dialect import ObjectDialect
 from tests.bench.plan import RECEIPT
 
 INTERVAL_S = 0.001

@@ -18,8 +18,8 @@ import msgspec
 import uvloop
 
 from arp.protocol.codec import Encoding, recode
-from arp.protocol.envelope import SERVICE, seal, unseal
-from arp.protocol.length_prefix import prefixed
+from arp.protocol.framing.envelope import SERVICE, seal, unseal
+from arp.protocol.framing.length_prefix import prefixed
 from tests.bench.bare import END_EVENT, FINAL_EVENT, SESSION_EVENT, TOKEN_EVENT
 from tests.bench.plan import Plan, read
 

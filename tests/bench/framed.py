@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from arp.client.options import renderer_hello
 from arp.protocol.codec import Encoding, encode, recode
-from arp.protocol.envelope import CONNECT, seal, unseal
-from arp.protocol.length_prefix import FrameSplitter, prefixed
+from arp.protocol.framing.envelope import CONNECT, seal, unseal
+from arp.protocol.framing.length_prefix import FrameSplitter, prefixed
 from tests.bench.plan import END, Plan, order
 
 TIMEOUT_S = 60.0

@@ -11,12 +11,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
-from arp.runtime import types as ari
-from arp.runtime.ag_ui import AgUiRuntime
-from arp.runtime.langgraph import LangGraphRuntime
-from arp.runtime.openai_agents import OpenAIAgentsRuntime
-from arp.runtime.pydantic_ai import PydanticAIRuntime
-from arp.runtime.services import RuntimeService
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.frameworks.ag_ui import AgUiRuntime
+from arp.runtime.frameworks.langgraph import LangGraphRuntime
+from arp.runtime.frameworks.openai_agents import OpenAIAgentsRuntime
+from arp.runtime.frameworks.pydantic_ai import PydanticAIRuntime
 from tests.bench.figures import Figure, compared, report, rounds
 
 TOKENS = 5_000

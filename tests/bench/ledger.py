@@ -20,11 +20,11 @@ from msgspec import Struct
 
 from arp import Turn
 from arp.access.principal import Principal
-from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.models import Models
 from arp.hub.runner import Handler, HubApp
-from arp.hub.settings import HubSettings
+from arp.live.delivery import Viewer
+from arp.live.settings import HubSettings
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.messages import Input, RendererCapabilities, RendererHello
 from arp.store.blobs import MemoryBlobs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arp import App, Turn, ui
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 
 app = App(title="Soak", settings=HubSettings(idle_s=8.0))
 

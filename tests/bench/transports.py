@@ -28,7 +28,7 @@ from arp.client.client import connect
 from arp.client.options import FEATURES, Options
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding
-from arp.protocol.envelope import Dialect
+from arp.protocol.framing.envelope import Dialect
 from arp.protocol.messages import Patch, RendererCapabilities
 from arp.protocol.patch import Update
 from tests.bench.figures import Figure, alone, compared, percentile, report, rounds

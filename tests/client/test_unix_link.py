@@ -14,7 +14,7 @@ from arp.client.dial import dialer
 from arp.client.errors import InvalidAddress, LinkLost, ServerRefused, SessionDeleted
 from arp.client.unix_link import UnixLink, open_unix
 from arp.protocol.errors import PermissionDenied
-from arp.protocol.length_prefix import farewell, prefixed
+from arp.protocol.framing.length_prefix import farewell, prefixed
 from arp.unix.socket_path import SocketListener
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.runner import HubApp
-from arp.hub.turn import Turn
 from arp.protocol.messages import Input
 from arp.store.blobs import MemoryBlobs
 from arp.store.sqlite import SqliteStore
+from arp.turn.turn import Turn
 from tests.waiting import becomes
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from arp.runtime import types as ari
-from arp.runtime.errors import InvalidArgument, NotFound, OperationDenied, Unavailable
-from arp.runtime.grpc_runtime import GrpcRuntime
-from arp.runtime.http_runtime import HttpRuntime
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import InvalidArgument, NotFound, OperationDenied, Unavailable
+from arp.runtime.contract.services import EventSubscription
 from arp.runtime.named import named_runtime
-from arp.runtime.services import EventSubscription
+from arp.runtime.remote.grpc_runtime import GrpcRuntime
+from arp.runtime.remote.http_runtime import HttpRuntime
 from tests.runtime.certificates import certificates
 
 START_S = 30.0
@@ -28,7 +28,7 @@ AGENT = """
 import asyncio
 import sys
 
-from arp.runtime.function import FunctionRuntime
+from arp.runtime.plain.function import FunctionRuntime
 from arp.testing import FakeRuntime, Says, Uses, Waits
 
 fake = FakeRuntime(

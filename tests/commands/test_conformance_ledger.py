@@ -139,8 +139,8 @@ def test_nothing_reaches_nothing_and_many_faults_are_counted(tmp_path: Path) -> 
 
 def test_a_log_with_a_hole_is_judged_without_a_snapshot_of_it(tmp_path: Path) -> None:
     """No read model can be made of it; its facts are judged all the same."""
-    from arp.commands.ledger_levels import _judge_session
-    from arp.conformance.ledger_levels import LedgerJudge
+    from arp.commands.ledger.ledger_levels import _judge_session
+    from arp.conformance.ledger.ledger_levels import LedgerJudge
 
     class Holed:
         def events(self, *_: Any) -> list[bytes]:

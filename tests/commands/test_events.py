@@ -142,7 +142,7 @@ def say(port: int) -> None:
 
 
 def test_server_is_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.commands.server_reader.PAGE", 2)
+    monkeypatch.setattr("arp.commands.ledger.server_reader.PAGE", 2)
     with serving(worker.app) as server:
         say(server.port)
         result = run("events", "s", "--url", server.http, "--json")

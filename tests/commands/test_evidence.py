@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from arp.audit.evidence.manifest import FACTS
 from arp.cli import main
-from arp.commands.file_reader import FileReader
-from arp.evidence.manifest import FACTS
+from arp.commands.ledger.file_reader import FileReader
 from arp.ledger.fact import encode
 from arp.store.blobs import BlobStore
+from tests.audit.evidence.packs import exported
+from tests.audit.evidence.test_checking import changed, forged
+from tests.audit.evidence.test_pages import TURN, story
 from tests.commands.ledger_of_facts import written
-from tests.evidence.packs import exported
-from tests.evidence.test_checking import changed, forged
-from tests.evidence.test_pages import TURN, story
 from tests.store import tampering
 
 WHOLE = b"a large output " * 1000

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from arp.commands.events import fact_line
+from arp.commands.ledger.events import fact_line
 
 FACT = {
     "schemaVersion": "lime-profile-0.4.0",

@@ -22,8 +22,8 @@ from click.testing import CliRunner
 from arp import App, Turn
 from arp.access.principal import Principal
 from arp.access.tokens import IssuedToken, TokenFile
+from arp.audit.evidence.replay_case import FORMAT, Case, Expected, TurnCase
 from arp.cli import main
-from arp.evidence.replay_case import FORMAT, Case, Expected, TurnCase
 from arp.hub.hub import Hub
 from arp.hub.runner import HubApp
 from arp.protocol.errors import ArpError

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from arp.commands.reload import stamps
+from arp.commands.serve.reload import stamps
 
 GOOD = (
     "from arp import App, Turn\napp = App(title='{title}')\n@app.agent\nasync def agent(t): ...\n"

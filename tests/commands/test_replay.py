@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from arp.cli import main
-from arp.commands.playing import paced
+from arp.commands.replay.playing import paced
 from arp.ledger.fact import Fact
 from tests.commands.ledgers import ledger
 from tests.ledger.historian import Historian

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from arp.commands.rerun import Rerun
+from arp.audit.evidence.replay_case import Case, TurnCase, decode_case
+from arp.commands.replay.rerun import Rerun
 from arp.control.actions import Respond
 from arp.control.control import Control
 from arp.control.exports import ExportReplay
 from arp.control.sessions import StartThread
 from arp.control.tasks import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import CancelTurn, TurnInput
-from arp.evidence.replay_case import Case, TurnCase, decode_case
-from arp.hub.live import LiveSession
 from arp.hub.runner import Handler
-from arp.hub.turn import Turn
+from arp.live.live_session import LiveSession
 from arp.store.memory import MemoryStore
 from arp.store.store import SessionWrite
+from arp.turn.turn import Turn
 from arp.ui import confirm
 from tests.control.control_rig import controlled, said
 from tests.hub.rig import Renderer

@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 
 from arp import Access, App
 from arp.access.principal import Principal
+from arp.audit.evidence.pack import Pack
 from arp.cli import main
-from arp.commands.reader import ReaderError
-from arp.commands.server_reader import ServerFile, ServerReader
-from arp.evidence.pack import Pack
+from arp.commands.ledger.reader import ReaderError
+from arp.commands.ledger.server_reader import ServerFile, ServerReader
 from arp.protocol.messages import Input
 from tests.server import worker
 from tests.serving import Serving, serving

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from arp.commands.serve_settings import ServeSettings
-from arp.commands.serving_app import name_of
+from arp.commands.serve.serve_settings import ServeSettings
+from arp.commands.serve.serving_app import name_of
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from arp import Access, App
 from arp.cli import main
-from arp.commands.reader import ListedSession
-from arp.commands.sessions import table
-from arp.runtime.errors import Unavailable
-from arp.runtime.fake import FakeRuntime
+from arp.commands.ledger.reader import ListedSession
+from arp.commands.ledger.sessions import table
+from arp.runtime.contract.errors import Unavailable
+from arp.runtime.plain.fake import FakeRuntime
 from tests.commands.ledgers import ledger
 from tests.server import worker
 from tests.serving import serving

@@ -21,8 +21,8 @@ import pytest
 from arp.access.principal import User
 from arp.access.settings import Access
 from arp.protocol.json_value import JsonObject
-from arp.tools.models import ToolMeta, ToolStatus
-from arp.tools.registry import ToolRegistry
+from arp.tools.registry.models import ToolMeta, ToolStatus
+from arp.tools.registry.registry import ToolRegistry
 from tests.tools.house import settings_in
 from tests.tools.local_tools import active, local, processes_of, serving
 from tests.tools.serving_routes import tool_house

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from arp.cli import main
-from tests.evidence.packs import exported
-from tests.evidence.test_export import FACTS_OF_STORY
+from tests.audit.evidence.packs import exported
+from tests.audit.evidence.test_export import FACTS_OF_STORY
 
 RUDE = b"a \x1b[31mred\x07 word\xc2\x9b2J\nand \xff more\n"
 

@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from arp.cli import main
-from arp.conformance.runtime_cases import CASES
-from arp.conformance.runtime_matrix import read_matrix
-from arp.conformance.runtime_suite import CaseResult, run_case
-from arp.runtime import types as ari
-from arp.runtime.errors import Unimplemented
-from arp.runtime.fake import FakeRuntime
-from arp.runtime.feed import SessionFeed
-from arp.runtime.task_runtime import TaskSession
+from arp.conformance.runtime.runtime_cases import CASES
+from arp.conformance.runtime.runtime_matrix import read_matrix
+from arp.conformance.runtime.runtime_suite import CaseResult, run_case
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import Unimplemented
+from arp.runtime.contract.feed import SessionFeed
+from arp.runtime.contract.task_runtime import TaskSession
+from arp.runtime.plain.fake import FakeRuntime
 from tests.runtime.runtimes_under_test import FakeUnderTest
 
 

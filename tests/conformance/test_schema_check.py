@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from arp.conformance.schema_check import SchemaCheck
+from arp.conformance.ledger.schema_check import SchemaCheck
 from tests.ledger.standard import FORMATS
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "arp/ledger/schemas"

@@ -15,10 +15,10 @@ from arp.control.control import Control
 from arp.control.turns import StartTurn, TurnInput, TurnState
 from arp.hub.hub import Hub
 from arp.hub.runner import Handler
-from arp.hub.settings import HubSettings
-from arp.hub.turn import Turn
+from arp.live.settings import HubSettings
 from arp.protocol.components import Component
 from arp.store.memory import MemoryStore
+from arp.turn.turn import Turn
 from tests.hub.rig import Box, running
 
 SECRET = "the token"

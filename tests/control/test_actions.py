@@ -13,10 +13,10 @@ from arp.control.actions import Respond, as_input
 from arp.control.control import Control
 from arp.control.turns import CancelTurn
 from arp.hub.runner import Handler
-from arp.hub.tool import Approval
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidAnswer, InvalidMessage, UnknownObject
 from arp.session.session_settings import Grant
+from arp.turn.tool import Approval
 from tests.control.control_rig import asking, controlled, said, types
 from tests.waiting import becomes
 

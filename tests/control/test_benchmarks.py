@@ -12,6 +12,9 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from arp.audit.evidence.checking import check_pack
+from arp.audit.evidence.pack import Pack
+from arp.audit.evidence.trials import decode_trial
 from arp.cli import main
 from arp.control.benchmarks import (
     CompareTrials,
@@ -22,12 +25,9 @@ from arp.control.benchmarks import (
 )
 from arp.control.control import Control
 from arp.control.turns import TurnInput
-from arp.evidence.checking import check_pack
-from arp.evidence.pack import Pack
-from arp.evidence.trials import decode_trial
-from arp.hub.turn import Turn
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
+from arp.turn.turn import Turn
 from tests.control.control_rig import Client, controlled, facts, gate, talker
 from tests.waiting import becomes
 

@@ -13,7 +13,7 @@ import pytest
 from arp.control import connection as connections
 from arp.control.control import METHODS, Control
 from arp.control.facts import HIGH_WATER_BYTES
-from arp.hub.turn import Turn
+from arp.turn.turn import Turn
 from tests.control.control_rig import SECRET, Client, controlled, facts, said
 from tests.hub.rig import WAIT_S
 from tests.waiting import becomes

@@ -7,7 +7,7 @@ import pytest
 from arp.access.principal import Principal
 from arp.control.control import METHODS
 from arp.control.jsonrpc import UnknownMethod
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.errors import InvalidMessage, PermissionDenied, UnknownObject
 from arp.protocol.json_value import JsonObject
 from tests.control.control_rig import controlled, types

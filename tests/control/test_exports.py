@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from arp.access.principal import Principal
+from arp.audit.evidence.checking import check_pack
+from arp.audit.evidence.pack import Pack
+from arp.audit.evidence.replay_case import decode_case
 from arp.control.context import Plane
 from arp.control.control import Control
 from arp.control.exports import ExportEvidence, ExportReplay, ExportReview
 from arp.control.method import SessionParams
 from arp.control.tasks import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import StartTurn, TurnInput
-from arp.evidence.checking import check_pack
-from arp.evidence.pack import Pack
-from arp.evidence.replay_case import decode_case
-from arp.hub.turn import Turn
 from arp.protocol.errors import InvalidMessage, SessionNotFound
 from arp.store.blobs import MemoryFiles
 from arp.store.memory import MemoryStore
+from arp.turn.turn import Turn
 from arp.ui import text
 from tests.control.control_rig import Client, controlled, facts, said
 from tests.waiting import becomes

@@ -17,9 +17,9 @@ from arp.control.sessions import (
     StartThread,
 )
 from arp.control.turns import CancelTurn
-from arp.hub.turn import Turn
 from arp.protocol.errors import SessionNotFound, UnknownObject
 from arp.store.memory import MemoryStore
+from arp.turn.turn import Turn
 from tests.control.control_rig import controlled, facts, said, types
 from tests.waiting import becomes
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from arp.access.principal import Principal
+from arp.audit.models import tasks as task_models
 from arp.control.control import Control
 from arp.control.tasks import (
     CancelTask,
@@ -24,7 +25,6 @@ from arp.control.tasks import (
     UpdateTask,
 )
 from arp.control.turns import TurnInput
-from arp.ledger.models import tasks as task_models
 from arp.protocol.errors import InvalidMessage, SessionBusy, SessionNotFound, UnknownObject
 from tests.control.control_rig import controlled, facts, gate, said
 from tests.waiting import becomes

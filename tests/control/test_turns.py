@@ -10,7 +10,7 @@ from arp.access.principal import Principal
 from arp.control.control import Control
 from arp.control.tasks import CompleteTask, CreateTask, TaskParams, UpdateTask
 from arp.control.turns import CancelTurn, QueuedTurn, StartTurn, TurnInput
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.errors import (
     InvalidMessage,
     SessionBusy,

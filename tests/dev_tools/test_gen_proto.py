@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from arp.runtime.proto_fields import ProtoNumbers
+from arp.runtime.remote.proto_fields import ProtoNumbers
 from tools.gen_proto import (
     NUMBERS,
     RELEASED,

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from arp import App
 from arp.cli import main
-from arp.runtime.ag_ui import AgUiRuntime
+from arp.runtime.frameworks.ag_ui import AgUiRuntime
 from tests.docs.answering import play
 from tests.docs.pages import ROOT, Block, blocks, section, text_of
 from tests.serving import serving

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from arp import App, ArpClient, ErrorCode, Turn, ui
-from arp.commands.reader_options import URL_VARIABLE
-from arp.commands.serve_settings import ENVIRONMENT
+from arp.commands.ledger.reader_options import URL_VARIABLE
+from arp.commands.serve.serve_settings import ENVIRONMENT
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.protocol.capabilities import AGENT_FEATURES
 from arp.protocol.catalog import CATALOG

@@ -27,15 +27,15 @@ from arp.ledger.fact_types import check
 from arp.protocol.codec import Decoder, agent_decoder, renderer_decoder
 from arp.protocol.components import Component
 from arp.protocol.errors import ErrorCode, InvalidComponent, InvalidMessage
-from arp.protocol.object_messages import SurfaceCommitRequest
-from arp.protocol.object_wire import ObjectEnvelope, payload_of, read
+from arp.protocol.objects.messages import SurfaceCommitRequest
+from arp.protocol.objects.wire import ObjectEnvelope, payload_of, read
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
-from arp.runtime import types as ari
-from arp.runtime.feed import SessionFeed
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.feed import SessionFeed
 from arp.server.application import Application
 from arp.testing import session
-from arp.tools.browser import BrowserStep
+from arp.tools.run.browser import BrowserStep
 from tests.docs import commands
 from tests.docs.answering import play
 from tests.docs.pages import ROOT, Block, blocks, text_of

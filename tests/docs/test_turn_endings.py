@@ -12,9 +12,9 @@ import pytest
 
 from arp import App, connect
 from arp.client.client import ArpClient
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.screen import TurnScreen
-from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
 from tests.runtime.answering import until
 from tests.serving import Serving, serving
 from tests.waiting import becomes

@@ -6,9 +6,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from arp.hub import cache, models
-from arp.hub.settings import HubSettings
+from arp.hub import models
 from arp.ledger.fact import encode
+from arp.live import cache
+from arp.live.settings import HubSettings
 from arp.store.sqlite import SqliteStore
 from arp.store.store import SessionWrite
 from tests.ledger.histories import long_history

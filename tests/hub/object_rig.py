@@ -16,8 +16,8 @@ from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import InputType
-from arp.protocol.object_connection import ObjectEvent, RefusedMessage
-from arp.protocol.object_messages import (
+from arp.protocol.objects.connection import ObjectEvent, RefusedMessage
+from arp.protocol.objects.messages import (
     CompositorCreateSurfaceRequest,
     DisplayErrorRequest,
     InputAckRequest,
@@ -30,8 +30,8 @@ from arp.protocol.object_messages import (
     SurfaceSetTitleRequest,
     SurfaceTransferRequest,
 )
-from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
-from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.objects.renderer import ObjectRendererConnection, Offer, offers
+from arp.protocol.objects.wire import ObjectMessage
 from tests.hub.rig import WAIT_S, Box
 
 

@@ -9,14 +9,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from arp.access.principal import Principal
-from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.runner import AnswerHandler, Handler, HubApp
-from arp.hub.settings import HubSettings
-from arp.hub.tool import ToolProvider
-from arp.hub.turn import Turn
-from arp.hub.user_settings import UserSettings
 from arp.ledger.fact import Fact, decode
+from arp.live.delivery import Viewer
+from arp.live.settings import HubSettings
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding
 from arp.protocol.limits import RendererLimits
@@ -27,6 +24,9 @@ from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.memory import MemoryStore
 from arp.store.store import SessionWrite
+from arp.turn.tool import ToolProvider
+from arp.turn.turn import Turn
+from arp.turn.user_settings import UserSettings
 from tests.waiting import becomes
 
 WAIT_S = 30.0

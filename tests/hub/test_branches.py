@@ -14,12 +14,12 @@ import pytest
 from arp import ui
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
-from arp.hub.turn import Turn
 from arp.ledger.fact import decode
 from arp.protocol.messages import Input
 from arp.protocol.screen import Screen
 from arp.session.inputs import submit
 from arp.session.state import decode_state, encode_state
+from arp.turn.turn import Turn
 from tests.hub.rig import HeldStore, Renderer, running, settled
 
 BRANCHES = ["streaming", "input", "resume", "patch-append", "multi-surface", "branches"]

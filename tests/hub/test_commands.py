@@ -11,8 +11,8 @@ import pytest
 from arp import Command, CommandChoice, Turn
 from arp.hub.hub import Hub
 from arp.hub.runner import HubApp
-from arp.hub.settings import HubSettings
 from arp.ledger.fact_types import ProfileViolation
+from arp.live.settings import HubSettings
 from arp.protocol.errors import ResourceLimit, SurfaceDestroyed
 from arp.store.blobs import MemoryBlobs
 from arp.store.sqlite import SqliteStore

@@ -12,7 +12,7 @@ import pytest
 from arp import Turn
 from arp.hub.hub import Hub
 from arp.hub.runner import MAX_DETAILS, Handler, HubApp, traceback_of
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.store.blobs import MemoryBlobs
 from tests.hub.rig import AT, HeldStore, Renderer, settled
 

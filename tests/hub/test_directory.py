@@ -12,12 +12,12 @@ import pytest
 
 from arp import Turn, ui
 from arp.access.principal import Principal
-from arp.hub.delivery import Viewer
 from arp.hub.directory import utc_now
 from arp.hub.hub import Hub
 from arp.hub.runner import HubApp
-from arp.hub.settings import HubSettings
 from arp.ledger.fact import decode
+from arp.live.delivery import Viewer
+from arp.live.settings import HubSettings
 from arp.protocol.errors import RateLimited, SessionNotFound
 from arp.protocol.messages import Input
 from arp.store.blobs import MemoryBlobs

@@ -11,7 +11,7 @@ from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.control.turns import TurnInput
 from arp.hub.hub import Hub
-from arp.hub.live import LiveSession
+from arp.live.live_session import LiveSession
 from arp.protocol.messages import Input
 from arp.session import window
 from arp.session.inputs import submit

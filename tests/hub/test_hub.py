@@ -11,7 +11,7 @@ import pytest
 from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.errors import SessionNotFound
 from arp.protocol.messages import ErrorMessage, Input, InputAck
 from arp.session.turn_states import Policy

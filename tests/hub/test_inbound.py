@@ -15,13 +15,13 @@ from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES, Inbound
 from arp.hub.peer import Peer
-from arp.hub.turn import Turn
 from arp.protocol.agent_connection import AgentConnection
 from arp.protocol.codec import ENCODINGS, Encoding, recode
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
+from arp.turn.turn import Turn
 from tests.hub.rig import Box, running
 
 MIB = 1 << 20

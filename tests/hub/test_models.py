@@ -13,12 +13,12 @@ import pytest
 
 from arp import Turn
 from arp.access.principal import Principal
-from arp.hub.cache import SHORT, StoredModel, keep_up
+from arp.audit.models.read_model import ReadModel
 from arp.hub.models import Models
-from arp.hub.settings import HubSettings
-from arp.hub.tasks import Service
 from arp.ledger.fact import Fact, decode, encode
-from arp.ledger.models.read_model import ReadModel
+from arp.live.cache import SHORT, StoredModel, keep_up
+from arp.live.settings import HubSettings
+from arp.live.tasks import Service
 from arp.store.errors import StoreDamaged, StoreUnwritable
 from arp.store.memory import MemoryStore
 from arp.store.sqlite import SqliteStore
@@ -340,7 +340,7 @@ async def test_kill_leaves_models_that_come_back_equal(tmp_path: Path, kill_roun
 async def test_models_are_stored_by_themselves(
     store: SpiedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.hub.cache.ROUND_S", 0.001)
+    monkeypatch.setattr("arp.live.cache.ROUND_S", 0.001)
     models = models_of(store)
     await write(store, HISTORY)
     models.rest("s")
@@ -396,7 +396,7 @@ async def test_a_model_that_was_made_again_is_told_once(
     await long_talk(store)
     sequence, data = store._models["s", NAME]
     if change == "of another version":
-        monkeypatch.setattr("arp.ledger.models.read_model.MODEL_VERSION", 99)
+        monkeypatch.setattr("arp.audit.models.read_model.MODEL_VERSION", 99)
     elif change == "damaged":
         store._models["s", NAME] = sequence, b""
     else:
@@ -450,7 +450,7 @@ async def test_a_stored_model_is_told_once_while_its_session_is_in_memory(
 async def test_a_session_that_left_the_memory_does_not_come_back_to_tell_of_its_model(
     store: SpiedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.hub.cache.SHORT", 1)
+    monkeypatch.setattr("arp.live.cache.SHORT", 1)
     await long_talk(store)
     del store._models["s", NAME]
     before = len(await store.read("s", 0, 10_000))

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import fields
 
 from arp import Turn, ui
-from arp.protocol.object_messages import INTERFACES, InputAckRequest
+from arp.protocol.objects.messages import INTERFACES, InputAckRequest
 from tests.hub.object_rig import Display
 from tests.hub.rig import running
 

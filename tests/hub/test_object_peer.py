@@ -10,8 +10,8 @@ import pytest
 from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.protocol.components import Component
-from arp.protocol.object_messages import InputAckRequest, InputRefuseRequest
-from arp.protocol.object_renderer import Offer
+from arp.protocol.objects.messages import InputAckRequest, InputRefuseRequest
+from arp.protocol.objects.renderer import Offer
 from tests.hub.object_rig import Display
 from tests.hub.rig import Renderer, running
 

@@ -8,9 +8,9 @@ import msgspec
 
 from arp.access.principal import Principal
 from arp.hub.player import Player
-from arp.hub.turn import Turn
 from arp.ledger.fact import Fact
 from arp.protocol.json_value import Json
+from arp.turn.turn import Turn
 from arp.ui import table, text
 from tests.hub.rig import HeldStore, Renderer, running
 

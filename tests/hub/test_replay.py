@@ -10,7 +10,7 @@ import pytest
 
 from arp import Turn, ui
 from arp.hub.hub import Hub
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.messages import RendererHello, Resume
 from arp.protocol.renderer_connection import RendererConnection
 from arp.session import window

@@ -13,8 +13,8 @@ import pytest
 from arp import Turn, ui
 from arp.hub.hub import Hub
 from arp.hub.runner import Handler, HubApp
-from arp.hub.settings import HubSettings
 from arp.ledger.fact import decode
+from arp.live.settings import HubSettings
 from arp.protocol.errors import SurfaceDestroyed
 from arp.record.end_cause import EndCause
 from arp.store.blobs import MemoryBlobs

@@ -17,10 +17,10 @@ import pytest
 from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
-from arp.hub.live import Gathered, LiveSession
 from arp.hub.runner import HubApp
+from arp.live.live_session import Gathered, LiveSession
 from arp.protocol.errors import TransferDenied
-from arp.protocol.object_messages import DisplayErrorEvent
+from arp.protocol.objects.messages import DisplayErrorEvent
 from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreDamaged
 from arp.store.sqlite import SqliteStore

@@ -9,8 +9,8 @@ import cbor2
 import msgspec
 import pytest
 
-from arp.hub.delivery import Viewer
-from arp.hub.outbox import LOW_WATER_BYTES
+from arp.live.delivery import Viewer
+from arp.live.outbox import LOW_WATER_BYTES
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import InputAck, RendererCapabilities
 from arp.view.profile import DRAFT, profile_of

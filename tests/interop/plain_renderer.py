@@ -22,7 +22,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from arp.protocol.envelope import CONNECT, seal, unseal
+from arp.protocol.framing.envelope import CONNECT, seal, unseal
 
 INTERFACES = ("ArpCompositor", "ArpInput", "ArpShell", "ArpSession")
 COMPONENTS = ("component:table", "component:status-card")

@@ -22,7 +22,7 @@ from websockets.typing import Subprotocol
 
 from arp import App, Turn
 from arp.client.client import ArpClient, connect
-from arp.protocol.envelope import SERVICE, seal, unseal
+from arp.protocol.framing.envelope import SERVICE, seal, unseal
 from tests.interop.plain_agent import PlainAgent
 from tests.serving import Serving, serving
 

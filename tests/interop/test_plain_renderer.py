@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
-from arp.server.unix_port import UnixPort, UnixSettings
 from tests.interop.plain_renderer import PlainRenderer, on_grpc, on_socket, on_stdio, on_unix
 from tests.interop.table_agent import app
 from tests.serving import Serving, serving

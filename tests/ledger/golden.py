@@ -121,8 +121,8 @@ def write(path: Path, documents: Mapping[str, bytes]) -> None:
 
 
 if __name__ == "__main__":
-    from tests.evidence import test_golden as of_exports
-    from tests.ledger.models import test_golden as of_models
+    from tests.audit.evidence import test_golden as of_exports
+    from tests.audit.models import test_golden as of_models
 
     for one in (of_models, of_exports):
         write(one.GOLDEN, {name: data for log in LOGS for name, data in one.made(log).items()})

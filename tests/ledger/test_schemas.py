@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from arp.audit.models.read_model import ReadModel
 from arp.ledger.fact import Fact
 from arp.ledger.fact_types import REQUIRED_IDS, ROWS, ProfileViolation, check
-from arp.ledger.models.read_model import ReadModel
 from arp.ledger.payloads import check_payload, row
 from tests import written_facts
 from tests.ledger import standard

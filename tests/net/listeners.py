@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, cast
 from arp import Access, App, Bounds, Turn
 from arp.commands.tools_serving import McpListener
 from arp.net.bounded_server import InnerServer
-from arp.runtime.grpc_server import GrpcServer
-from arp.runtime.http_gateway import HttpGateway
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.runtime.remote.grpc_server import GrpcServer
+from arp.runtime.remote.http_gateway import HttpGateway
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import bind
-from arp.server.unix_port import UnixPort, UnixSettings
 from arp.testing import FakeRuntime, Says
-from arp.tool_agent.agent import ToolAgent
-from arp.tools.coding_job import CodingJob
-from arp.tools.toolbox_server import ToolboxServer
+from arp.tools.app.agent import ToolAgent
+from arp.tools.build.coding_job import CodingJob
+from arp.tools.build.toolbox_server import ToolboxServer
 from tests.runtime.certificates import certificates
 from tests.serving import serving
 from tests.tools.house import house

@@ -15,11 +15,11 @@ import pytest
 
 from arp import Bounds
 from arp.net import bounded_server
+from arp.protocol.framing.length_prefix import prefixed
 from arp.protocol.json_value import MAX_VALUES
-from arp.protocol.length_prefix import prefixed
-from arp.runtime import types as ari
-from arp.runtime.errors import InvalidArgument, Unavailable
-from arp.runtime.grpc_runtime import GrpcRuntime
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import InvalidArgument, Unavailable
+from arp.runtime.remote.grpc_runtime import GrpcRuntime
 from tests.net.listeners import (
     GRPC,
     HTTP,

@@ -7,7 +7,7 @@ from typing import Literal
 import pydantic
 
 from arp import App, Turn
-from arp.hub.feedback import Feedback
+from arp.turn.feedback import Feedback
 
 
 class Settings(pydantic.BaseModel):

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from arp import Access, App, Turn
 from arp.access.oidc import Oidc
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from tests.page.conftest import FLAGS, WAIT_S
 from tests.server.identity_provider import CLIENT, SECRET, identity_provider
 from tests.serving import Serving, serving

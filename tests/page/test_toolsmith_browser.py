@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from arp.commands.tools import progress_line
 from tests.page.conftest import WAIT_S
-from tests.tool_agent.folding import folding
-from tests.tool_agent.smithy import noise
+from tests.tools.app.folding import folding
+from tests.tools.app.smithy import noise
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 

@@ -26,19 +26,19 @@ from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, InvalidMessage
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentMessage, RendererCapabilities, RendererHello
-from arp.protocol.object_agent import ObjectAgentConnection
-from arp.protocol.object_connection import ObjectConnection, RefusedMessage
-from arp.protocol.object_messages import (
+from arp.protocol.objects.agent import ObjectAgentConnection
+from arp.protocol.objects.connection import ObjectConnection, RefusedMessage
+from arp.protocol.objects.messages import (
     InputAckRequest,
     SessionStateUpdateRequest,
     SurfaceCommitRequest,
     SurfacePatchRequest,
     SurfaceRenderRequest,
 )
-from arp.protocol.object_model import MAX_GLOBALS, MAX_OBJECTS
-from arp.protocol.object_renderer import ObjectRendererConnection, offers
-from arp.protocol.object_screen import ObjectScreenConnection
-from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.objects.model import MAX_GLOBALS, MAX_OBJECTS
+from arp.protocol.objects.renderer import ObjectRendererConnection, offers
+from arp.protocol.objects.screen import ObjectScreenConnection
+from arp.protocol.objects.wire import ObjectMessage
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Update
 from arp.protocol.renderer_connection import RendererConnection
 from tests.protocol.hostile_frames import HEADS, ODD, packed

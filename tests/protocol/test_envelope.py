@@ -15,7 +15,8 @@ from grpc_tools import protoc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.envelope import (
+from arp.protocol.errors import InvalidMessage
+from arp.protocol.framing.envelope import (
     CONNECT,
     DIALECTS,
     SERVICE,
@@ -33,7 +34,6 @@ from arp.protocol.envelope import (
     unseal_file_start,
     unseal_part,
 )
-from arp.protocol.errors import InvalidMessage
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.event_stream import EventTooLong, SseEvent, SseParser
+from arp.protocol.framing.event_stream import EventTooLong, SseEvent, SseParser
 
 
 def parsed(*chunks: bytes) -> list[SseEvent]:

@@ -22,8 +22,8 @@ from arp.protocol.exact_integers import (
     rounded_at,
 )
 from arp.protocol.messages import StateMessage
-from arp.protocol.object_messages import SurfaceCommitRequest
-from arp.protocol.object_wire import ObjectMessage, write
+from arp.protocol.objects.messages import SurfaceCommitRequest
+from arp.protocol.objects.wire import ObjectMessage, write
 from arp.protocol.validate import check_appended, check_component, check_property
 
 LARGE = 2**53 + 1

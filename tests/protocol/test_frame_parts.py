@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from arp.protocol.codec import ENCODINGS, Encoding, recode, renderer_decoder
 from arp.protocol.errors import InvalidMessage
-from arp.protocol.frame_parts import MAX_BATCH, check_msgpack_keys
+from arp.protocol.framing.frame_parts import MAX_BATCH, check_msgpack_keys
 
 ACK = {"v": 1, "type": "ack", "seq": 7}
 TWICE = "message: an object has the same key twice"

@@ -6,9 +6,9 @@ import tracemalloc
 from collections.abc import Callable
 from random import Random
 
-from arp.protocol.envelope import DIALECTS, seal, unseal
 from arp.protocol.errors import InvalidMessage
-from arp.protocol.length_prefix import FrameSplitter, farewell, prefixed
+from arp.protocol.framing.envelope import DIALECTS, seal, unseal
+from arp.protocol.framing.length_prefix import FrameSplitter, farewell, prefixed
 
 MOST = 4096
 GROWTH = 200_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.length_prefix import Farewell, FrameSplitter, farewell, prefixed
+from arp.protocol.framing.length_prefix import Farewell, FrameSplitter, farewell, prefixed
 
 frames_of_any_size = st.lists(st.binary(min_size=1, max_size=300), max_size=12)
 

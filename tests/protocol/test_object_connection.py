@@ -19,9 +19,9 @@ from arp.protocol.errors import (
 )
 from arp.protocol.json_value import MAX_VALUES
 from arp.protocol.limits import Limits
-from arp.protocol.object_agent import SYNC_AFTER, ObjectAgentConnection
-from arp.protocol.object_connection import ObjectConnection, RefusedMessage
-from arp.protocol.object_messages import (
+from arp.protocol.objects.agent import SYNC_AFTER, ObjectAgentConnection
+from arp.protocol.objects.connection import ObjectConnection, RefusedMessage
+from arp.protocol.objects.messages import (
     CallbackDoneEvent,
     DisplayErrorEvent,
     DisplayErrorRequest,
@@ -42,14 +42,14 @@ from arp.protocol.object_messages import (
     ToplevelSetTitleRequest,
     ToplevelUnsetFullscreenRequest,
 )
-from arp.protocol.object_model import (
+from arp.protocol.objects.model import (
     MAX_GLOBALS,
     MAX_OBJECTS,
     MAX_WAITING_INPUTS,
     component_count,
 )
-from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
-from arp.protocol.object_wire import DISPLAY, ObjectMessage, read
+from arp.protocol.objects.renderer import ObjectRendererConnection, Offer, offers
+from arp.protocol.objects.wire import DISPLAY, ObjectMessage, read
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
 
 LIMITS = Limits(max_surfaces=4, max_components_per_commit=3, max_patch_ops=3)

@@ -11,10 +11,10 @@ import pytest
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.limits import Limits
-from arp.protocol.object_agent import ObjectAgentConnection
-from arp.protocol.object_connection import RefusedMessage
-from arp.protocol.object_display import HandedOver, ObjectDisplay
-from arp.protocol.object_messages import (
+from arp.protocol.objects.agent import ObjectAgentConnection
+from arp.protocol.objects.connection import RefusedMessage
+from arp.protocol.objects.display import HandedOver, ObjectDisplay
+from arp.protocol.objects.messages import (
     DisplayErrorEvent,
     InputAckRequest,
     InputInputEvent,
@@ -25,8 +25,8 @@ from arp.protocol.object_messages import (
     SurfaceTransferredEvent,
     SurfaceTransferRequest,
 )
-from arp.protocol.object_renderer import ObjectRendererConnection, offers
-from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.objects.renderer import ObjectRendererConnection, offers
+from arp.protocol.objects.wire import ObjectMessage
 from arp.protocol.patch import PatchOp, Update
 
 LIMITS = Limits(max_surfaces=5)

@@ -24,13 +24,15 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from arp.protocol import object_connection, object_model, object_states
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.limits import Limits
-from arp.protocol.object_agent import ObjectAgentConnection
-from arp.protocol.object_connection import ObjectConnection, RefusedMessage
-from arp.protocol.object_messages import (
+from arp.protocol.objects import connection as object_connection
+from arp.protocol.objects import model as object_model
+from arp.protocol.objects import states as object_states
+from arp.protocol.objects.agent import ObjectAgentConnection
+from arp.protocol.objects.connection import ObjectConnection, RefusedMessage
+from arp.protocol.objects.messages import (
     INTERFACES,
     DisplayErrorEvent,
     InputAckRequest,
@@ -47,9 +49,9 @@ from arp.protocol.object_messages import (
     ToplevelSetFullscreenRequest,
     ToplevelSetTitleRequest,
 )
-from arp.protocol.object_model import Objects
-from arp.protocol.object_renderer import ObjectRendererConnection, offers
-from arp.protocol.object_wire import DISPLAY, RENDERER_IDS
+from arp.protocol.objects.model import Objects
+from arp.protocol.objects.renderer import ObjectRendererConnection, offers
+from arp.protocol.objects.wire import DISPLAY, RENDERER_IDS
 from arp.protocol.patch import Update
 
 LIMITS = Limits(max_surfaces=6, max_components_per_commit=4, max_patch_ops=3, max_pending_commits=2)

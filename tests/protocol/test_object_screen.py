@@ -26,9 +26,9 @@ from arp.protocol.messages import (
     SessionReady,
     StateMessage,
 )
-from arp.protocol.object_agent import ObjectAgentConnection
-from arp.protocol.object_conversation import as_message, as_request
-from arp.protocol.object_messages import (
+from arp.protocol.objects.agent import ObjectAgentConnection
+from arp.protocol.objects.conversation import as_message, as_request
+from arp.protocol.objects.messages import (
     ConversationDeltaRequest,
     ConversationOpenedRequest,
     DisplayErrorRequest,
@@ -40,8 +40,8 @@ from arp.protocol.object_messages import (
     SurfaceRenderRequest,
     SurfaceTransferRequest,
 )
-from arp.protocol.object_screen import ObjectScreenConnection
-from arp.protocol.object_wire import DISPLAY
+from arp.protocol.objects.screen import ObjectScreenConnection
+from arp.protocol.objects.wire import DISPLAY
 from arp.protocol.patch import Update
 from tests.protocol.sample_messages import FROM_AGENT
 

@@ -11,15 +11,15 @@ from arp.protocol.agent_connection import AgentConnection
 from arp.protocol.components import Component
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererHello
-from arp.protocol.object_agent import ObjectAgentConnection
-from arp.protocol.object_connection import ObjectConnection, ObjectEvent
-from arp.protocol.object_messages import (
+from arp.protocol.objects.agent import ObjectAgentConnection
+from arp.protocol.objects.connection import ObjectConnection, ObjectEvent
+from arp.protocol.objects.messages import (
     InputAckRequest,
     SurfaceCommitRequest,
     SurfaceRenderRequest,
 )
-from arp.protocol.object_renderer import ObjectRendererConnection, Offer
-from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.objects.renderer import ObjectRendererConnection, Offer
+from arp.protocol.objects.wire import ObjectMessage
 
 TABLE = {"headers": ["Region", "Sales"], "rows": [["north", 12], ["south", 7]]}
 

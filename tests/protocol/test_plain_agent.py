@@ -22,9 +22,9 @@ from arp.protocol.messages import (
     SessionReady,
     SurfaceMessage,
 )
-from arp.protocol.object_agent import ObjectAgentConnection
-from arp.protocol.object_connection import ObjectEvent
-from arp.protocol.object_messages import (
+from arp.protocol.objects.agent import ObjectAgentConnection
+from arp.protocol.objects.connection import ObjectEvent
+from arp.protocol.objects.messages import (
     ConversationOpenedRequest,
     DisplayErrorEvent,
     DisplayErrorRequest,
@@ -43,8 +43,8 @@ from arp.protocol.object_messages import (
     ToplevelConfigureEvent,
     ToplevelSetFullscreenRequest,
 )
-from arp.protocol.object_screen import ObjectScreenConnection
-from arp.protocol.object_wire import DISPLAY, ObjectMessage
+from arp.protocol.objects.screen import ObjectScreenConnection
+from arp.protocol.objects.wire import DISPLAY, ObjectMessage
 from arp.protocol.patch import Insert, PatchOp, Reorder, Update
 
 BOUND = ("ArpCompositor", "ArpShell", "ArpInput", "ArpSession")

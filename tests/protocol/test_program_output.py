@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.program_output import printed
+from arp.protocol.framing.program_output import printed
 from arp.protocol.safe_text import sanitise
 
 CASES = json.loads(

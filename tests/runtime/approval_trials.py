@@ -25,8 +25,8 @@ import msgspec
 
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Permission
-from arp.runtime.agent import RuntimeAgent
-from arp.runtime.services import RuntimeService
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.turns.agent import RuntimeAgent
 from tests.hub.rig import Renderer, running
 from tests.waiting import becomes
 

@@ -13,8 +13,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from arp.runtime import types as ari
-from arp.runtime.services import EventSubscription, RuntimeService
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.services import EventSubscription, RuntimeService
 
 WITHIN_S = 30.0
 """So long a caller waits for an event."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arp.conformance.runtime_under_test import Prompts, RuntimeUnderTest
-from arp.runtime.services import RuntimeService
+from arp.conformance.runtime.runtime_under_test import Prompts, RuntimeUnderTest
+from arp.runtime.contract.services import RuntimeService
 from tests.runtime.model_server import ModelServer
 
 MODEL = "fake-1"
@@ -75,7 +75,7 @@ class PydanticAIUnderTest(FrameworkUnderTest):
             raise ModelRetry(str(failed)) from failed
 
     def make(self) -> RuntimeService:
-        from arp.runtime.pydantic_ai import PydanticAIRuntime
+        from arp.runtime.frameworks.pydantic_ai import PydanticAIRuntime
 
         return PydanticAIRuntime(self.agent(), cwd=self.cwd, directory=self.stored)
 
@@ -87,7 +87,7 @@ class OpenAIAgentsUnderTest(FrameworkUnderTest):
         from agents import Agent, OpenAIResponsesModel, RunConfig, function_tool
         from openai import AsyncOpenAI
 
-        from arp.runtime.openai_agents import OpenAIAgentsRuntime
+        from arp.runtime.frameworks.openai_agents import OpenAIAgentsRuntime
 
         client = AsyncOpenAI(
             base_url=self.server.openai_address, api_key=KEY, max_retries=0, timeout=CLIENT_S
@@ -116,7 +116,7 @@ class LangGraphUnderTest(FrameworkUnderTest):
         from langchain_core.tools import StructuredTool, ToolException
         from langchain_openai import ChatOpenAI
 
-        from arp.runtime.langgraph import LangGraphRuntime
+        from arp.runtime.frameworks.langgraph import LangGraphRuntime
 
         async def bash(command: str, description: str = "") -> str:
             """Run a command of the shell."""
@@ -156,7 +156,7 @@ class AgUiUnderTest(PydanticAIUnderTest):
         return AGUIAdapter(agent=self.made, run_input=run_input, include_usage=True).run_stream()
 
     def make(self) -> RuntimeService:
-        from arp.runtime.ag_ui import AgUiRuntime
+        from arp.runtime.frameworks.ag_ui import AgUiRuntime
 
         self.made = self.agent()
         return AgUiRuntime(self, cwd=self.cwd, directory=self.stored)

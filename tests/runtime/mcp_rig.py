@@ -17,8 +17,8 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 
 from arp.protocol.json_value import JsonObject
-from arp.runtime.mcp_tools import LinkLimits, McpTools
-from arp.runtime.types import McpServer
+from arp.runtime.contract.types import McpServer
+from arp.runtime.mcp.tools import LinkLimits, McpTools
 
 SHOP = f"{sys.executable} {Path(__file__).with_name('mcp_shop.py')}"
 SUMS = f"{sys.executable} {Path(__file__).with_name('mcp_server.py')}"

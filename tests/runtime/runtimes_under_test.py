@@ -21,21 +21,21 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from arp.conformance.runtime_under_test import (
+from arp.conformance.runtime.runtime_under_test import (
     OutputFault,
     Prompts,
     RuntimeFactory,
     RuntimeUnderTest,
 )
-from arp.runtime import types as ari
-from arp.runtime.acp import AcpRuntime
-from arp.runtime.acp_session import AcpConnection
-from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
-from arp.runtime.codex import CodexRuntime
-from arp.runtime.errors import AriError, InvalidArgument, OperationDenied, Unavailable
-from arp.runtime.fake import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
-from arp.runtime.function import FunctionRuntime, FunctionTurn
-from arp.runtime.services import RuntimeService
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import AriError, InvalidArgument, OperationDenied, Unavailable
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.plain.fake import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
+from arp.runtime.programs.acp.acp import AcpRuntime
+from arp.runtime.programs.acp.session import AcpConnection
+from arp.runtime.programs.claude.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+from arp.runtime.programs.codex.codex import CodexRuntime
 from tests.runtime import clis
 from tests.runtime.clis import Cli
 from tests.runtime.frameworks_under_test import ag_ui, langgraph, openai_agents, pydantic_ai

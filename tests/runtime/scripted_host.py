@@ -12,9 +12,9 @@ import asyncio
 import json
 import sys
 
-from arp.runtime import types as ari
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.services import EventSubscription, RuntimeService
 from arp.runtime.named import named_runtime
-from arp.runtime.services import EventSubscription, RuntimeService
 
 
 async def main(name: str, cwd: str, environment: str, fields: str, message: str) -> None:

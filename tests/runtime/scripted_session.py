@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from arp.runtime import types as ari
-from arp.runtime.driven import DrivenRuntime
-from arp.runtime.errors import NotFound
-from arp.runtime.feed import PendingPermission, SessionFeed
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.driven import DrivenRuntime
+from arp.runtime.contract.errors import NotFound
+from arp.runtime.contract.feed import PendingPermission, SessionFeed
 
 
 class ScriptedSession:

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from arp.runtime import types as ari
-from arp.runtime.grpc_runtime import GrpcRuntime
-from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.remote import R
-from arp.runtime.services import EventSubscription, RuntimeService
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.services import EventSubscription, RuntimeService
+from arp.runtime.remote.grpc_runtime import GrpcRuntime
+from arp.runtime.remote.http_runtime import HttpRuntime
+from arp.runtime.remote.remote import R
 from tests.runtime import test_grpc, test_http
 
 

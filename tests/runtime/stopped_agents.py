@@ -23,8 +23,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from arp import App, Turn, tool, ui
-from arp.runtime.function import FunctionRuntime, FunctionTurn
-from arp.runtime.services import RuntimeService
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
 from tests.runtime import clis, frameworks_under_test
 from tests.runtime.model_script import AGREED
 from tests.runtime.model_server import ModelServer
@@ -173,7 +173,7 @@ def function(place: Path, address: str) -> RuntimeService:
 
 def claude_code(place: Path, address: str) -> RuntimeService:
     """Return Claude Code."""
-    from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+    from arp.runtime.programs.claude.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
 
     cli = clis.claude(model_at(address), place)
     providers = {"here": {"ANTHROPIC_BASE_URL": address}}
@@ -183,7 +183,7 @@ def claude_code(place: Path, address: str) -> RuntimeService:
 
 def codex(place: Path, address: str) -> RuntimeService:
     """Return Codex."""
-    from arp.runtime.codex import CodexRuntime
+    from arp.runtime.programs.codex.codex import CodexRuntime
 
     cli = clis.codex(model_at(address), place)
     config = cli.home / ".codex" / "config.toml"
@@ -194,7 +194,7 @@ def codex(place: Path, address: str) -> RuntimeService:
 
 def opencode(place: Path, address: str) -> RuntimeService:
     """Return OpenCode."""
-    from arp.runtime.acp import AcpRuntime
+    from arp.runtime.programs.acp.acp import AcpRuntime
 
     cli = clis.opencode(model_at(address), place)
     command = [cli.program, *cli.arguments]

@@ -17,9 +17,8 @@ import pytest
 from arp import App, connect
 from arp.client.client import ArpClient
 from arp.protocol.messages import Permission
-from arp.runtime import types as ari
-from arp.runtime.acp import AcpRuntime
-from arp.runtime.errors import (
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import (
     AriCode,
     AriError,
     FailedPrecondition,
@@ -28,7 +27,8 @@ from arp.runtime.errors import (
     Unavailable,
     Unimplemented,
 )
-from arp.runtime.turn_questions import NO_WAY
+from arp.runtime.programs.acp.acp import AcpRuntime
+from arp.runtime.turns.turn_questions import NO_WAY
 from arp.testing import session
 from tests.runtime import mcp_server, scripted_acp_agent
 from tests.runtime.caller import Caller, asks, kinds, merged, only, text_of

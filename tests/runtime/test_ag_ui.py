@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from arp.runtime import types as ari
-from arp.runtime.ag_ui import AgUiRuntime
-from arp.runtime.ag_ui_stream import LEFT, NO_RESULT
-from arp.runtime.errors import AriCode
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import AriCode
+from arp.runtime.frameworks.ag_ui import AgUiRuntime
+from arp.runtime.frameworks.ag_ui_stream import LEFT, NO_RESULT
 from tests.asgi_serving import serving_asgi
 from tests.runtime.caller import Caller
 

@@ -16,12 +16,12 @@ from arp import App, ToolFailed, Turn, connect
 from arp.client.client import ArpClient
 from arp.ledger.fact import decode
 from arp.protocol.components import Component
-from arp.runtime import types as ari
-from arp.runtime.agent_sessions import RuntimeLimits
-from arp.runtime.errors import Unavailable
-from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.linked_session import MAX_KNOWN_TURNS, STATE_KEY
-from arp.runtime.session_commands import RuntimeOffers
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import Unavailable
+from arp.runtime.remote.http_runtime import HttpRuntime
+from arp.runtime.turns.agent_sessions import RuntimeLimits
+from arp.runtime.turns.linked_session import MAX_KNOWN_TURNS, STATE_KEY
+from arp.runtime.turns.session_commands import RuntimeOffers
 from arp.store.sqlite import SqliteStore
 from arp.testing import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
 from tests.runtime.test_http import served

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from arp.runtime.agent_process import AgentProcess, ProcessStart, run_program
+from arp.runtime.programs.agent_process import AgentProcess, ProcessStart, run_program
 from tests.waiting import becomes
 
 PATH = {"PATH": "/usr/bin:/bin"}

@@ -1,6 +1,6 @@
 """What runs is what a person approved, with a runtime behind `RuntimeAgent`, in random trials.
 
-`tests/hub/test_approve_a_run_b.py` has the same for tools of agents. Here commands really run, and
+`tests/turn/test_approve_a_run_b.py` has the same for tools of agents. Here commands really run, and
 what they leave in a file is compared with what was shown and sent: see `approval_trials`.
 """
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from arp.runtime import types as ari
-from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
-from arp.runtime.codex import CodexRuntime
-from arp.runtime.fake import FakeRuntime
-from arp.runtime.function import FunctionTurn
-from arp.runtime.services import RuntimeService
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.plain.fake import FakeRuntime
+from arp.runtime.plain.function import FunctionTurn
+from arp.runtime.programs.claude.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+from arp.runtime.programs.codex.codex import CodexRuntime
 from tests.runtime.approval_trials import STORIES, SWAPS, Trials
 from tests.runtime.clis import Cli
 

@@ -9,7 +9,7 @@ import claude_agent_sdk as sdk
 import pytest
 from claude_agent_sdk.types import PermissionRuleValue
 
-from arp.runtime.claude_asking import AskFirst, offered_rules
+from arp.runtime.programs.claude.asking import AskFirst, offered_rules
 
 
 def ask_first(*rules: tuple[str, str | None]) -> AskFirst:

@@ -20,10 +20,8 @@ import psutil
 import pytest
 
 from arp import App, connect
-from arp.runtime import types as ari
-from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime, usual_environment
-from arp.runtime.claude_messages import MessageReader
-from arp.runtime.errors import (
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import (
     AlreadyExists,
     AriCode,
     FailedPrecondition,
@@ -31,8 +29,8 @@ from arp.runtime.errors import (
     NotFound,
     Unavailable,
 )
-from arp.runtime.feed import SessionFeed
-from arp.runtime.services import (
+from arp.runtime.contract.feed import SessionFeed
+from arp.runtime.contract.services import (
     CommandManager,
     HistoryManager,
     ModelManager,
@@ -41,6 +39,12 @@ from arp.runtime.services import (
     RuntimeService,
     SessionUtilityManager,
 )
+from arp.runtime.programs.claude.claude_code import (
+    ClaudeCodeOptions,
+    ClaudeCodeRuntime,
+    usual_environment,
+)
+from arp.runtime.programs.claude.messages import MessageReader
 from tests.runtime import mcp_server
 from tests.runtime.caller import Caller, asks, kinds, merged, only, text_of
 from tests.runtime.clis import Cli
@@ -833,7 +837,7 @@ async def test_status_says_what_is_there_and_what_is_missing(
 async def test_extra_that_is_missing_is_named(
     claude_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.runtime.claude_code.find_spec", lambda name: None)
+    monkeypatch.setattr("arp.runtime.programs.claude.claude_code.find_spec", lambda name: None)
     runtime = runtime_of(claude_cli)
     status = await runtime.status(ari.StatusRequest())
     assert "pip install 'agent-rendering-protocol[claude]'" in status.message

@@ -17,9 +17,8 @@ import pytest
 
 from arp import App, connect
 from arp.client.client import ArpClient
-from arp.runtime import types as ari
-from arp.runtime.codex import CodexRuntime
-from arp.runtime.errors import (
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import (
     AriCode,
     FailedPrecondition,
     InvalidArgument,
@@ -27,9 +26,10 @@ from arp.runtime.errors import (
     Unavailable,
     Unimplemented,
 )
-from arp.runtime.event_log import LogSubscription
-from arp.runtime.session_commands import RuntimeOffers
-from arp.runtime.types import EventType, Lifecycle
+from arp.runtime.contract.event_log import LogSubscription
+from arp.runtime.contract.types import EventType, Lifecycle
+from arp.runtime.programs.codex.codex import CodexRuntime
+from arp.runtime.turns.session_commands import RuntimeOffers
 from tests.runtime import mcp_server
 from tests.runtime.clis import Cli, processes_of
 from tests.runtime.model_script import HELLO, INPUT_TOKENS, THINKING, THOUGHT, WORKED, WRITTEN

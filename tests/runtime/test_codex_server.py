@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from arp.runtime import types as ari
-from arp.runtime.codex import CodexRuntime
-from arp.runtime.errors import AriCode
-from arp.runtime.types import EventType, Lifecycle
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import AriCode
+from arp.runtime.contract.types import EventType, Lifecycle
+from arp.runtime.programs.codex.codex import CodexRuntime
 from tests.runtime import scripted_app_server
 from tests.runtime.test_codex import WITHIN_S, created, joined, resumed
 
@@ -215,7 +215,7 @@ async def test_turn_of_the_runtime_itself(runtime: CodexRuntime) -> None:
 async def test_turn_that_does_not_stop_is_ended_with_its_process(
     runtime: CodexRuntime, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.runtime.codex_server.STOP_S", 0.1)
+    monkeypatch.setattr("arp.runtime.programs.codex.server.STOP_S", 0.1)
     runtime.cancel_grace_s = 0.1
     session, other = await created(runtime), None
     process = await runtime.server()

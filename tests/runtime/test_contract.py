@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from arp.conformance.case import ContractCase
-from arp.conformance.runtime_cases import CASES
-from arp.conformance.runtime_matrix import read_matrix
-from arp.conformance.runtime_suite import CaseResult, run_case
-from arp.conformance.runtime_under_test import RuntimeUnderTest
-from arp.runtime.services import RuntimeService
+from arp.conformance.runtime.case import ContractCase
+from arp.conformance.runtime.runtime_cases import CASES
+from arp.conformance.runtime.runtime_matrix import read_matrix
+from arp.conformance.runtime.runtime_suite import CaseResult, run_case
+from arp.conformance.runtime.runtime_under_test import RuntimeUnderTest
+from arp.runtime.contract.services import RuntimeService
 from tests.runtime import clis
 from tests.runtime.runtimes_under_test import NEEDS, RUNTIMES, AcpUnderTest, KeptOpenCode
 from tests.runtime.served import ServedByGrpc, ServedByHttp

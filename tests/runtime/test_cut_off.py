@@ -15,13 +15,13 @@ from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
 from arp import App, Turn
-from arp.hub.past_messages import BROKEN
-from arp.runtime import types as ari
-from arp.runtime.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
-from arp.runtime.function import FunctionRuntime, FunctionTurn
-from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.langgraph import LangGraphRuntime
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.cut_off import CUT_OFF_WORDS, CutOff, cut_off_of, mark_of
+from arp.runtime.frameworks.langgraph import LangGraphRuntime
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
+from arp.runtime.remote.http_runtime import HttpRuntime
 from arp.testing import session
+from arp.turn.past_messages import BROKEN
 from tests.runtime.frameworks_under_test import (
     FrameworkUnderTest,
     LangGraphUnderTest,

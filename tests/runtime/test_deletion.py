@@ -16,9 +16,9 @@ from websockets.asyncio.client import connect as websocket
 
 from arp import App
 from arp.client.client import ArpClient, connect
-from arp.runtime.errors import Unavailable
-from arp.runtime.fake import FakeRuntime
-from arp.runtime.task_runtime import TaskRuntime
+from arp.runtime.contract.errors import Unavailable
+from arp.runtime.contract.task_runtime import TaskRuntime
+from arp.runtime.plain.fake import FakeRuntime
 from tests.runtime.runtimes_under_test import RUNTIMES
 from tests.runtime.test_framework_sessions import open_question, until
 from tests.server.processes import start
@@ -170,7 +170,7 @@ SLOW_TO_DELETE = """
 import asyncio
 from pathlib import Path
 from arp import App
-from arp.runtime.fake import FakeRuntime
+from arp.runtime.plain.fake import FakeRuntime
 
 
 class Slow(FakeRuntime):

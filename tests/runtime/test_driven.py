@@ -1,4 +1,4 @@
-"""What every runtime promises, whatever is behind it (the contract in `arp.runtime.services`)."""
+"""What every runtime promises, whatever is behind it (`arp.runtime.contract.services`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from arp.runtime import types as ari
-from arp.runtime.driven import DrivenRuntime
-from arp.runtime.errors import (
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.driven import DrivenRuntime
+from arp.runtime.contract.errors import (
     AlreadyExists,
     AriCode,
     ErrorStatus,
@@ -20,8 +20,8 @@ from arp.runtime.errors import (
     RuntimeInternal,
     Unimplemented,
 )
-from arp.runtime.event_log import LogSubscription
-from arp.runtime.feed import SessionFeed
+from arp.runtime.contract.event_log import LogSubscription
+from arp.runtime.contract.feed import SessionFeed
 from tests.runtime.scripted_session import ScriptedRuntime
 
 EventType, Lifecycle, State = ari.EventType, ari.Lifecycle, ari.SessionState

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from arp.runtime import event_log
-from arp.runtime.errors import FailedPrecondition, InvalidArgument
-from arp.runtime.event_log import EventLog
-from arp.runtime.types import Event, EventType
+from arp.runtime.contract import event_log
+from arp.runtime.contract.errors import FailedPrecondition, InvalidArgument
+from arp.runtime.contract.event_log import EventLog
+from arp.runtime.contract.types import Event, EventType
 
 
 def filled(count: int) -> EventLog:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from arp.runtime import types as ari
-from arp.runtime.errors import AriCode, InvalidArgument, Unavailable
-from arp.runtime.services import METHODS, CommandManager, HistoryManager, ModelManager, ModeManager
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import AriCode, InvalidArgument, Unavailable
+from arp.runtime.contract.services import (
+    METHODS,
+    CommandManager,
+    HistoryManager,
+    ModelManager,
+    ModeManager,
+)
 from arp.testing import Fails, FakeRuntime, Says, Step, Tells, Thinks, Uses, Waits
 from tests.runtime.test_driven import created, kinds, sent, subscribed, until_done
 

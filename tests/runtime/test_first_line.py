@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from arp.runtime import types as ari
-from arp.runtime.acp import AcpRuntime
-from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
-from arp.runtime.codex import CodexRuntime
-from arp.runtime.driven import DrivenRuntime
-from arp.runtime.errors import Unavailable
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.driven import DrivenRuntime
+from arp.runtime.contract.errors import Unavailable
+from arp.runtime.programs.acp.acp import AcpRuntime
+from arp.runtime.programs.claude.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+from arp.runtime.programs.codex.codex import CodexRuntime
 from tests.runtime import scripted_acp_agent
 
 KINDS = ("acp", "codex", "claude")

@@ -8,7 +8,7 @@ import pytest
 
 from arp.client.client import ArpClient
 from arp.protocol.json_value import JsonObject
-from arp.runtime import types as ari
+from arp.runtime.contract import types as ari
 from arp.testing import Says, Step, Tells, Uses
 from tests.runtime.test_agent import asked, shown, until
 from tests.runtime.test_user_questions import open_questions, question

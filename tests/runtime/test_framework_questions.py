@@ -12,10 +12,10 @@ import pytest
 
 from arp import App, Component, ui
 from arp.client.client import ArpClient, connect
-from arp.hub.past_messages import STOPPED
-from arp.runtime.langchain_approvals import decided_by_person
+from arp.runtime.contract.task_runtime import question_of
+from arp.runtime.frameworks.langchain_approvals import decided_by_person
 from arp.runtime.named import runtime_for
-from arp.runtime.task_runtime import question_of
+from arp.turn.past_messages import STOPPED
 from tests.serving import serving
 
 WAIT_S = 30.0
@@ -245,7 +245,7 @@ async def test_what_an_ag_ui_agent_said_before_a_cancel_is_told_to_its_next_run(
 def test_an_agent_of_ag_ui_is_an_address_or_a_function() -> None:
     from ag_ui.core import RunAgentInput
 
-    from arp.runtime.ag_ui import AgUiRuntime
+    from arp.runtime.frameworks.ag_ui import AgUiRuntime
 
     async def run(run_input: RunAgentInput) -> AsyncIterator[Any]:
         yield run_input

@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect as websocket
 from arp import App, ui
 from arp.client.client import ArpClient, connect
 from arp.protocol.screen import TurnScreen
-from arp.runtime import types as ari
+from arp.runtime.contract import types as ari
 from tests.server.processes import Process, start
 from tests.serving import serving
 
@@ -171,7 +171,7 @@ async def test_what_a_graph_writes_shows_as_component_text_or_progress(tmp_path:
 
 
 async def test_a_session_begins_with_a_conversation_that_it_did_not_have() -> None:
-    from arp.runtime.langgraph import LangGraphRuntime
+    from arp.runtime.frameworks.langgraph import LangGraphRuntime
 
     runtime = LangGraphRuntime(remembering())
     past = (

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from arp.runtime import types as ari
-from arp.runtime.errors import AriCode, InvalidArgument, NotFound, Unavailable
-from arp.runtime.function import FunctionRuntime, FunctionTurn
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import AriCode, InvalidArgument, NotFound, Unavailable
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
 from tests.runtime.test_driven import created, kinds, sent, state_of, subscribed, until_done
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from arp.access.incoming import IncomingConnection
 from arp.access.settings import Access
-from arp.runtime import types as ari
-from arp.runtime.errors import (
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import (
     AlreadyExists,
     DeadlineExceeded,
     FailedPrecondition,
@@ -26,10 +26,10 @@ from arp.runtime.errors import (
     Unavailable,
     Unimplemented,
 )
-from arp.runtime.function import FunctionRuntime, FunctionTurn
-from arp.runtime.grpc_runtime import PATHS, GrpcRuntime
-from arp.runtime.grpc_server import GrpcServer
-from arp.runtime.services import EventSubscription, RuntimeService
+from arp.runtime.contract.services import EventSubscription, RuntimeService
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
+from arp.runtime.remote.grpc_runtime import PATHS, GrpcRuntime
+from arp.runtime.remote.grpc_server import GrpcServer
 from arp.testing import FakeRuntime, Says, Uses, Waits
 from tests.runtime.broken_proxy import broken_proxy
 

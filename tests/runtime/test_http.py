@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from arp.access.settings import Access
-from arp.runtime import types as ari
-from arp.runtime.errors import (
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import (
     AriError,
     FailedPrecondition,
     InvalidArgument,
@@ -25,10 +25,10 @@ from arp.runtime.errors import (
     Unavailable,
     Unimplemented,
 )
-from arp.runtime.function import FunctionRuntime, FunctionTurn
-from arp.runtime.http_gateway import HttpGateway
-from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.services import EventSubscription, RuntimeService
+from arp.runtime.contract.services import EventSubscription, RuntimeService
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
+from arp.runtime.remote.http_gateway import HttpGateway
+from arp.runtime.remote.http_runtime import HttpRuntime
 from arp.server.serve import bind
 from arp.testing import FakeRuntime, Says, Uses, Waits
 from tests.asgi_serving import serving_asgi

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.json_value import Json, JsonObject
-from arp.runtime import json_rpc_peer
-from arp.runtime.agent_process import ProcessStart
-from arp.runtime.json_rpc_peer import (
+from arp.runtime.programs import json_rpc_peer
+from arp.runtime.programs.agent_process import ProcessStart
+from arp.runtime.programs.json_rpc_peer import (
     INTERNAL_ERROR,
     JsonRpcChild,
     JsonRpcError,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from arp.runtime import types as ari
-from arp.runtime.errors import FailedPrecondition
-from arp.runtime.fake import FakeRuntime
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import FailedPrecondition
+from arp.runtime.plain.fake import FakeRuntime
 from tests.runtime.caller import Caller
 from tests.runtime.runtimes_under_test import RUNTIMES
 
@@ -73,7 +73,7 @@ async def test_checkpointer_of_another_loop_is_refused_with_what_to_do(tmp_path:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
     from langgraph.graph import START, MessagesState, StateGraph
 
-    from arp.runtime.langgraph import LangGraphRuntime
+    from arp.runtime.frameworks.langgraph import LangGraphRuntime
 
     builder = StateGraph(MessagesState)
     builder.add_node("answer", lambda state: {"messages": []})

@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from arp.hub.tool import ToolFailed, ToolOutput
 from arp.protocol.json_value import JsonObject
-from arp.runtime.mcp_tools import LinkLimits, McpTools
-from arp.runtime.types import McpServer
+from arp.runtime.contract.types import McpServer
+from arp.runtime.mcp.tools import LinkLimits, McpTools
+from arp.turn.tool import ToolFailed, ToolOutput
 from tests.runtime.mcp_rig import (
     SHOP,
     WAIT_S,
@@ -272,7 +272,7 @@ async def test_standard_error_is_logged_without_secrets_and_control_characters(
     text = f"\x1b[31mred\x1b[0m \x1b]0;title\x07 token={token} own-Secret-Value-1\x9b2J"
     command, *args = SHOP.split()
     server = McpServer("shop", command, tuple(args), {"API_KEY": "own-Secret-Value-1"})
-    with caplog.at_level(logging.INFO, "arp.runtime.mcp_connection"):
+    with caplog.at_level(logging.INFO, "arp.runtime.mcp.connection"):
         async with asyncio.timeout(WAIT_S), opened(server) as tools:
             assert (await tools.run("shout", {"text": text}, Listening())).text == "shouted"
     (line,) = [one.getMessage() for one in caplog.records if "red" in one.getMessage()]

@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from arp import App, Turn
-from arp.hub.settings import HubSettings
-from arp.hub.tool import ToolFailed
+from arp.live.settings import HubSettings
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
 from arp.testing import session
+from arp.turn.tool import ToolFailed
 from tests.runtime.mcp_rig import Listening, opened
 from tests.runtime.mcp_shop import PIXEL
 from tests.serving import serving

@@ -12,9 +12,9 @@ import pytest
 
 from arp import App, Turn
 from arp.client.client import ArpClient, connect
-from arp.hub.tool import ToolFailed
 from arp.protocol.json_value import JsonObject
-from arp.runtime.types import McpServer
+from arp.runtime.contract.types import McpServer
+from arp.turn.tool import ToolFailed
 from tests.runtime.mcp_rig import (
     SHOP,
     SUMS,

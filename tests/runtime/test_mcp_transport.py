@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from arp.hub.tool import ToolFailed
+from arp.turn.tool import ToolFailed
 from tests.runtime import mcp_odd
 from tests.runtime.mcp_rig import WAIT_S, Listening, opened
 

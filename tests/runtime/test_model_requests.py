@@ -13,8 +13,8 @@ import pytest
 from arp import App, HubSettings, connect
 from arp.client.client import ArpClient
 from arp.ledger.fact import Fact, decode
-from arp.runtime import types as ari
-from arp.runtime.run_facts import MAX_MESSAGE_BYTES, newest_within
+from arp.runtime.contract import types as ari
+from arp.runtime.turns.run_facts import MAX_MESSAGE_BYTES, newest_within
 from arp.store.sqlite import SqliteStore
 from arp.testing import FakeRuntime, Says, Tells
 from tests.runtime.frameworks_under_test import (

@@ -12,14 +12,14 @@ from langgraph.graph import MessagesState, StateGraph
 from arp import App
 from arp.access.settings import Access
 from arp.cli import main
-from arp.runtime import types as ari
-from arp.runtime.acp import AcpRuntime
-from arp.runtime.errors import InvalidArgument
-from arp.runtime.function import FunctionRuntime, FunctionTurn
-from arp.runtime.grpc_server import GrpcServer
-from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.langgraph import LangGraphRuntime
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import InvalidArgument
+from arp.runtime.frameworks.langgraph import LangGraphRuntime
 from arp.runtime.named import environment_of, named_runtime
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
+from arp.runtime.programs.acp.acp import AcpRuntime
+from arp.runtime.remote.grpc_server import GrpcServer
+from arp.runtime.remote.http_runtime import HttpRuntime
 from arp.testing import FakeRuntime
 
 

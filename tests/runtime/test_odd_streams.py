@@ -21,9 +21,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from arp import App
-from arp.runtime.langgraph import LangGraphRuntime
-from arp.runtime.model_agent import model_runtime
-from arp.runtime.openai_agents import OpenAIAgentsRuntime
+from arp.runtime.frameworks.langgraph import LangGraphRuntime
+from arp.runtime.frameworks.model_agent import model_runtime
+from arp.runtime.frameworks.openai_agents import OpenAIAgentsRuntime
 from arp.testbed.rendered_turn import RenderedTurn
 from arp.testing import session
 from tests.asgi_serving import serving_asgi

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.runtime import types as ari
-from arp.runtime.services import RuntimeService
-from arp.runtime.spoken_messages import SpokenMessages
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.frameworks.spoken_messages import SpokenMessages
 from tests.runtime.caller import Caller
 
 MAIL, PAY = {"to": "ann"}, {"total": 7}
@@ -41,7 +41,7 @@ def pydantic_ai(tools: Tools) -> RuntimeService:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-    from arp.runtime.pydantic_ai import PydanticAIRuntime
+    from arp.runtime.frameworks.pydantic_ai import PydanticAIRuntime
 
     async def answer(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
         if any(isinstance(one, ModelResponse) for one in messages):
@@ -67,7 +67,7 @@ def openai_agents(tools: Tools) -> RuntimeService:
     )
     from openai.types.responses.response_function_web_search import ActionSearch
 
-    from arp.runtime.openai_agents import OpenAIAgentsRuntime
+    from arp.runtime.frameworks.openai_agents import OpenAIAgentsRuntime
 
     class Scripted(Model):
         count = 0
@@ -120,7 +120,7 @@ def langgraph(tools: Tools) -> RuntimeService:
     from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
     from langchain_core.messages import AIMessage
 
-    from arp.runtime.langgraph import LangGraphRuntime
+    from arp.runtime.frameworks.langgraph import LangGraphRuntime
 
     class Model(FakeMessagesListChatModel):
         def bind_tools(self, tools: Any, **_: Any) -> Any:
@@ -158,7 +158,7 @@ async def test_progress_of_a_graph_is_that_of_the_call_that_it_names() -> None:
     from langchain_core.messages import AIMessage
     from langgraph.config import get_stream_writer
 
-    from arp.runtime.langgraph import LangGraphRuntime
+    from arp.runtime.frameworks.langgraph import LangGraphRuntime
 
     class Model(FakeMessagesListChatModel):
         def bind_tools(self, tools: Any, **_: Any) -> Any:
@@ -201,7 +201,7 @@ async def test_texts_of_nodes_that_run_at_the_same_time_are_not_mixed() -> None:
     from langchain_core.messages import AIMessage
     from langgraph.graph import START, MessagesState, StateGraph
 
-    from arp.runtime.langgraph import LangGraphRuntime
+    from arp.runtime.frameworks.langgraph import LangGraphRuntime
 
     def node(text: str) -> Any:
         async def run(state: MessagesState) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from grpc_tools import protoc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.runtime import types as ari
-from arp.runtime.errors import AriCode, ErrorStatus
-from arp.runtime.proto_codec import ProtoError, decode, encode
-from arp.runtime.proto_fields import REMOTE_METHODS, fields_of
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import AriCode, ErrorStatus
+from arp.runtime.remote.proto_codec import ProtoError, decode, encode
+from arp.runtime.remote.proto_fields import REMOTE_METHODS, fields_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 

@@ -14,10 +14,10 @@ import pytest
 from arp import App, connect
 from arp.client.client import ArpClient
 from arp.ledger.fact_types import ROWS
-from arp.runtime.acp import AcpRuntime
-from arp.runtime.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
-from arp.runtime.codex import CodexRuntime
-from arp.runtime.services import RuntimeService
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.programs.acp.acp import AcpRuntime
+from arp.runtime.programs.claude.claude_code import ClaudeCodeOptions, ClaudeCodeRuntime
+from arp.runtime.programs.codex.codex import CodexRuntime
 from tests.docs.pages import text_of
 from tests.runtime.clis import Cli
 from tests.runtime.test_agent import asked

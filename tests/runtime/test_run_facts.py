@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from arp.client.client import ArpClient
-from arp.runtime import types as ari
-from arp.runtime.errors import FailedPrecondition, Unavailable
-from arp.runtime.feed import SessionFeed
-from arp.runtime.run_facts import notice_of, rfc3339
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import FailedPrecondition, Unavailable
+from arp.runtime.contract.feed import SessionFeed
+from arp.runtime.turns.run_facts import notice_of, rfc3339
 from arp.testing import Fails, FakeRuntime, Says, Step, Tells
 from tests.runtime.test_agent import asked, shown, until
 from tests.server.rpc import Rpc, rpc

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from arp.access.settings import Access
-from arp.runtime import types as ari
-from arp.runtime.errors import InvalidArgument, Unavailable
-from arp.runtime.grpc_runtime import GrpcRuntime
-from arp.runtime.grpc_server import GrpcServer
-from arp.runtime.http_runtime import HttpRuntime
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import InvalidArgument, Unavailable
 from arp.runtime.named import named_runtime
-from arp.runtime.tls import TlsFiles
+from arp.runtime.remote.grpc_runtime import GrpcRuntime
+from arp.runtime.remote.grpc_server import GrpcServer
+from arp.runtime.remote.http_runtime import HttpRuntime
+from arp.runtime.remote.tls import TlsFiles
 from arp.testing import FakeRuntime
 from tests.runtime.certificates import certificates
 

@@ -10,7 +10,7 @@ import pytest
 
 from arp import App, connect
 from arp.client.client import ArpClient
-from arp.runtime.function import FunctionRuntime, FunctionTurn
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
 from tests.runtime.answering import open_questions, permission_of, until
 from tests.runtime.stopped_servers import facts_of
 from tests.serving import serving
@@ -94,7 +94,7 @@ async def test_a_turn_that_does_not_stop_in_time_is_waited_for_without_being_sho
 
 def quick() -> Any:
     """Return settings by which a turn has a moment to stop."""
-    from arp.hub.settings import HubSettings
+    from arp.live.settings import HubSettings
 
     return HubSettings(cancel_grace_s=0.05)
 

@@ -15,9 +15,9 @@ import pytest
 
 from arp import App, connect
 from arp.client.client import ArpClient
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.errors import ArpError
-from arp.runtime.task_runtime import TaskRuntime, TaskTurn
+from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
 from tests.runtime.answering import open_questions, permission_of, until
 from tests.serving import serving
 

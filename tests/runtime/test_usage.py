@@ -8,16 +8,16 @@ import pytest
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
 
-from arp.runtime import types as ari
-from arp.runtime.ag_ui import AgUiRuntime
-from arp.runtime.claude_code import ClaudeCodeRuntime
-from arp.runtime.claude_messages import usage_of
-from arp.runtime.codex import CodexRuntime
-from arp.runtime.function import FunctionRuntime, FunctionTurn
-from arp.runtime.grpc_runtime import GrpcRuntime
-from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.services import RuntimeService
-from arp.runtime.told_model import use_of
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.frameworks.ag_ui import AgUiRuntime
+from arp.runtime.frameworks.told_model import use_of
+from arp.runtime.plain.function import FunctionRuntime, FunctionTurn
+from arp.runtime.programs.claude.claude_code import ClaudeCodeRuntime
+from arp.runtime.programs.claude.messages import usage_of
+from arp.runtime.programs.codex.codex import CodexRuntime
+from arp.runtime.remote.grpc_runtime import GrpcRuntime
+from arp.runtime.remote.http_runtime import HttpRuntime
 from tests.runtime import test_ag_ui, test_codex, test_grpc, test_http
 from tests.runtime.caller import Caller
 from tests.runtime.test_claude_code import RecordedFeed, created, runtime

@@ -10,21 +10,21 @@ import pytest
 
 from arp import App, connect
 from arp.client.client import ArpClient
-from arp.hub.question_outcome import DECLINED
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.validate import check_component
-from arp.runtime import types as ari
-from arp.runtime.claude_code import ClaudeCodeRuntime
-from arp.runtime.codex import CodexRuntime
-from arp.runtime.user_questions import (
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.user_questions import (
     asked_once,
     is_user_question,
     question_mark,
     questions_of,
 )
+from arp.runtime.programs.claude.claude_code import ClaudeCodeRuntime
+from arp.runtime.programs.codex.codex import CodexRuntime
 from arp.testing import Says, Step, Uses
+from arp.turn.question_outcome import DECLINED
 from tests.runtime.clis import Cli
 from tests.runtime.model_server import ModelServer
 from tests.runtime.test_agent import asked, shown, until

@@ -7,7 +7,7 @@ from datetime import date
 import msgspec
 
 from arp import DECLINED, App, Turn
-from arp.hub.question_outcome import Declined
+from arp.turn.question_outcome import Declined
 
 
 class Trip(msgspec.Struct):

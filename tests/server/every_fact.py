@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from arp import App, Turn
-from arp.hub.settings import HubSettings
 from arp.ledger.payload_fields import Candidate
+from arp.live.settings import HubSettings
 from arp.protocol.json_value import JsonObject
 
 app = App(title="Every fact", settings=HubSettings(model_every_facts=40, stop_grace_s=0.2))

@@ -319,7 +319,7 @@ async def test_sockets_without_a_token_are_few(
     server: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T17: a budget before authentication; those with a token are not held up; places free up."""
-    monkeypatch.setattr("arp.server.sockets.MAX_UNKNOWN_PEERS", 3)
+    monkeypatch.setattr("arp.server.ports.sockets.MAX_UNKNOWN_PEERS", 3)
     strangers = [await connect(server.ws) for _ in range(3)]
     with pytest.raises(InvalidStatus):
         await connect(server.ws)

@@ -16,7 +16,7 @@ from arp import Access, App, IncomingConnection, Turn, User
 from arp.access.tokens import IssuedToken, TokenFile, new_token_id
 from arp.control.connection import OWN_METHODS
 from arp.control.control import METHODS
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.errors import ErrorCode
 from tests.server.rpc import Rpc, RpcFailed, rpc
 from tests.serving import Serving, serving

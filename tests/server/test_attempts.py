@@ -15,7 +15,7 @@ AGENT = """
 import asyncio
 
 from arp import App, Turn
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 
 app = App(title="Attempts", settings=HubSettings(stop_grace_s=0.2))
 

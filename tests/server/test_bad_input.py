@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from arp import App, ArpError, Limits, Turn, ui
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from tests.server.sockets import Raw, raw
 from tests.serving import Serving, serving
 

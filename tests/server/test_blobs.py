@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from arp import Access, App, Turn, ui
-from arp.server.blobs import raster_type
+from arp.server.routes.blobs import raster_type
 from tests.server.rpc import rpc
 from tests.server.sockets import raw
 from tests.serving import Serving, serving

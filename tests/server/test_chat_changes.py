@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from arp import Access, App, Turn
-from arp.protocol.event_stream import SseParser
+from arp.protocol.framing.event_stream import SseParser
 from tests.serving import Serving, serving
 
 USERS = {"a": "ada", "b": "bob"}

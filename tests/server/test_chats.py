@@ -13,7 +13,7 @@ import pytest
 from arp import App, Turn, ui
 from arp.client.client import connect
 from arp.client.errors import SessionDeleted
-from arp.server.chats import bounded
+from arp.server.routes.chats import bounded
 from tests.serving import Serving, serving
 
 app = App(title="Chats", description="Keeps what was said.", suggestions=["Hello", "Bye"])

@@ -18,7 +18,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.server.ending import STOP_MARGIN_S, run_to_end
 from tests.server.processes import START_S, Process
 

@@ -19,10 +19,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from arp.access.principal import Principal
+from arp.audit.evidence.fact_lines import split_line
+from arp.audit.evidence.manifest import FACTS
+from arp.audit.evidence.pack import Pack
 from arp.cli import main
-from arp.evidence.fact_lines import split_line
-from arp.evidence.manifest import FACTS
-from arp.evidence.pack import Pack
 from arp.hub.player import Player
 from arp.ledger.fact import decode
 from arp.protocol.codec import agent_decoder

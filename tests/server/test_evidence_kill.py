@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from arp.evidence.checking import check_pack
-from arp.evidence.pack import Pack
+from arp.audit.evidence.checking import check_pack
+from arp.audit.evidence.pack import Pack
 from tests.server import worker
 from tests.server.processes import Process, start
 from tests.server.rpc import rpc

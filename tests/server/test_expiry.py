@@ -19,7 +19,7 @@ from websockets.frames import Frame, Opcode
 
 from arp import Access, App, IncomingConnection, Turn, User
 from arp.access.tokens import IssuedToken, TokenFile, new_token_id
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.errors import ErrorCode
 from tests.serving import Serving, serving
 from tests.waiting import becomes

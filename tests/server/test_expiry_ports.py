@@ -14,12 +14,12 @@ from arp.access.leases import ENDED
 from arp.access.tokens import TokenFile
 from arp.client.client import connect
 from arp.client.events import Disconnected
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.protocol.errors import Unauthenticated
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
-from arp.server.unix_port import UnixPort, UnixSettings
 from tests.server.test_expiry import issue
 from tests.serving import serving
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arp.access.principal import Principal
-from arp.server.file_cookie import LIFE_S, FileCookie
+from arp.server.login.file_cookie import LIFE_S, FileCookie
 
 NOW_S = 1_800_000_000.0
 

@@ -14,10 +14,10 @@ from arp.client.link import Link
 from arp.client.options import Options
 from arp.protocol.messages import AgentMessage, Commit, RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
-from arp.server.unix_port import UnixPort, UnixSettings
 from tests.serving import Serving, serving
 
 FRAMES = 40

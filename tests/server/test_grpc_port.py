@@ -21,11 +21,11 @@ from arp.client.client import ArpClient, connect
 from arp.client.errors import InvalidAddress, ServerRefused, ServerUnreachable
 from arp.client.options import Backoff
 from arp.protocol.codec import Encoding, encode_json
-from arp.protocol.envelope import CONNECT, SERVICE, seal, unseal
 from arp.protocol.errors import PermissionDenied, Unauthenticated
+from arp.protocol.framing.envelope import CONNECT, SERVICE, seal, unseal
 from arp.protocol.messages import RendererCapabilities, RendererHello
-from arp.runtime.tls import TlsFiles
-from arp.server.grpc_port import GrpcPort, GrpcSettings, GrpcUnavailable
+from arp.runtime.remote.tls import TlsFiles
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings, GrpcUnavailable
 from arp.server.state import ServerState
 from tests.runtime.certificates import Certificates, certificates
 from tests.serving import Serving, serving

@@ -16,14 +16,14 @@ from arp import Access, App, HubSettings, Limits
 from arp.access.settings import Bounds
 from arp.client.client import connect
 from arp.client.options import Options
-from arp.protocol.envelope import (
+from arp.protocol.framing.envelope import (
     UPLOAD,
     FileStart,
     seal_file_start,
     seal_part,
     unseal_answer,
 )
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
 from tests.server.files_agent import agent
 from tests.serving import Serving, serving
 from tests.waiting import becomes

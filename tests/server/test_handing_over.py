@@ -15,14 +15,14 @@ import pytest
 
 from arp import App
 from arp.client.client import ArpClient
-from arp.hub.live import LiveSession
 from arp.hub.transfer_id import TransferEnds, new_transfer_id
 from arp.ledger.fact import Fact, decode
+from arp.live.live_session import LiveSession
 from arp.protocol.components import Component
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
-from arp.server.unix_port import UnixPort, UnixSettings
 from tests.server.two_agents import APPS, KEY, Way, one_renderer, take
 from tests.serving import Serving, serving
 from tests.waiting import becomes

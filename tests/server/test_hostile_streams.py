@@ -18,8 +18,8 @@ import grpc.aio
 import pytest
 
 from arp.client.client import connect
-from arp.protocol.envelope import CONNECT, seal, unseal
-from arp.protocol.length_prefix import prefixed
+from arp.protocol.framing.envelope import CONNECT, seal, unseal
+from arp.protocol.framing.length_prefix import prefixed
 from arp.unix.socket_path import connect_to
 from tests.protocol.test_framing_fuzz import mutated
 

@@ -15,10 +15,10 @@ import pytest
 from arp.client.client import ArpClient
 from arp.protocol.catalog import CATALOG
 from arp.protocol.messages import ErrorMessage, RendererCapabilities, TurnMessage
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
-from arp.server.unix_port import UnixPort, UnixSettings
 from tests.server.large_integers import LARGE, LARGEST, app
 from tests.serving import Serving, serving
 

@@ -23,15 +23,15 @@ from starlette.testclient import TestClient
 from arp import App, Turn
 from arp.access.principal import Principal
 from arp.protocol.messages import Input
-from arp.runtime.fake import FakeRuntime, Says, Step, Uses
-from arp.runtime.grpc_runtime import GrpcRuntime
-from arp.runtime.http_runtime import HttpRuntime
-from arp.runtime.services import RuntimeService
-from arp.runtime.types import McpServer
+from arp.runtime.contract.services import RuntimeService
+from arp.runtime.contract.types import McpServer
+from arp.runtime.plain.fake import FakeRuntime, Says, Step, Uses
+from arp.runtime.remote.grpc_runtime import GrpcRuntime
+from arp.runtime.remote.http_runtime import HttpRuntime
 from arp.server.application import Application
 from arp.store.errors import StoreError
 from arp.testing import VirtualRenderer, session
-from arp.tool_agent.agent import ToolAgent
+from arp.tools.app.agent import ToolAgent
 from arp.tools.service import ToolService
 from tests.asgi_serving import serving_asgi
 from tests.runtime import mcp_server, test_grpc, test_http

@@ -19,10 +19,10 @@ from arp import Access, App, HubSettings, Turn
 from arp.access.oidc import Oidc
 from arp.access.tokens import IssuedToken, TokenFile, new_token_id
 from arp.client.client import connect
-from arp.runtime.fake import FakeRuntime
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.runtime.plain.fake import FakeRuntime
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.state import ServerState
-from arp.server.unix_port import UnixPort, UnixSettings
 from arp.testing import session
 from arp.unix.socket_path import SocketRefused
 from tests.asgi_serving import serving_asgi

@@ -19,7 +19,7 @@ from arp.protocol.capabilities import LEVELS
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import RendererCapabilities, RendererHello, TurnMessage
-from arp.protocol.object_screen import ObjectScreenConnection
+from arp.protocol.objects.screen import ObjectScreenConnection
 from tests.server.scripted import EVERYTHING, app
 from tests.serving import Serving, serving
 

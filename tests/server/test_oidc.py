@@ -24,11 +24,11 @@ from websockets.exceptions import ConnectionClosed
 from arp import Access, App, Turn
 from arp.access.oidc import Oidc
 from arp.access.principal import User
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.server.application import Application
-from arp.server.login_file import LoginFile, Seal
-from arp.server.logins import CREDENTIAL, LoginBook, local_path
-from arp.server.oidc_provider import Identity
+from arp.server.login.login_file import LoginFile, Seal
+from arp.server.login.logins import CREDENTIAL, LoginBook, local_path
+from arp.server.login.oidc_provider import Identity
 from tests.server.identity_provider import (
     CLIENT,
     SECRET,
@@ -824,7 +824,7 @@ def test_credential_of_no_login_is_not_valid(logins: LoginBook) -> None:
 
 def test_library_that_is_missing_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "authlib.oauth2.auth", None)
-    monkeypatch.delitem(sys.modules, "arp.server.oidc_library", raising=False)
+    monkeypatch.delitem(sys.modules, "arp.server.login.oidc_library", raising=False)
     says = r"a login with OIDC needs authlib; install it: pip install .*\[oidc\]"
     with pytest.raises(ValueError, match=says):
         Application(make("https://login.example.org").served())

@@ -32,7 +32,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 APP = """
 from pathlib import Path
 from arp import App, Turn
-from arp.tool_agent.agent import ToolAgent
+from arp.tools.app.agent import ToolAgent
 
 tools = ToolAgent()
 app = App(tools=tools)

@@ -6,7 +6,7 @@ import io
 import logging
 
 from arp.redact.settings import Redaction
-from arp.server.own_secrets import redact_logs, with_own_secrets
+from arp.server.login.own_secrets import redact_logs, with_own_secrets
 
 ENVIRONMENT = {"API_KEY": "key-of-the-process", "HOME": "/home/ann"}
 

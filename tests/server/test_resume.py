@@ -17,7 +17,7 @@ from websockets.asyncio.client import connect
 
 from arp.client.sse_link import stream_headers, stream_url
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.event_stream import SseParser
+from arp.protocol.framing.event_stream import SseParser
 from arp.protocol.json_value import Json
 from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from arp import App, Turn, ui
-from arp.server.workflows import split_run
+from arp.server.routes.workflows import split_run
 from tests.serving import Serving, serving
 from tests.waiting import becomes
 

@@ -13,10 +13,10 @@ import pytest
 from arp.client.client import ArpClient
 from arp.client.events import Event
 from arp.protocol.messages import InputEcho, ToolEnd, ToolStart, TurnMessage
-from arp.server.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.grpc_port import GrpcPort, GrpcSettings
+from arp.server.ports.unix_port import UnixPort, UnixSettings
 from arp.server.serve import Port
 from arp.server.state import ServerState
-from arp.server.unix_port import UnixPort, UnixSettings
 from tests.server.scripted import EVERYTHING, app
 from tests.serving import Serving, serving
 

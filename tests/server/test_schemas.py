@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from arp import Access, App, Turn
-from arp.server.schemas import documents
+from arp.server.routes.schemas import documents
 from tests.serving import Serving, serving
 
 PAGE = "https://app.example"

@@ -48,7 +48,7 @@ MCP = b"""{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protoc
     b"\n", b" "
 )
 SERVE = ("serve", str(SCRIPTED), "--port", "0")
-FAKE = ("--runtime", "arp.runtime.fake:FakeRuntime")
+FAKE = ("--runtime", "arp.runtime.plain.fake:FakeRuntime")
 
 ENTRY_POINTS: dict[str, tuple[Sequence[str], bytes]] = {
     "serve": (SERVE, b""),

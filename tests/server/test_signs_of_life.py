@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from arp import App, Turn
-from arp.protocol.event_stream import SseParser
+from arp.protocol.framing.event_stream import SseParser
 from arp.transport.wire import Backlog
 from tests.server.sockets import raw
 from tests.serving import Serving, serving

@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from arp.client.sse_link import stream_url
-from arp.protocol.event_stream import SseParser
+from arp.protocol.framing.event_stream import SseParser
 from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen

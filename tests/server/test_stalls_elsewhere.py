@@ -17,8 +17,8 @@ import pytest
 
 from arp.client.client import ArpClient
 from arp.protocol.codec import encode_json
-from arp.protocol.envelope import CONNECT, seal, unseal
-from arp.protocol.length_prefix import FrameSplitter, prefixed
+from arp.protocol.framing.envelope import CONNECT, seal, unseal
+from arp.protocol.framing.length_prefix import FrameSplitter, prefixed
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.renderer_connection import RendererConnection
 from arp.unix.socket_path import connect_to

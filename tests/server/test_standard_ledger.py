@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from arp.audit.models.read_model import ReadModel
 from arp.ledger.fact import decode
-from arp.ledger.models.read_model import ReadModel
 from arp.store.sqlite import SqliteStore
 from tests.ledger import standard
 from tests.server import every_fact

@@ -19,8 +19,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from arp.hub.runner import DEAF_S
-from arp.hub.settings import HubSettings
 from arp.ledger.fact import Fact, decode
+from arp.live.settings import HubSettings
 from arp.server.ending import PATIENCE_S
 from arp.server.serve import DRAIN_S
 from arp.store.sqlite import SqliteStore

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from arp import App, Turn, ui
-from arp.protocol.event_stream import SseParser
+from arp.protocol.framing.event_stream import SseParser
 from tests.serving import Serving, serving
 from tests.waiting import becomes
 

@@ -22,9 +22,9 @@ from arp.client.events import Disconnected
 from arp.client.options import Backoff, Options
 from arp.protocol.codec import encode
 from arp.protocol.errors import InvalidMessage, PermissionDenied, ResourceLimit, Unauthenticated
-from arp.protocol.length_prefix import FrameSplitter, prefixed
+from arp.protocol.framing.length_prefix import FrameSplitter, prefixed
 from arp.protocol.messages import Input
-from arp.server.unix_port import UnixDialler, UnixPort, UnixSettings
+from arp.server.ports.unix_port import UnixDialler, UnixPort, UnixSettings
 from arp.unix.framed_socket import FramedSocket
 from arp.unix.socket_path import connect_to
 from tests.server.files_agent import agent

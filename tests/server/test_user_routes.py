@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from arp import App, SyncTurn, Turn
 from arp.cli import main
-from arp.hub.feedback import Feedback
 from arp.testing import serve, session
+from arp.turn.feedback import Feedback
 from tests.waiting import becomes
 
 

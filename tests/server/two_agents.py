@@ -17,16 +17,16 @@ from arp.protocol.codec import Encoding, encode
 from arp.protocol.components import Component
 from arp.protocol.errors import TransferDenied
 from arp.protocol.limits import Limits
-from arp.protocol.object_display import HandedOver, ObjectDisplay
-from arp.protocol.object_messages import (
+from arp.protocol.objects.display import HandedOver, ObjectDisplay
+from arp.protocol.objects.messages import (
     CompositorCreateSurfaceRequest,
     DisplayErrorRequest,
     SessionCreateRequest,
     ShellGetToplevelRequest,
     SurfaceCommitRequest,
 )
-from arp.protocol.object_renderer import ObjectRendererConnection, offers
-from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.objects.renderer import ObjectRendererConnection, offers
+from arp.protocol.objects.wire import ObjectMessage
 
 WAIT_S = 20.0
 

@@ -18,12 +18,12 @@ from arp.protocol.catalog import VERSIONS
 from arp.protocol.components import as_object
 from arp.protocol.errors import TransferDenied
 from arp.protocol.limits import Limits
-from arp.protocol.object_messages import SurfaceSurfaceAcquiredEvent
-from arp.protocol.object_renderer import ObjectRendererConnection, offers
-from arp.protocol.object_wire import ObjectMessage
+from arp.protocol.objects.messages import SurfaceSurfaceAcquiredEvent
+from arp.protocol.objects.renderer import ObjectRendererConnection, offers
+from arp.protocol.objects.wire import ObjectMessage
 from arp.protocol.screen import Screen
 from arp.session import window
-from arp.view.object_dialect import ObjectDialect
+from arp.view.objects.dialect import ObjectDialect
 from tests.session.programs import BEGIN, FEATURES, Run, steps
 
 LARGE = Limits(max_surfaces=100, max_message_bytes=16 << 20)

@@ -31,7 +31,7 @@ from arp.protocol.messages import (
     RendererCapabilities,
     SurfaceInfo,
 )
-from arp.protocol.object_messages import SurfaceTransferRequest
+from arp.protocol.objects.messages import SurfaceTransferRequest
 from arp.protocol.patch import Remove, Update
 from arp.session.effects import ResolveQuestion, SurfaceClosed
 from arp.session.inputs import receive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.ledger.models.read_model import ReadModel
+from arp.audit.models.read_model import ReadModel
 from arp.protocol.errors import ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input

@@ -51,7 +51,7 @@ def test_wheel_alone_has_the_protocol_as_data(wheel: zipfile.ZipFile, tmp_path: 
         assert shipped == (ROOT / "schemas" / name).read_bytes()
     wheel.extractall(tmp_path)
     program = (
-        "import arp, json; from arp.server.schemas import documents;"
+        "import arp, json; from arp.server.routes.schemas import documents;"
         "print(json.dumps([arp.__file__, *documents()]))"
     )
     done = subprocess.run(

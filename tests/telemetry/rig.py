@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from arp.control.control import Control
 from arp.hub.runner import Handler
-from arp.hub.settings import HubSettings
+from arp.live.settings import HubSettings
 from arp.store.memory import MemoryStore
 from arp.telemetry.exporting import Sink
 from arp.telemetry.follower import Follower

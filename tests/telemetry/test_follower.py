@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from arp.control.turns import StartTurn, TurnInput
-from arp.hub.settings import HubSettings
-from arp.hub.turn import Turn
 from arp.ledger.tracing import Trace
+from arp.live.settings import HubSettings
 from arp.store.memory import MemoryStore
 from arp.telemetry import follower as module
 from arp.telemetry.fold import Measured, MeasuredSpan
 from arp.telemetry.follower import Follower
+from arp.turn.turn import Turn
 from tests.control.control_rig import controlled, facts, gate, said
 from tests.hub.rig import HeldStore
 from tests.telemetry.rig import WANTED, Exported, Followed, followed

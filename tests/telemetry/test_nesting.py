@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Tracer
 
 from arp.control.turns import StartTurn, TurnInput
-from arp.hub.turn import Turn
+from arp.turn.turn import Turn
 from tests.control.control_rig import controlled, said
 from tests.telemetry.rig import followed
 from tests.telemetry.test_follower import turn_over

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from arp.tools.project_table import Project
-from arp.tools.projects import LocalProjects
+from arp.tools.projects.project_table import Project
+from arp.tools.projects.projects import LocalProjects
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 import pytest
 
 from arp.tools.clock import Clock
-from arp.tools.container_rules import EnvRequest
 from arp.tools.errors import ToolCallFailed, UnknownTool
-from arp.tools.models import ContainerInfo, ContainerStatus
-from arp.tools.program import CommandResult
+from arp.tools.projects.program import CommandResult
+from arp.tools.registry.models import ContainerInfo, ContainerStatus
+from arp.tools.run.container_rules import EnvRequest
 from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings
 
@@ -33,8 +33,8 @@ class DockerStory:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         numbers = count(1)
         names = SimpleNamespace(token_hex=lambda size: f"{next(numbers):0{size * 2}x}")
-        monkeypatch.setattr("arp.tools.docker.secrets", names)
-        monkeypatch.setattr("arp.tools.ports._can_be_bound", lambda port: True)
+        monkeypatch.setattr("arp.tools.run.docker.secrets", names)
+        monkeypatch.setattr("arp.tools.run.ports._can_be_bound", lambda port: True)
         self._monkeypatch = monkeypatch
         self._at = datetime(2026, 3, 20, 10, tzinfo=UTC)
         self._shared = (folder / "shared").resolve()
@@ -131,7 +131,7 @@ class DockerStory:
     async def _nobody_uses_them(self, new: ContainerInfo) -> None:
         lost = await self.theirs.docker.create_env(EnvRequest())
         # One that is not in our table is as if we had been killed; it is old enough with this.
-        self._monkeypatch.setattr("arp.tools.docker.API_S", -1)
+        self._monkeypatch.setattr("arp.tools.run.docker.API_S", -1)
         self._at += timedelta(seconds=1800)
         destroyed = await self.ours.docker.clean_up_now()
         assert destroyed == [new.container_id, lost.container_id]

@@ -12,7 +12,7 @@ import msgspec
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.clock import Clock
 from arp.tools.errors import ToolCallFailed
-from arp.tools.models import (
+from arp.tools.registry.models import (
     ResourceLimits,
     RuntimeInfo,
     RuntimeType,
@@ -21,10 +21,10 @@ from arp.tools.models import (
     ToolScheduling,
     ToolStatus,
 )
-from arp.tools.registry import ToolRegistry
-from arp.tools.resources import Resources
-from arp.tools.runtime import OnChunk, RuntimeTable
-from arp.tools.scheduler import Scheduler
+from arp.tools.registry.registry import ToolRegistry
+from arp.tools.run.resources import Resources
+from arp.tools.run.runtime import OnChunk, RuntimeTable
+from arp.tools.run.scheduler import Scheduler
 from arp.tools.settings import LiveSettings, ToolSettings
 
 
@@ -166,7 +166,7 @@ class _Large:
     """A machine on which everything has room."""
 
     def system(self) -> Any:
-        from arp.tools.models import SystemInfo
+        from arp.tools.registry.models import SystemInfo
 
         return SystemInfo(64, 0.0, 64_000, 64_000, 0.0, 1.0, 1.0)
 

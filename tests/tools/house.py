@@ -13,7 +13,7 @@ from PIL import Image
 from arp.protocol.json_value import Json, JsonObject
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import ToolCallFailed
-from arp.tools.models import (
+from arp.tools.registry.models import (
     RuntimeInfo,
     RuntimeType,
     SchedulingMode,
@@ -21,7 +21,7 @@ from arp.tools.models import (
     ToolScheduling,
     ToolStatus,
 )
-from arp.tools.runtime import OnChunk
+from arp.tools.run.runtime import OnChunk
 from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings
 

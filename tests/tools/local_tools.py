@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from arp.tools.clock import SYSTEM_CLOCK, Clock
-from arp.tools.models import (
+from arp.tools.registry.models import (
     ResourceLimits,
     RuntimeInfo,
     SchedulingMode,

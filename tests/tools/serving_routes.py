@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from arp import App, Turn
 from arp.access.settings import Access
-from arp.tool_agent.agent import ToolAgent
+from arp.tools.app.agent import ToolAgent
 from tests.serving import serving
 from tests.tools.house import FunctionTools, house
 

@@ -13,8 +13,8 @@ import httpcore
 import httpx
 import pytest
 
-from arp.tools.addresses import AddressRules, check_url, checked_client, is_public
 from arp.tools.errors import InvalidToolMeta, ToolRefused
+from arp.tools.run.addresses import AddressRules, check_url, checked_client, is_public
 
 NETWORKS = [
     *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from arp.tools.api import ApiRuntime
 from arp.tools.errors import (
     InvalidToolCall,
     InvalidToolMeta,
@@ -20,7 +19,8 @@ from arp.tools.errors import (
     ToolRefused,
     ToolTimeout,
 )
-from arp.tools.models import RuntimeInfo, RuntimeType, ToolMeta
+from arp.tools.registry.models import RuntimeInfo, RuntimeType, ToolMeta
+from arp.tools.run.api import ApiRuntime
 from tests.tools.http_server import Asked, HttpServer, answering, ok
 from tests.tools.local_tools import settings_in
 
@@ -171,7 +171,7 @@ async def test_what_is_no_answer_is_an_error(tmp_path: Path, answer: bytes, mess
 async def test_an_answer_that_is_too_large_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.tools.http_call.MAX_ANSWER", 1000)
+    monkeypatch.setattr("arp.tools.run.http_call.MAX_ANSWER", 1000)
     import gzip
 
     bomb = gzip.compress(b"0" * 100_000)

@@ -11,10 +11,16 @@ from typing import Any
 import psutil
 import pytest
 
-from arp.tools import browser as browser_module
-from arp.tools.browser import BrowserRuntime
 from arp.tools.errors import InvalidToolCall, RuntimeMissing, ToolCallFailed, ToolRefused
-from arp.tools.models import RuntimeInfo, RuntimeType, SchedulingMode, ToolMeta, ToolScheduling
+from arp.tools.registry.models import (
+    RuntimeInfo,
+    RuntimeType,
+    SchedulingMode,
+    ToolMeta,
+    ToolScheduling,
+)
+from arp.tools.run import browser as browser_module
+from arp.tools.run.browser import BrowserRuntime
 from arp.tools.service import ToolService
 from tests.tools.http_server import Asked, HttpServer, answering, ok
 from tests.tools.local_tools import active, settings_in

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from arp.tools.bus import (
+from arp.tools.build.bus import (
     BadMessage,
     MessageBus,
     ToolError,
@@ -16,7 +16,7 @@ from arp.tools.bus import (
     message_with,
     payload_of,
 )
-from arp.tools.runtime import HealthAlert
+from arp.tools.run.runtime import HealthAlert
 
 DOCUMENTED = [
     {

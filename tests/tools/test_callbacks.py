@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from arp.tools.bus import ToolError, ToolReady
-from arp.tools.callbacks import SIGNATURE, CallbackSender, signature_of, verify_callback
+from arp.tools.build.bus import ToolError, ToolReady
+from arp.tools.build.callbacks import SIGNATURE, CallbackSender, signature_of, verify_callback
 from arp.tools.errors import ToolAgentError
 from tests.tools.house import settings_in
 

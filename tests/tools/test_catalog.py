@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from arp.protocol.json_value import JsonObject
-from arp.tools.catalog import MAX_TEXT, component_of_result, text_of_result
+from arp.tools.faces.catalog import MAX_TEXT, component_of_result, text_of_result
 from tests.tools.serving_routes import ToolHouse, tool_house
 
 

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arp.tools import checked_proxy
-from arp.tools.addresses import AddressRules
-from arp.tools.checked_proxy import CheckedProxy
+from arp.tools.run import checked_proxy
+from arp.tools.run.addresses import AddressRules
+from arp.tools.run.checked_proxy import CheckedProxy
 
 
 @pytest.fixture

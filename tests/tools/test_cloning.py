@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from arp.tools.cloning import cloned, copy_into
+from arp.tools.build.cloning import cloned, copy_into
 from arp.tools.errors import ToolCallFailed, ToolRefused
-from arp.tools.projects import LocalProjects
+from arp.tools.projects.projects import LocalProjects
 from tests.tools.house import settings_in
 
 GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.defpath}

@@ -15,11 +15,13 @@ import pytest
 from msgspec.structs import replace
 
 from arp.protocol.json_value import JsonObject
-from arp.tools.backend import ToolBackend
-from arp.tools.bus import CANCELLED, ToolError, ToolRequest
-from arp.tools.coding_job import TASK_OVER, CodingJob, CodingOutcome
+from arp.tools.build.backend import ToolBackend
+from arp.tools.build.bus import CANCELLED, ToolError, ToolRequest
+from arp.tools.build.coding_job import TASK_OVER, CodingJob, CodingOutcome
+from arp.tools.build.router import TaskRequest
+from arp.tools.build.workplace import Headless, WorkCall
 from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolRefused
-from arp.tools.models import (
+from arp.tools.registry.models import (
     RuntimeInfo,
     SchedulingMode,
     ToolMeta,
@@ -27,11 +29,9 @@ from arp.tools.models import (
     ToolState,
     ToolStatus,
 )
-from arp.tools.router import TaskRequest
 from arp.tools.service import ToolService
-from arp.tools.task_book import TaskRecord, TaskStatus
-from arp.tools.task_specs import RepairTool
-from arp.tools.workplace import Headless, WorkCall
+from arp.tools.tasks.task_book import TaskRecord, TaskStatus
+from arp.tools.tasks.task_specs import RepairTool
 from tests.tools.fake_runtime import SetClock
 from tests.tools.house import FunctionTools, house, settings_in, tool_named
 from tests.tools.test_toolbox import YES, Person

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from arp.tools.clock import Clock
-from arp.tools.container_rules import EnvRequest, container_options, memory_of, target_of, volume_of
-from arp.tools.containers import ContainerTable
 from arp.tools.errors import (
     CapacityExceeded,
     InvalidToolMeta,
@@ -18,8 +16,16 @@ from arp.tools.errors import (
     ToolRefused,
     UnknownTool,
 )
-from arp.tools.models import ContainerInfo, ContainerStatus
-from arp.tools.ports import RANGE, Ports
+from arp.tools.registry.models import ContainerInfo, ContainerStatus
+from arp.tools.run.container_rules import (
+    EnvRequest,
+    container_options,
+    memory_of,
+    target_of,
+    volume_of,
+)
+from arp.tools.run.containers import ContainerTable
+from arp.tools.run.ports import RANGE, Ports
 from arp.tools.settings import LiveSettings, ToolSettings
 
 
@@ -68,7 +74,7 @@ def test_containers_are_unused_after_their_time(tmp_path: Path) -> None:
 def test_the_newest_destroyed_containers_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.tools.containers.KEPT_DESTROYED", 3)
+    monkeypatch.setattr("arp.tools.run.containers.KEPT_DESTROYED", 3)
     hands = Hands()
     table = ContainerTable(tmp_path, Clock(now=hands.now))
     table.add(ContainerInfo("runs"))

@@ -16,8 +16,6 @@ import pytest
 
 from arp.protocol.json_value import JsonObject
 from arp.tools.clock import Clock
-from arp.tools.container_rules import EnvRequest
-from arp.tools.docker import LABEL
 from arp.tools.errors import (
     InvalidToolCall,
     InvalidToolMeta,
@@ -26,7 +24,8 @@ from arp.tools.errors import (
     ToolRefused,
     UnknownTool,
 )
-from arp.tools.models import (
+from arp.tools.projects.program import CommandResult
+from arp.tools.registry.models import (
     ContainerStatus,
     ResourceLimits,
     RuntimeInfo,
@@ -37,7 +36,8 @@ from arp.tools.models import (
     ToolState,
     ToolStatus,
 )
-from arp.tools.program import CommandResult
+from arp.tools.run.container_rules import EnvRequest
+from arp.tools.run.docker import LABEL
 from arp.tools.service import ToolService
 from arp.tools.settings import LiveSettings, ToolSettings
 from tests.tools.docker_recording import Recorder, read_recording, serving, write_recording
@@ -229,7 +229,7 @@ async def test_a_rebuild_whose_command_does_not_start_leaves_nothing_new(
     def refused(client: Any, command: Any) -> None:
         raise ToolCallFailed("the container engine refused: no room")
 
-    monkeypatch.setattr("arp.tools.docker._start_in_background", refused)
+    monkeypatch.setattr("arp.tools.run.docker._start_in_background", refused)
     with pytest.raises(ToolCallFailed, match="no room"):
         await service.docker.rebuild_ports(made.container_id, [8080, 9090])
     assert [one.id for one in raw.containers.list(all=True)] == [made.container_id]
@@ -328,7 +328,7 @@ async def test_a_container_that_a_crash_left_is_cleaned_up(
     other = raw.containers.create(image, "true", labels={LABEL: "of another data directory"})
     try:
         assert await service.docker.clean_up_now() == []  # it may be about to be written
-        monkeypatch.setattr("arp.tools.docker.API_S", -1)
+        monkeypatch.setattr("arp.tools.run.docker.API_S", -1)
         assert await service.docker.clean_up_now() == [lost.id]
     finally:
         other.remove(force=True)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from arp.tools.errors import DataFileDamaged
-from arp.tools.json_file import JsonFile
+from arp.tools.registry.json_file import JsonFile
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ def test_a_damaged_file_is_replaced_when_that_is_asked_for(tmp_path: Path) -> No
 def test_a_file_that_is_too_large_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.tools.json_file.MAX_BYTES", 100)
+    monkeypatch.setattr("arp.tools.registry.json_file.MAX_BYTES", 100)
     path = tmp_path / "x.json"
     path.write_text('{"count": 1}' + " " * 100)
     with pytest.raises(DataFileDamaged, match="more than 100 bytes"):

@@ -22,9 +22,15 @@ from arp.tools.errors import (
     ToolTimeout,
     UnknownTool,
 )
-from arp.tools.local import has_network
-from arp.tools.models import ResourceLimits, RuntimeType, SchedulingMode, ToolState, ToolStatus
-from arp.tools.program import BoundedOutput
+from arp.tools.projects.program import BoundedOutput
+from arp.tools.registry.models import (
+    ResourceLimits,
+    RuntimeType,
+    SchedulingMode,
+    ToolState,
+    ToolStatus,
+)
+from arp.tools.run.local import has_network
 from arp.tools.service import ToolService
 from tests.tools.local_tools import SERVER, active, local, processes_of, serving, settings_in
 from tests.waiting import becomes
@@ -247,7 +253,7 @@ async def test_a_port_that_somebody_else_answers_on_is_not_taken_for_the_tool(
 
     other = await asyncio.start_server(answer, "127.0.0.1", 0)
     taken = other.sockets[0].getsockname()[1]
-    monkeypatch.setattr("arp.tools.ports._can_be_bound", lambda port: True)
+    monkeypatch.setattr("arp.tools.run.ports._can_be_bound", lambda port: True)
     tool = local(service)
     wanted = msgspec.structs.replace(tool.runtime, host_port=taken)
     made = await service.activate(msgspec.structs.replace(tool, runtime=wanted))
@@ -383,7 +389,7 @@ async def test_a_log_that_a_tool_has_made_a_link_is_not_written_through(
 
 
 async def test_endless_output_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.tools.program.MAX_WRITTEN", 4_000_000)
+    monkeypatch.setattr("arp.tools.projects.program.MAX_WRITTEN", 4_000_000)
     async with serving(settings_in(tmp_path, call_timeout_s=20)) as service:
         done = await service.projects.run("demo", "yes", timeout_s=20)
         assert done.exit_code == -9
@@ -408,8 +414,8 @@ def test_objects_among_the_lines_are_handed_out_in_whatever_pieces_they_come(siz
 
 
 def test_a_program_cannot_keep_us_busy_with_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.tools.program.MAX_LINES", 3)
-    monkeypatch.setattr("arp.tools.program.MAX_LINE", 9)
+    monkeypatch.setattr("arp.tools.projects.program.MAX_LINES", 3)
+    monkeypatch.setattr("arp.tools.projects.program.MAX_LINE", 9)
     got: list[bytes] = []
     output = BoundedOutput(100, got.append)
     output.add(b'{"long": 1}\n' + b"y\n" * 10_000 + b"{}\n" * 10_000)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from arp.tools.errors import ToolCallFailed
-from arp.tools.models import SchedulingMode, ToolState
+from arp.tools.registry.models import SchedulingMode, ToolState
 from arp.tools.service import ToolService
 from tests.tools.local_tools import active, local, processes_of, serving, settings_in
 from tests.waiting import becomes

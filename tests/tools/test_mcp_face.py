@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from arp.tools.models import ToolStatus
+from arp.tools.registry.models import ToolStatus
 from tests.tools.house import settings_in, tool_named
 from tests.tools.serving_routes import ToolHouse, tool_house
 

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.tools.containers import ContainersDocument
 from arp.tools.errors import InvalidToolMeta
-from arp.tools.models import (
+from arp.tools.registry.models import (
     AgentBusMessage,
     ContainerInfo,
     ContainerStatus,
@@ -30,7 +29,8 @@ from arp.tools.models import (
     runtime_type_of,
     tool_from_json,
 )
-from arp.tools.registry import RegistryDocument
+from arp.tools.registry.registry import RegistryDocument
+from arp.tools.run.containers import ContainersDocument
 
 TOOL: dict[str, Any] = {
     "tool_id": "image_compress_api",

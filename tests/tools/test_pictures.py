@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from arp.tools.pictures import pictures_in, without_pictures
+from arp.tools.faces.pictures import pictures_in, without_pictures
 from tests.tools.house import png
 
 DATA = base64.b64encode(png()).decode()

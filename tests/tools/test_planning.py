@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from arp.tools.models import ToolMeta, ToolStatus
-from arp.tools.planning import existing_tool, name_for, spec_for
-from arp.tools.task_specs import BuildTool, GithubDeploy
+from arp.tools.build.planning import existing_tool, name_for, spec_for
+from arp.tools.registry.models import ToolMeta, ToolStatus
+from arp.tools.tasks.task_specs import BuildTool, GithubDeploy
 
 TOOLS = [
     ToolMeta(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from arp.tools.errors import CapacityExceeded
-from arp.tools.project_disk import MIB, DiskLimit, DiskUse, disk_use
-from arp.tools.project_table import Project
-from arp.tools.projects import LocalProjects
+from arp.tools.projects.project_disk import MIB, DiskLimit, DiskUse, disk_use
+from arp.tools.projects.project_table import Project
+from arp.tools.projects.projects import LocalProjects
 from arp.tools.service import ToolService
 from tests.tools.local_tools import settings_in
 from tests.tools.test_toolbox import Person, box_of, workbench

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from arp.process.sandbox import ProcessLimits, sandbox_works
-from arp.tools import projects as projects_module
 from arp.tools.errors import (
     InvalidToolMeta,
     RuntimeMissing,
@@ -28,9 +27,10 @@ from arp.tools.errors import (
     ToolRefused,
     UnknownTool,
 )
-from arp.tools.program import CommandResult, run_program
-from arp.tools.project_files import MAX_READ, ProjectFiles
-from arp.tools.projects import LocalProjects, run_log
+from arp.tools.projects.program import CommandResult, run_program
+from arp.tools.projects.project_files import MAX_READ, ProjectFiles
+from arp.tools.projects.projects import LocalProjects, run_log
+from arp.tools.projects import projects as projects_module
 from tests.tools.local_tools import processes_of, settings_in
 from tests.waiting import becomes
 
@@ -347,7 +347,7 @@ async def test_a_sandbox_that_is_required_and_missing_is_an_error(
 MAKES_UNTIL_KILLED = """
 import asyncio, sys
 from pathlib import Path
-from arp.tools.projects import LocalProjects
+from arp.tools.projects.projects import LocalProjects
 from tests.tools.local_tools import settings_in
 
 async def make_venv(projects, project):

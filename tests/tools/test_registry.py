@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from arp.tools.errors import DataFileDamaged, InvalidToolMeta, ToolConflict, UnknownTool
-from arp.tools.models import RuntimeInfo, RuntimeType, ToolMeta, ToolStatus
-from arp.tools.registry import ToolRegistry, url_of
+from arp.tools.registry.models import RuntimeInfo, RuntimeType, ToolMeta, ToolStatus
+from arp.tools.registry.registry import ToolRegistry, url_of
 from tests.tools.test_models import TOOL
 
 

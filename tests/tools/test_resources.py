@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from arp.tools.errors import CapacityExceeded
-from arp.tools.models import ResourceLimits, ResourceUsage, SystemInfo
-from arp.tools.resources import Resources, ThisMachine
+from arp.tools.registry.models import ResourceLimits, ResourceUsage, SystemInfo
+from arp.tools.run.resources import Resources, ThisMachine
 
 
 class Small:

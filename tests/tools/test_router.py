@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from arp.tools.bus import CANCELLED, MessageBus, ToolError, ToolReady, ToolRequest, payload_of
-from arp.tools.callbacks import CallbackSender
+from arp.tools.build.bus import CANCELLED, MessageBus, ToolError, ToolReady, ToolRequest, payload_of
+from arp.tools.build.callbacks import CallbackSender
+from arp.tools.build.router import ALREADY_THERE, MAX_REPAIRS, Router, TaskRequest
 from arp.tools.errors import InvalidToolMeta, ToolRefused, UnknownTool
-from arp.tools.models import AgentBusMessage, MessageType, ToolMeta, ToolState, ToolStatus
-from arp.tools.router import ALREADY_THERE, MAX_REPAIRS, Router, TaskRequest
-from arp.tools.runtime import HealthAlert
+from arp.tools.registry.models import AgentBusMessage, MessageType, ToolMeta, ToolState, ToolStatus
+from arp.tools.run.runtime import HealthAlert
 from arp.tools.service import ToolService
-from arp.tools.task_book import CUT_OFF, MAX_ATTEMPTS, TaskBook, TaskStatus
-from arp.tools.task_specs import GithubDeploy, RepairTool, task_spec_of
+from arp.tools.tasks.task_book import CUT_OFF, MAX_ATTEMPTS, TaskBook, TaskStatus
+from arp.tools.tasks.task_specs import GithubDeploy, RepairTool, task_spec_of
 from tests.tools.house import house, settings_in, tool_named
 
 

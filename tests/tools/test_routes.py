@@ -15,8 +15,8 @@ from arp import App, Turn
 from arp.access.settings import Access
 from arp.protocol.json_value import Json, JsonObject
 from arp.server.application import Application
-from arp.tool_agent.agent import ToolAgent
-from arp.tools.runtime import OnChunk
+from arp.tools.app.agent import ToolAgent
+from arp.tools.run.runtime import OnChunk
 from tests.tools.house import house
 from tests.tools.serving_routes import ToolHouse, tool_house
 

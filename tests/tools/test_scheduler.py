@@ -17,7 +17,7 @@ from arp.tools.errors import (
     ToolRefused,
     ToolTimeout,
 )
-from arp.tools.models import ResourceLimits, RuntimeType, SchedulingMode, ToolStatus
+from arp.tools.registry.models import ResourceLimits, RuntimeType, SchedulingMode, ToolStatus
 from tests.tools.fake_runtime import Scheduled
 from tests.waiting import becomes
 
@@ -117,7 +117,7 @@ async def test_a_hot_tool_waits_until_a_place_is_free(tmp_path: Path) -> None:
 async def test_a_hot_tool_that_gets_no_place_in_time_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.tools.scheduler.PLACE_S", 0.05)
+    monkeypatch.setattr("arp.tools.run.scheduler.PLACE_S", 0.05)
     it = Scheduled(tmp_path, hot_tool_max_containers=1)
     it.add("a", HOT)
     it.add("b", HOT)

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
 from arp.tools.errors import InvalidToolMeta
-from arp.tools.schema_patterns import MAX_PATTERN_TEXT, check_patterns, try_pattern
+from arp.tools.registry.schema_patterns import MAX_PATTERN_TEXT, check_patterns, try_pattern
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import pytest
 from arp.protocol.json_value import Json
 from arp.tools.budget import Purchase
 from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolConflict, UnknownTool
-from arp.tools.models import SchedulingMode, SystemInfo, ToolMeta, ToolState, ToolStatus
-from arp.tools.registry import ToolRegistry
-from arp.tools.runtime import HealthAlert
+from arp.tools.registry.models import SchedulingMode, SystemInfo, ToolMeta, ToolState, ToolStatus
+from arp.tools.registry.registry import ToolRegistry
+from arp.tools.run.runtime import HealthAlert
 from arp.tools.service import ToolService
 from tests.tools.local_tools import active, local, processes_of, serving, settings_in
 from tests.waiting import becomes
@@ -240,7 +240,7 @@ async def test_files_that_cannot_be_removed_are_named_and_tried_again(
     held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tool is disabled meanwhile, so nothing runs from what is left."""
-    rmtree = "arp.tools.projects.shutil.rmtree"
+    rmtree = "arp.tools.projects.projects.shutil.rmtree"
     with monkeypatch.context() as patched:
         patched.setattr(rmtree, lambda path, ignore_errors: os.unlink(path / "server.py"))
         with pytest.raises(ToolCallFailed, match=r"some files of .*demo cannot be removed"):

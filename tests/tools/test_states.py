@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from arp.tools.errors import ToolConflict
-from arp.tools.models import ToolMeta, ToolScheduling, ToolState, ToolStatus
-from arp.tools.states import LIFE, STATES, with_life, with_state
+from arp.tools.registry.models import ToolMeta, ToolScheduling, ToolState, ToolStatus
+from arp.tools.registry.states import LIFE, STATES, with_life, with_state
 
 
 def test_the_tables_have_every_state() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arp.tools.errors import ToolConflict, UnknownTool
-from arp.tools.task_book import MAX_FINISHED, NEXT, TaskBook, TaskStatus
+from arp.tools.tasks.task_book import MAX_FINISHED, NEXT, TaskBook, TaskStatus
 
 
 def test_report_has_the_exact_shape_of_the_document(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_waiting_for_a_task_returns_when_it_is_over(tmp_path: Path) -> Non
 def test_old_finished_tasks_go_and_open_ones_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.tools.task_book.MAX_FINISHED", 3)
+    monkeypatch.setattr("arp.tools.tasks.task_book.MAX_FINISHED", 3)
     assert MAX_FINISHED == 1_000
     book = TaskBook(tmp_path)
     open_task = book.add("open").task_id

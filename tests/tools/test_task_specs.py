@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arp.tools.errors import InvalidToolMeta, ToolRefused
-from arp.tools.task_specs import (
+from arp.tools.tasks.task_specs import (
     BuildTool,
     GithubDeploy,
     RepairTool,

@@ -15,9 +15,11 @@ import pytest
 from msgspec.structs import replace
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.tools.build.toolbox import TEN_TOOLS, Toolbox
+from arp.tools.build.workplace import ApprovalAnswer, ApprovalRequest, ProcessRun, Recheck
 from arp.tools.clock import SYSTEM_CLOCK, Clock
 from arp.tools.errors import InvalidToolCall, ToolAgentError, ToolConflict, ToolRefused
-from arp.tools.models import (
+from arp.tools.registry.models import (
     ResourceLimits,
     SchedulingMode,
     ToolMeta,
@@ -25,9 +27,7 @@ from arp.tools.models import (
     ToolStatus,
 )
 from arp.tools.service import ToolService
-from arp.tools.task_specs import BuildTool, RepairTool, TaskRequirements
-from arp.tools.toolbox import TEN_TOOLS, Toolbox
-from arp.tools.workplace import ApprovalAnswer, ApprovalRequest, ProcessRun, Recheck
+from arp.tools.tasks.task_specs import BuildTool, RepairTool, TaskRequirements
 from tests.tools.fake_runtime import SetClock
 from tests.tools.house import settings_in, tool_named
 from tests.tools.local_tools import SERVER, processes_of

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from arp.protocol.json_value import JsonObject
+from arp.tools.build.toolbox import Toolbox
+from arp.tools.build.workplace import ApprovalAnswer, ApprovalRequest, Recheck
 from arp.tools.errors import ToolRefused
-from arp.tools.models import ToolStatus
-from arp.tools.project_look import MAX_SHOWN, ProjectLook, look_at
-from arp.tools.toolbox import Toolbox
-from arp.tools.workplace import ApprovalAnswer, ApprovalRequest, Recheck
+from arp.tools.projects.project_look import MAX_SHOWN, ProjectLook, look_at
+from arp.tools.registry.models import ToolStatus
 from tests.tools.test_toolbox import ALWAYS, YES, Person, box_of, workbench
 
 pytestmark = pytest.mark.usefixtures("copied_venvs")
@@ -153,7 +153,7 @@ async def test_files_of_a_mounted_project_count_for_a_container(tmp_path: Path) 
     async with workbench(tmp_path) as service:
         box, person = box_of(service), ThinkingPerson(YES)
         project = await project_with(box)
-        from arp.tools.models import ContainerInfo
+        from arp.tools.registry.models import ContainerInfo
 
         service.containers.add(ContainerInfo("c" * 64, volumes={str(project): "/app"}))
         box.containers.add("c" * 64)

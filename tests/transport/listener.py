@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arp.hub.delivery import Viewer
+from arp.live.delivery import Viewer
 from arp.transport.queue_outbox import QueueOutbox
 
 

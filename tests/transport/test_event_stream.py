@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.event_stream import SseParser
+from arp.protocol.framing.event_stream import SseParser
 from arp.transport.event_stream import EventWriter, Pulse, event, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from tests.transport.listener import Listener

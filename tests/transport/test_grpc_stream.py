@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import pytest
 
-from arp.hub.outbox import LOW_WATER_BYTES
-from arp.protocol.envelope import seal
+from arp.live.outbox import LOW_WATER_BYTES
+from arp.protocol.framing.envelope import seal
 from arp.transport.grpc_stream import STATUSES, GrpcOutbox, end_call
 from tests.transport.listener import Listener
 

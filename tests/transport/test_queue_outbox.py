@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from arp.hub.outbox import LOW_WATER_BYTES
+from arp.live.outbox import LOW_WATER_BYTES
 from arp.transport.queue_outbox import QueueOutbox
 from tests.transport.listener import Listener
 

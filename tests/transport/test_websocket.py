@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from arp.access.principal import Principal
-from arp.hub.outbox import LOW_WATER_BYTES
 from arp.hub.peer import Peer
+from arp.live.outbox import LOW_WATER_BYTES
 from arp.transport.websocket import SocketOutbox, talk
 from arp.transport.wire import PIECE_BYTES
 from tests.hub.rig import running

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from arp.protocol.length_prefix import Farewell, farewell, prefixed
+from arp.protocol.framing.length_prefix import Farewell, farewell, prefixed
 from arp.unix.framed_socket import MAX_WAITING_FRAMES, FramedSocket
 from tests.waiting import becomes
 

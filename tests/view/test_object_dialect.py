@@ -34,9 +34,9 @@ from arp.protocol.messages import (
     SurfaceMessage,
     TurnMessage,
 )
-from arp.protocol.object_agent import SYNC_AFTER
-from arp.protocol.object_connection import RefusedMessage
-from arp.protocol.object_messages import (
+from arp.protocol.objects.agent import SYNC_AFTER
+from arp.protocol.objects.connection import RefusedMessage
+from arp.protocol.objects.messages import (
     ConversationTurnRequest,
     DisplayErrorEvent,
     DisplayErrorRequest,
@@ -49,12 +49,12 @@ from arp.protocol.object_messages import (
     SurfaceSurfaceAcquiredEvent,
     SurfaceTransferRequest,
 )
-from arp.protocol.object_renderer import ObjectRendererConnection, Offer, offers
-from arp.protocol.object_wire import DISPLAY, ObjectMessage, read
+from arp.protocol.objects.renderer import ObjectRendererConnection, Offer, offers
+from arp.protocol.objects.wire import DISPLAY, ObjectMessage, read
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Update
 from arp.session.window import RECENT_TURNS
-from arp.view import object_flat
-from arp.view.object_dialect import MAX_KNOWN_SERIALS, MAX_WAITING_COMMITS, ObjectDialect
+from arp.view.objects import flat as object_flat
+from arp.view.objects.dialect import MAX_KNOWN_SERIALS, MAX_WAITING_COMMITS, ObjectDialect
 
 LIMITS = Limits(max_components_per_commit=4, max_patch_ops=4)
 

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from arp import App, Turn
-from arp.hub.tool import ToolFailed
+from arp.turn.tool import ToolFailed
 from tests.waiting import written
 
 app = App(title="Eventful")

@@ -1,5 +1,5 @@
 /**
- * The output of a program as its last screen shows it. `arp/protocol/program_output.py` is its twin, and says
+ * The output of a program as its last screen shows it. `arp/protocol/framing/program_output.py` is its twin, and says
  * why nothing but output may be read like this; `schemas/cases/program_output.json` has the cases of both.
  */
 

@@ -1,7 +1,7 @@
 // Made by make web from web/core/src/printed.ts.
 // ../core/src/printed.ts
 /**
-* The output of a program as its last screen shows it. `arp/protocol/program_output.py` is its twin, and says
+* The output of a program as its last screen shows it. `arp/protocol/framing/program_output.py` is its twin, and says
 * why nothing but output may be read like this; `schemas/cases/program_output.json` has the cases of both.
 */
 var WANTS_READING = /[\0\x07\b\x0e\x0f\r\x1b\x90\x98\x9b\x9d-\x9f]/;

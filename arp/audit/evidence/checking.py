@@ -1,0 +1,285 @@
+"""Whether a pack is what was exported; where it is not, which fact is the first bad one.
+
+Theory of operation. Three questions, each of which makes sense only if the one before is answered
+well. Are the facts those of the chain? Has each part the bytes that the manifest names? Are the
+parts, and what the manifest says of them, what the facts make? The last is answered by making all
+of it again: who forges a part can mend its hash in the manifest, but not the facts that it is made
+of. For that the pack must be made by the same rules; parts of another version are *unproven*,
+unless the hash of the manifest is known from elsewhere, since it stands for all of the pack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from arp.audit.evidence.derived import TIMELINE, Derived
+from arp.audit.evidence.export import OUTPUTS, output_gaps
+from arp.audit.evidence.fact_lines import Broken, FactCheck, NoFactLine, split_line
+from arp.audit.evidence.manifest import (
+    DERIVATION,
+    FACTS,
+    MANIFEST,
+    Chain,
+    Manifest,
+    Output,
+    Part,
+)
+from arp.audit.evidence.pack import Pack, PartMissing
+from arp.audit.evidence.scope import FactRange, Range
+from arp.audit.evidence.trials import TrialParts
+from arp.audit.models.reading import text
+from arp.ledger import chain
+from arp.ledger.fact import decode
+
+LEDGER = "ledger"
+"""Named in a report in the place of a part, where the ledger itself is not what it was."""
+
+
+class Report(Struct, frozen=True):
+    """What a check of a pack found."""
+
+    manifest_sha256: str
+    """What the ledger has of the pack, in `evidence.changed`."""
+    facts: int
+    """That were found good, from the first on."""
+    parts: int
+    """That were looked at."""
+    broken: list[Broken]
+    """Empty: the pack is what was exported, as far as it could be checked."""
+    unproven: str | None = None
+    """Why the parts could not be compared with the facts; `None`: they were, or the facts are bad.
+    """
+
+    @property
+    def first_bad(self) -> int | None:
+        """The sequence of the first fact that is not what it was."""
+        places = [one.sequence for one in self.broken if one.sequence is not None]
+        return min(places, default=None)
+
+
+def check_pack(pack: Pack, advance: Callable[[int], object] = lambda _: None) -> Report:
+    """Check every fact and every part of a pack, and make the parts again from the facts.
+
+    Args:
+        pack: An open one.
+        advance: Is told how many bytes were looked at since the last call.
+    """
+    facts, wrong = _check_facts(pack)
+    broken = [wrong] if wrong is not None else []
+    for part in pack.manifest.parts:
+        reason = _check_part(pack, part.name, part.bytes, part.sha256, advance)
+        if reason is not None and (part.name != FACTS or wrong is None):
+            broken.append(Broken(part.name, reason))
+    listed = {part.name for part in pack.manifest.parts} | {MANIFEST}
+    broken += [Broken(name, "is not in the manifest") for name in sorted(pack.names() - listed)]
+    if FACTS not in listed and wrong is None:
+        broken.append(Broken(FACTS, "is not in the manifest"))
+    unproven = None
+    if not broken:
+        unproven = _other_rules(pack.manifest)
+        broken += _check_derived(pack) if unproven is None else ()
+    digest = sha256(pack.manifest_bytes).hexdigest()
+    return Report(digest, facts, len(pack.manifest.parts), broken, unproven)
+
+
+def _check_facts(pack: Pack) -> tuple[int, Broken | None]:
+    check, good = FactCheck(pack.manifest.chain), 0
+    wrong = check.begin()
+    if wrong is not None:
+        return 0, wrong
+    try:
+        for line in pack.lines(FACTS):
+            wrong = check.line(line)
+            if wrong is not None:
+                return good, wrong
+            good += 1
+    except PartMissing:
+        pass  # every fact is missing then, which the end of the check tells
+    return good, check.end()
+
+
+def _check_part(
+    pack: Pack, name: str, size: int, expected: str, advance: Callable[[int], object]
+) -> str | None:
+    digest, found = sha256(), 0
+    try:
+        for chunk in pack.chunks(name):
+            digest.update(chunk)
+            found += len(chunk)
+            advance(len(chunk))
+            if found > size:  # a small zip may hold more than anyone wants to read
+                return f"has more than {size} bytes"
+    except PartMissing as error:
+        return error.message
+    if found != size:
+        return f"has {found} bytes that can be read, not {size}"
+    return None if digest.hexdigest() == expected else "is not what was exported"
+
+
+# -- what the facts make --------------------------------------------------------------------------
+
+
+def _other_rules(manifest: Manifest) -> str | None:
+    """Say why the parts cannot be made again here; `None`: they can."""
+    if manifest.derivation == DERIVATION:
+        return None
+    if manifest.derivation:
+        made = f"rules {manifest.derivation}, this arp has rules {DERIVATION}"
+    else:
+        made = "a version of arp that did not name its rules"
+    return f"the parts were made by {made}, so they were not compared with the facts"
+
+
+def _check_derived(pack: Pack) -> list[Broken]:
+    """Make the parts again from the facts of a pack whose facts and hashes are good."""
+    manifest, timeline = pack.manifest, sha256()
+    place = manifest.chain.first
+    try:
+        derived = _begun(pack)
+        for sequence, body in _bodies(pack):
+            place = sequence
+            timeline.update(derived.fold(decode(body)))
+        timeline.update(derived.rest())
+        made = {name: sha256(data).hexdigest() for name, data in derived.documents().items()}
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        reason = "nothing can be made of it, so no export has written this pack"
+        return [Broken(FACTS, reason, place)]
+    made[TIMELINE] = timeline.hexdigest()
+    return [*_check_parts(manifest, made), *_check_told(manifest, derived)]
+
+
+def _begun(pack: Pack) -> Derived:
+    manifest = pack.manifest
+    found = Range(manifest.scope)
+    if manifest.scope.task_id is not None:
+        found.take(_bodies(pack))
+    also = [TrialParts(manifest.trial)] if manifest.trial is not UNSET else []
+    bounds = FactRange(manifest.chain.first, turns=frozenset(found.turns))
+    return Derived(manifest.chain.session_id, manifest.scope, bounds, also)
+
+
+def _bodies(pack: Pack) -> Iterator[tuple[int, bytes]]:
+    lines = enumerate(pack.lines(FACTS), pack.manifest.chain.first)
+    return ((sequence, split_line(line)[1]) for sequence, line in lines)
+
+
+def _check_parts(manifest: Manifest, made: dict[str, str]) -> Iterator[Broken]:
+    """Compare the parts with what the facts make, by their hashes."""
+    outputs = {one.part for one in manifest.outputs}
+    for part in manifest.parts:
+        expected = made.pop(part.name, None)
+        if expected is None and part.name != FACTS and part.name not in outputs:
+            yield Broken(part.name, "is nothing that the facts make")
+        elif expected not in (None, part.sha256):
+            yield Broken(part.name, "is not what the facts make of it")
+    for name in made:
+        yield Broken(name, "is missing; the facts make it")
+
+
+def _check_told(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
+    """Compare what the manifest says with what the facts make."""
+    parts = {part.name: part for part in manifest.parts}
+    if [one.output_ref for one in manifest.outputs] != [one.output_ref for one in derived.outputs]:
+        yield Broken(MANIFEST, "outputs: they are not those that the facts name")
+        return
+    for declared, recorded in zip(manifest.outputs, derived.outputs, strict=True):
+        digest = derived.sha256_of.get(declared.output_ref)
+        if not _is_output(declared, recorded, parts.get(declared.part or ""), digest):
+            yield Broken(
+                MANIFEST, f"output {declared.output_ref!r:.80} is not what the facts say of it"
+            )
+    for name, value, made in (
+        ("runtimeCorrelation", manifest.runtime_correlation, derived.spine.document()),
+        ("correlationStates", manifest.correlation_states, derived.spine.states()),
+        ("sections", manifest.sections, derived.states()),
+        ("gaps", manifest.gaps, derived.gaps() + output_gaps(manifest.outputs)),
+    ):
+        if value != made:
+            yield Broken(MANIFEST, f"{name}: it is not what the facts make of it")
+
+
+def _is_output(declared: Output, recorded: Output, part: Part | None, digest: str | None) -> bool:
+    """Return whether an output is what the facts say of it; a part is called by its own hash."""
+    if (declared.state == "not_applicable") != (recorded.state == "not_applicable"):
+        return False
+    if declared.state != "exported":
+        return declared.part is None
+    return (
+        part is not None
+        and part.name == f"{OUTPUTS}/{part.sha256}"
+        and part.bytes == declared.bytes
+        and part.sha256 == (digest or part.sha256)
+    )
+
+
+# -- beside the ledger ----------------------------------------------------------------------------
+
+
+class Beside(Struct, frozen=True):
+    """What came of comparing a pack with the ledger that it comes from."""
+
+    broken: list[Broken]
+    is_noted: bool
+    """The ledger has the hash of the manifest, and it is the right one."""
+
+
+def compare_with_ledger(
+    pack: Pack, epoch: str, facts: Iterable[bytes], kept: chain.Kept = ()
+) -> Beside:
+    """Compare a pack with the session that it comes from, as the ledger has it.
+
+    Args:
+        pack: An open one.
+        epoch: Of the session's log, as the ledger has it.
+        facts: Of the session, from the first on.
+        kept: The hashes of its chain that the ledger keeps.
+    """
+    packed: Chain = pack.manifest.chain
+    if packed.epoch != epoch:
+        reason = f"it is of epoch {packed.epoch!r:.80}, the ledger of {epoch!r:.80}"
+        return Beside([Broken(MANIFEST, reason)], is_noted=False)
+    check = chain.KeptCheck(packed.session_id, epoch, kept)
+    lines, wrong = pack.lines(FACTS), list[Broken]()
+    noted: set[str] = set()
+    try:
+        for body in facts:
+            check.take((body,))
+            is_packed = not wrong and packed.first <= check.sequence <= packed.through
+            if is_packed and not _is_same(next(lines, b""), check.head, body):
+                wrong.append(Broken(FACTS, "it is not what the ledger has", check.sequence))
+            noted |= _noted(pack.manifest, body)
+        if not wrong and check.sequence < packed.through:
+            first = max(check.sequence + 1, packed.first)
+            wrong.append(Broken(FACTS, "the ledger does not have it", first))
+        check.finish()
+    except chain.ChainBroken as error:
+        wrong.append(Broken(LEDGER, error.message, error.first))
+    digest = sha256(pack.manifest_bytes).hexdigest()
+    if noted and digest not in noted:
+        wrong.append(Broken(MANIFEST, f"the ledger noted the SHA-256 {min(noted)}"))
+    return Beside(wrong, digest in noted)
+
+
+def _noted(manifest: Manifest, body: bytes) -> set[str]:
+    """Return the hash of the pack's manifest that a fact tells, if it does."""
+    if b'"evidence.changed"' not in body:
+        return set()
+    try:
+        fact = decode(body)
+    except msgspec.DecodeError:
+        return set()
+    if (fact.type, fact.evidence_id) != ("evidence.changed", manifest.evidence_id):
+        return set()
+    digest = text(fact.payload, "sha256")
+    return {digest} if digest is not None else set()
+
+
+def _is_same(line: bytes, digest: bytes, body: bytes) -> bool:
+    try:
+        return split_line(line) == (digest, body)
+    except NoFactLine:
+        return False

@@ -1,0 +1,417 @@
+"""A session's facts in, a pack of evidence out.
+
+Theory of operation. Where facts come from is not known here: whoever has them feeds pages of them,
+in order from the first, in a thread or not. So a server exports from its store and a command from
+a file, by the same code.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar, Final
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from arp.audit.evidence.derived import TIMELINE, Also, Evidence, Lines, readable
+from arp.audit.evidence.manifest import (
+    DERIVATION,
+    FACTS,
+    MOST_MANIFEST,
+    MOST_PARTS,
+    Chain,
+    Gap,
+    Manifest,
+    Output,
+    Scope,
+    TrialOf,
+    encode_manifest,
+)
+from arp.audit.evidence.pack_writer import UNFINISHED, PackUnwritable, PackWriter
+from arp.audit.evidence.replay_case import CaseMaker, obstacle
+from arp.audit.evidence.review import Words, review
+from arp.audit.evidence.scope import ALL, Range, is_of
+from arp.audit.evidence.sections import CorrelationIds
+from arp.audit.evidence.trials import TrialParts
+from arp.ledger.fact import decode
+from arp.ledger.payload_fields import Export, ExportKind
+from arp.protocol.errors import ArpError, LocalError
+from arp.store.directory import sync_directory
+from arp.store.store import Page
+
+OUTPUTS: Final = "outputs"
+
+
+class NothingToExport(LocalError):
+    """The session has nothing of what is to be exported. Nothing is written."""
+
+    state: ClassVar[Export] = "not_applicable"
+
+
+class NoSuchScope(NothingToExport):
+    """No fact has the ids that were given. Nothing is written."""
+
+    state = "missing_correlation"
+
+
+class NotExportable(NothingToExport):
+    """What is there cannot be told in such an export. Nothing is written."""
+
+    state = "unsupported"
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What is to be exported."""
+
+    session_id: str
+    epoch: str
+    evidence_id: str
+    created_at: str
+    """RFC 3339."""
+    kind: ExportKind = "evidence"
+    scope: Scope = Scope()
+    has_outputs: bool = True
+    """Large outputs are taken in; else they are only named."""
+
+
+class Exported(Struct, frozen=True):
+    """A pack that was written."""
+
+    path: Path
+    sha256: str
+    """Of its manifest."""
+    manifest: Manifest
+
+
+class EvidenceExport:
+    """An export that is under way; a context manager removes what was not finished.
+
+    Args:
+        order: What is wanted.
+        target: Where the pack shall lie; a zip if it ends in `.zip`.
+        found: First and last fact, as a `Range` found them; `None` means all facts.
+        trial: The benchmark trial that the pack is about.
+
+    Raises:
+        PackUnwritable: Something is there, or the disk refuses.
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        target: Path,
+        found: Range | None = None,
+        trial: TrialOf | None = None,
+    ) -> None:
+        self._order = order
+        self._trial = trial
+        self._taken: set[str] = set()
+        """Parts with outputs."""
+        self._evidence = begun(order, found, [TrialParts(trial)] if trial is not None else [])
+        self._writer = PackWriter(target)
+
+    def __enter__(self) -> EvidenceExport:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._writer.__exit__(*exception)
+
+    def take(self, page: Sequence[tuple[int, bytes]]) -> None:
+        """Take the next facts.
+
+        Raises:
+            LocalError: They are not the next ones, or the disk refuses.
+        """
+        self._write(self._evidence.take([body for _, body in page]))
+
+    def _write(self, lines: Lines) -> None:
+        self._writer.add(FACTS, lines.facts)
+        self._writer.add(TIMELINE, lines.timeline)
+
+    @property
+    def spine(self) -> CorrelationIds:
+        """The ids of what is exported."""
+        return self._evidence.spine
+
+    @property
+    def outputs(self) -> list[Output]:
+        """The large outputs that the facts taken so far name."""
+        return self._evidence.outputs
+
+    def finish(self, read: Callable[[str], bytes] | None = None) -> Exported:
+        """Write the rest, and return the pack its name.
+
+        Args:
+            read: Gives a large output by its name, or raises `ArpError`; `None` if there is no
+                place to read them from.
+
+        Raises:
+            NothingToExport: There was no fact, or too much to be listed. Nothing is written.
+            PackUnwritable: The disk refuses. Nothing is written.
+        """
+        chain = self._evidence.chain
+        if chain.through < chain.first:
+            raise NothingToExport(f"session {chain.session_id} has no facts of this")
+        self._write(self._evidence.finish())
+        for part, data in self._evidence.documents().items():
+            self._writer.add(part, data)
+        is_taken = read is not None and self._order.has_outputs
+        outputs = [
+            self._take_in(output, read) if is_taken and read is not None else output
+            for output in self._evidence.outputs
+        ]
+        manifest = self._manifest(chain, outputs)
+        if len(encode_manifest(manifest)) > MOST_MANIFEST:
+            raise NotExportable("so much cannot be listed in one pack; export turn by turn")
+        return Exported(self._writer.target, self._writer.finish(manifest), manifest)
+
+    def _take_in(self, output: Output, read: Callable[[str], bytes]) -> Output:
+        if output.state == "not_applicable":
+            return output
+        if self._writer.count >= MOST_PARTS - 1:
+            return msgspec.structs.replace(output, reason=f"a pack has at most {MOST_PARTS} parts")
+        try:
+            data = read(output.output_ref)
+        except ArpError as error:
+            return msgspec.structs.replace(
+                output, state="missing_correlation", reason=error.message
+            )
+        digest = sha256(data).hexdigest()
+        if self._evidence.sha256_of.get(output.output_ref, digest) != digest:
+            reason = "what lies beside the ledger is not what the facts tell of"
+            return msgspec.structs.replace(output, state="missing_correlation", reason=reason)
+        part = f"{OUTPUTS}/{digest}"
+        if part not in self._taken:  # two outputs may have the same bytes
+            self._taken.add(part)
+            self._writer.add(part, data)
+        return Output(output.output_ref, "exported", bytes=len(data), part=part)
+
+    def _manifest(self, chain: Chain, outputs: list[Output]) -> Manifest:
+        order, evidence = self._order, self._evidence
+        return Manifest(
+            derivation=DERIVATION,
+            kind=order.kind,
+            evidence_id=order.evidence_id,
+            created_at=order.created_at,
+            scope=order.scope,
+            trial=self._trial or UNSET,
+            runtime_correlation=evidence.spine.document(),
+            correlation_states=evidence.spine.states(),
+            chain=chain,
+            sections=evidence.states(),
+            outputs=outputs,
+            gaps=evidence.gaps() + output_gaps(outputs),
+            parts=self._writer.close_parts(),
+        )
+
+
+def output_gaps(outputs: Iterable[Output]) -> list[Gap]:
+    """Return a gap for each way in which outputs are not in the pack."""
+    counts = Counter(
+        (one.state, one.reason or "it is not in the pack")
+        for one in outputs
+        if one.state != "exported"
+    )
+    return [Gap(OUTPUTS, state, reason, count) for (state, reason), count in counts.items()]
+
+
+def begun(order: Order, found: Range | None, also: Sequence[Also] = ()) -> Evidence:
+    """Return the evidence of an export that begins.
+
+    Args:
+        order: What is wanted.
+        found: Its facts; `None` means all.
+        also: Who makes further parts.
+    """
+    bounds = found.bounds if found is not None else ALL
+    return Evidence(order.session_id, order.epoch, order.scope, bounds, also)
+
+
+def checked(found: Range, scope: Scope) -> Range:
+    """Return a range in which there is something.
+
+    Raises:
+        NoSuchScope: There is nothing.
+    """
+    if not found.first:
+        named = ", ".join(f"{name} {value}" for name, value in msgspec.to_builtins(scope).items())
+        raise NoSuchScope(f"the session has no fact of {named:.200}; see its ids: arp events")
+    return found
+
+
+class CaseExport:
+    """A replay case, from pages of facts in order, from the first on.
+
+    Args:
+        scope: Which turns are in it.
+        found: Its facts, as a `Range` found them.
+    """
+
+    def __init__(self, scope: Scope, found: Range | None = None) -> None:
+        self.spine = CorrelationIds()
+        self.gaps: list[str] = []
+        """Known gaps that apply."""
+        self._scope = scope
+        self._turns = found.turns if found is not None else frozenset[str]()
+        self._maker = CaseMaker()
+
+    def take(self, page: Sequence[tuple[int, bytes]]) -> None:
+        """Take the next facts."""
+        for _, body in page:
+            fact = decode(body)
+            is_told = is_of(fact, self._scope, self._turns)
+            if is_told:
+                self.spine.take(fact)
+            if is_told or fact.type == "session.created":
+                self._maker.take(fact)
+
+    def finish(self) -> bytes:
+        """Return the case as JSON.
+
+        Raises:
+            NothingToExport: There is no turn.
+            NotExportable: A turn cannot be run again from its facts alone.
+        """
+        case = self._maker.case()
+        if not case.turns:
+            raise NothingToExport(f"session {case.session_id} has no turn to be run again")
+        reason = obstacle(case)
+        if reason is not None:
+            raise NotExportable(reason)
+        return readable(case)
+
+
+class ReviewExport:
+    """A review, from pages of facts in order, from the first on.
+
+    Args:
+        order: What is wanted.
+        found: First and last fact; `None` means all.
+    """
+
+    def __init__(self, order: Order, found: Range | None = None) -> None:
+        self._order = order
+        self._words = Words()
+        self._evidence = begun(order, found, [self._words])
+
+    @property
+    def spine(self) -> CorrelationIds:
+        """The ids of what is reviewed."""
+        return self._evidence.spine
+
+    @property
+    def gaps(self) -> list[str]:
+        """The known gaps that apply."""
+        return [gap.sentence for gap in self._evidence.gaps()]
+
+    def take(self, page: Sequence[tuple[int, bytes]]) -> None:
+        """Take the next facts."""
+        self._evidence.take([body for _, body in page])
+
+    def finish(self) -> bytes:
+        """Return the review as Markdown.
+
+        Raises:
+            NothingToExport: There is no fact.
+        """
+        self._evidence.finish()
+        chain, order = self._evidence.chain, self._order
+        if chain.through < chain.first:
+            raise NothingToExport(f"session {order.session_id} has no facts of this")
+        words = self._words
+        return review(self._evidence, order.evidence_id, order.created_at, words).encode()
+
+
+class MadeExport(Struct, frozen=True):
+    """An export that was written: a pack, or a document."""
+
+    path: Path
+    sha256: str
+    """Of the manifest of a pack, or of the document."""
+    correlation: CorrelationIds
+    gaps: list[str]
+    manifest: Manifest | None = None
+    """Of a pack."""
+    document: bytes = b""
+
+
+class ExportRun:
+    """Makes an export of any kind, in one or two passes over all facts of the session.
+
+    Args:
+        order: What is wanted.
+        target: Where it is written.
+        read: As for `EvidenceExport.finish`.
+        trial: The benchmark trial that a pack is about.
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        target: Path,
+        read: Callable[[str], bytes] | None = None,
+        trial: TrialOf | None = None,
+    ) -> None:
+        self.made: MadeExport | None = None
+        """The result, when all passes are over."""
+        self._order = order
+        self._target = target
+        self._read = read
+        self._trial = trial
+
+    def passes(self) -> Generator[Callable[[Page], object], None, None]:
+        """Yield what takes all pages, in order from the first, before the next is asked for.
+
+        Raises:
+            NothingToExport: There is nothing of this kind. Nothing is written.
+            PackUnwritable: Something is there, or the disk refuses. Nothing is written.
+        """
+        order, target, found = self._order, self._target, None
+        if not order.scope.is_all:
+            found = Range(order.scope)
+            yield found.take
+            checked(found, order.scope)
+        if order.kind in ("replay", "review"):
+            is_case = order.kind == "replay"
+            export = CaseExport(order.scope, found) if is_case else ReviewExport(order, found)
+            yield export.take
+            data = export.finish()
+            write_new(target, data)
+            digest = sha256(data).hexdigest()
+            self.made = MadeExport(target, digest, export.spine, export.gaps, document=data)
+            return
+        with EvidenceExport(order, target, found, self._trial) as pack:
+            yield pack.take
+            written = pack.finish(self._read)
+        gaps = [gap.sentence for gap in written.manifest.gaps]
+        self.made = MadeExport(target, written.sha256, pack.spine, gaps, written.manifest)
+
+
+def write_new(target: Path, data: bytes) -> None:
+    """Write a new file: under its name it is whole and durable, or it is not there.
+
+    Raises:
+        PackUnwritable: Something is there, or the disk refuses.
+    """
+    if target.exists() or target.is_symlink():
+        raise PackUnwritable(f"{target} is there already; name another, or remove it")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=target.parent)
+        aside = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(target)
+            sync_directory(target.parent)
+        finally:
+            aside.unlink(missing_ok=True)
+    except OSError as error:
+        raise PackUnwritable(f"{target} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,93 @@
+"""What a session used and what that cost: in all, by model and by turn."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final
+
+from msgspec import Struct, to_builtins
+
+from arp.audit.models.reading import added, number, text, whole
+from arp.audit.models.records import Rule
+from arp.ledger.fact import Fact
+from arp.protocol.json_value import JsonObject
+
+MOST_MODELS: Final = 20
+MOST_CURRENCIES: Final = 10
+MOST_TURNS: Final = 50
+
+_CENT_PARTS: Final = Decimal("0.000001")
+"""Money is added to this fineness: a token costs less than a cent, and more than a millionth."""
+
+
+class Cost(Struct, rename="camel", omit_defaults=True):
+    """What was used, and what it cost by currency, to a millionth."""
+
+    records: int = 0
+    input_tokens: int | None = None
+    """`None`, here and below: no record has said it."""
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    amounts: dict[str, str] = {}
+    """Decimal numbers as text: money is not added in binary."""
+
+    def add(self, payload: JsonObject) -> None:
+        """Take what a `cost.*` fact says."""
+        self.records += 1
+        self.input_tokens = _added(self.input_tokens, whole(payload, "inputTokens"))
+        self.output_tokens = _added(self.output_tokens, whole(payload, "outputTokens"))
+        cached = whole(payload, "cachedInputTokens")
+        self.cached_input_tokens = _added(self.cached_input_tokens, cached)
+        amount, currency = _amount(payload), text(payload, "currency") or "unknown"
+        if amount is None:
+            return
+        if currency in self.amounts or len(self.amounts) < MOST_CURRENCIES:
+            before = Decimal(self.amounts.get(currency, "0"))
+            self.amounts[currency] = f"{before + amount:f}"
+
+    def document(self) -> JsonObject:
+        """Return it as a JSON object; amounts are numbers."""
+        document: JsonObject = to_builtins(self)
+        if self.amounts:
+            document["amounts"] = {name: float(amount) for name, amount in self.amounts.items()}
+        return document
+
+
+def _added(before: int | None, more: int | None) -> int | None:
+    return before if more is None else added(before or 0, more)
+
+
+def _amount(payload: JsonObject) -> Decimal | None:
+    value = number(payload, "amount")
+    return None if value is None else Decimal(str(value)).quantize(_CENT_PARTS).normalize()
+
+
+class Costs(Struct, rename="camel", omit_defaults=True):
+    """Costs of a session."""
+
+    recorded: Cost | None = None
+    estimated: Cost | None = None
+    by_model: dict[str, Cost] = {}
+    by_turn: dict[str, Cost] = {}
+    """Of the turns that used something last."""
+
+
+def _recorded(costs: Costs, fact: Fact) -> None:
+    payload = fact.payload
+    costs.recorded = costs.recorded or Cost()
+    costs.recorded.add(payload)
+    model = text(payload, "model") or "unknown"
+    if model in costs.by_model or len(costs.by_model) < MOST_MODELS:
+        costs.by_model.setdefault(model, Cost()).add(payload)
+    costs.by_turn.setdefault(fact.turn_id or "unknown", Cost()).add(payload)
+    if len(costs.by_turn) > MOST_TURNS:
+        del costs.by_turn[next(iter(costs.by_turn))]
+
+
+def _estimated(costs: Costs, fact: Fact) -> None:
+    costs.estimated = costs.estimated or Cost()
+    costs.estimated.add(fact.payload)
+
+
+RULES: Final[dict[str, Rule]] = {"cost.recorded": _recorded, "cost.estimated": _estimated}
+"""Type of a fact → what it changes here."""

@@ -1,0 +1,1 @@
+"""Commands that read a ledger: `sessions`, `events`, `evidence`, `feedback`."""

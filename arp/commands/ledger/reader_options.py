@@ -1,0 +1,63 @@
+"""Options of every command that reads: from which server, or from which ledger file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from arp.commands.ledger.reader import LedgerReader
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+URL_VARIABLE = "ARP_URL"
+"""The variable of the environment that names the server."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def reader_options(command: F) -> F:
+    """Add `--url`, `--ledger` and `--token` to a command."""
+    for option in (
+        click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]"),
+        click.option(
+            "--ledger",
+            callback=ledger_location,
+            help="Read this ledger file instead of asking a server: sqlite:PATH, or the target "
+            "that was served (app.py).",
+        ),
+        click.option(
+            "--url",
+            envvar=URL_VARIABLE,
+            default=DEFAULT_URL,
+            show_default=True,
+            help="The server to ask.  [env: ARP_URL]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def ledger_location(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return the location of a ledger that is named by its place or by a target; for click."""
+    if value is None:
+        return None
+    from arp.store.location import ledger_to_read
+
+    return ledger_to_read(value)
+
+
+def open_reader(url: str, ledger: str | None, token: str | None) -> LedgerReader:
+    """Return a reader of the ledger file if one is named, else of the server.
+
+    Raises:
+        ReaderError: It is no ledger file, or no address.
+    """
+    if ledger is not None:
+        from arp.commands.ledger.file_reader import FileReader
+
+        return FileReader(ledger)
+    from arp.commands.ledger.server_reader import ServerReader
+
+    return ServerReader(url, token)

@@ -1,0 +1,1 @@
+"""`arp replay`: recordings played again, and cases run again."""

@@ -1,0 +1,101 @@
+"""`arp replay --serve`: play a recording to every renderer that connects."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from arp.access.principal import Principal
+from arp.commands.output import fail, printable
+from arp.commands.replay.playing import recorded
+from arp.hub.player import Player
+from arp.ledger.fact import Fact
+from arp.live.settings import HubSettings
+from arp.protocol.errors import ArpError, sentence
+from arp.protocol.messages import Workflow
+from arp.redact.settings import Redaction
+from arp.server.application import Application
+from arp.server.serve import bind, serve
+from arp.server.settings import Served
+from arp.turn.turn import Turn
+
+HOST = "127.0.0.1"
+
+NAME = "recording"
+
+SETTINGS = HubSettings(redaction=Redaction(enabled=False), takes_input=False)
+"""A recording was redacted when it was made, and it takes no input."""
+
+
+async def nobody(turn: Turn) -> None:
+    """Do nothing: a recording takes no input."""
+
+
+def serve_recording(place: Path, session: str | None, speed: float, port: int) -> int:
+    """Serve a recording until a signal comes; it begins when a renderer watches.
+
+    Args:
+        place: Of a pack, or of a ledger file.
+        session: Of the ledger file.
+        speed: Times as fast as it was; 0 does not wait at all.
+        port: 0 picks a free one.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ReaderError, LocalError: It cannot be read.
+    """
+    with ExitStack() as stack:
+        return _serve(recorded(place, session, stack), speed, port)
+
+
+def _serve(facts: Iterable[Fact], speed: float, port: int) -> int:
+    facts = iter(facts)
+    first = next(facts, None)
+    if first is None:
+        fail("there is nothing in it to be played")
+    session_id = first.session_id
+    application = Application(
+        Served({NAME: nobody}, lambda: [Workflow(NAME, session_id)], settings=SETTINGS)
+    )
+    try:
+        listener = bind(HOST, port)
+    except OSError as error:
+        fail(f"cannot listen on {HOST}:{port}: {error.strerror}")
+    port = listener.getsockname()[1]
+    playing: list[asyncio.Task[None]] = []
+
+    def ready() -> None:
+        playback = _play(application, session_id, chain((first,), facts), speed)
+        playing.append(asyncio.get_running_loop().create_task(playback, name="arp-play"))
+        click.echo(f"http://{HOST}:{port}/?session={quote(session_id, safe='')}")
+        click.echo(
+            f"arp connect http://{HOST}:{port} --session {shlex.quote(printable(session_id))}"
+        )
+        sys.stdout.flush()
+
+    return 0 if serve(application, listener, ready) else 1
+
+
+async def _play(
+    application: Application, session_id: str, facts: Iterable[Fact], speed: float
+) -> None:
+    hub = await application.hub()
+    live = await hub.open(session_id, Principal(), NAME)
+    player = Player(live)
+    try:
+        await live.written()
+        await live.beyond(live.stored)  # the next fact is that a renderer watches
+        await player.play(facts, speed)
+        click.echo("arp: That was all. Ctrl-C ends it.", err=True)
+    except ArpError as error:
+        click.echo(f"arp: {sentence(printable(error.message))}", err=True)

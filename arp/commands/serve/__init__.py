@@ -1,0 +1,1 @@
+"""`arp serve`: its settings, the app that it loads, its ports."""

@@ -1,0 +1,212 @@
+"""`arp serve` and `arp app-server`: serve an application over HTTP, other ports, or pipes."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from arp.commands.output import fail
+from arp.commands.serve.serve_settings import ServeSettings, checked
+from arp.commands.serve.serving_app import EVERYWHERE, load_application, name_of
+from arp.protocol.framing.envelope import Dialect
+from arp.server.application import Application
+from arp.server.ending import leave
+from arp.server.login.own_secrets import redact_logs
+from arp.server.ports.pipes import serve_pipes, take_stdout
+from arp.store.errors import StoreError, StoreLocked
+from arp.store.location import SHARED, ledger_of
+
+if TYPE_CHECKING:
+    import socket
+
+    from arp.access.settings import Access
+
+DEFAULT_PORT = 8080
+PORTS_TRIED = 20
+"""Ports after the default one that `serve` tries when that is taken and none was named."""
+
+
+def _configure_logging(verbose: int) -> None:
+    """Log connections, or frames too; not the debug lines of libraries: they may hold secrets."""
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("arp").setLevel(logging.DEBUG if verbose > 1 else level)
+
+
+def serve_target(target: str | None, serving: ServeSettings) -> None:
+    """Serve the app of a target, or a runtime, over HTTP, or to one renderer over pipes."""
+    if [target, serving.runtime, serving.model].count(None) != 2:
+        fail(
+            "give exactly one of TARGET, --runtime and --model: arp serve app.py, "
+            "--runtime claude-code, or --model openai:gpt-5"
+        )
+    _configure_logging(serving.verbose)
+    if serving.stdio:
+        if serving.unix or serving.dial or serving.grpc:
+            fail("--stdio serves one renderer; leave --unix, --dial and --grpc out")
+        _serve_stdio(target, serving)
+    else:
+        _serve_http(target, serving)
+
+
+def serve_control_plane(target: str, ledger: str | None, verbose: int) -> None:
+    """Serve the control plane of a target's app to one program, over standard input and output."""
+    _configure_logging(verbose)
+    place = checked("ledger", ledger, "--ledger") if ledger is not None else None
+    _serve_stdio(target, ServeSettings(ledger=place, stdio=True), is_control=True)
+
+
+def _serve_stdio(target: str | None, serving: ServeSettings, *, is_control: bool = False) -> None:
+    output = take_stdout()
+    application = load_application(target, serving)
+    try:
+        dialect = msgspec.convert(serving.dialect, Dialect)
+        serve_pipes(
+            application.state, sys.stdin.buffer, output, is_control=is_control, dialect=dialect
+        )
+    except StoreError as error:
+        fail(str(error))
+    leave(0)
+
+
+def _serve_http(target: str | None, serving: ServeSettings) -> None:
+    application = load_application(target, serving)
+    serve_application(application, name_of(target, serving), serving)
+
+
+def check_reachable(application: Application, host: str) -> None:
+    """End with an error where others can reach an address, and nothing keeps them out."""
+    from arp.server.serve import is_private
+
+    tokens = application.state.guard.tokens
+    is_open = application.state.served.access.is_open and not tokens.are_used()
+    if not is_private(host) and is_open:
+        fail(
+            f"{host} can be reached by others: set --token (or ARP_TOKEN), create tokens (arp "
+            "token create), let people sign in (--oidc-issuer), or give App an Access with an "
+            "authenticate hook, or stay on 127.0.0.1"
+        )
+
+
+def serve_application(application: Application, name: str, serving: ServeSettings) -> None:
+    """Serve an application over HTTP until a signal comes, and end the process.
+
+    Args:
+        application: What is served.
+        name: What its ledger is named after, if nothing else says where it is.
+        serving: The settings.
+    """
+    # Here, so that --stdio starts without an HTTP server.
+    from arp.commands.serve.serving_ports import PortSettings, lines_of, open_ports
+    from arp.server.serve import serve as run
+
+    place = application.state.served.ledger if serving.ledger is None else ""
+    host = serving.host
+    access = application.state.served.access
+    tokens = application.state.guard.tokens
+    check_reachable(application, host)
+    listener = bind_to(host, serving.port)
+    wanted = {name: getattr(serving, name) for name in PortSettings.__struct_fields__}
+    try:
+        ports = open_ports(application.state, PortSettings(**wanted))
+    except BaseException:
+        listener.close()
+        raise
+    port = listener.getsockname()[1]
+
+    def ready() -> None:
+        redact_logs(application.state.redaction())  # the HTTP server has its own handlers by now
+        if serving.port is None and port != DEFAULT_PORT:
+            click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
+        token = application.state.start_token
+        click.echo(f"ARP on http://{in_address(host)}:{port}" + f"/#token={token}" * bool(token))
+        for line in lines_of(ports):
+            click.echo(line)
+        sys.stdout.flush()
+        if place.startswith("sqlite:"):
+            click.echo(f"arp: Sessions are kept in {place.removeprefix('sqlite:')}.", err=True)
+        for line in (
+            *_hints(host, port, access, has_tokens=tokens.are_used()),
+            *_own_code_hints(application),
+        ):
+            click.echo(f"arp: {line}", err=True)
+
+    try:
+        served = run(application, listener, ready, ports)
+    except StoreLocked as error:
+        if place != f"sqlite:{SHARED}":
+            fail(str(error))
+        own = ledger_of(name)
+        fail(  # once that file exists, it is the default of this app
+            f"another server uses {SHARED}, where this app has sessions too; stop that one, or "
+            f"give this one a ledger of its own, now and later: --ledger sqlite:{own}"
+        )
+    except StoreError as error:
+        fail(str(error))
+    leave(0 if served else 1)
+
+
+def in_address(host: str) -> str:
+    """Return a host as addresses have it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _hints(host: str, port: int, access: Access, *, has_tokens: bool) -> Iterator[str]:
+    """Yield what one must know to get in; never the token itself."""
+    if host in EVERYWHERE and not access.hosts:
+        yield "From other machines it answers only to names that you give with --allow-host NAME."
+    here = "127.0.0.1" if host in EVERYWHERE else in_address(host)
+    page = f"http://{here}:{port}/#token=…"
+    if access.oidc is not None:
+        yield f"People sign in at {access.oidc.issuer}."
+    if access.token is not None:
+        yield f"It wants the token: open {page} with the token in place of the dots."
+    elif has_tokens and access.authenticate is None and access.oidc is None:
+        yield f"It wants a token of arp token create: open {page} with it in place of the dots."
+
+
+def _own_code_hints(application: Application) -> Iterator[str]:
+    """Yield what one must know where agents of the app run commands; never the token itself."""
+    state = application.state
+    token = state.served.access.token
+    if not state.served.runs_commands:
+        return
+    if state.start_token:
+        yield (
+            "Its agents run commands, so whoever comes needs the token of this start. Programs "
+            "take the address above, or send Authorization: Bearer TOKEN."
+        )
+    elif state.served.access.is_open and not state.guard.tokens.are_used():
+        yield (
+            "Nothing keeps out the commands that its agents run: they can answer the questions "
+            "of this server in your place. Leave --no-token out, or set ARP_TOKEN."
+        )
+    elif token is not None and any(token in word for word in sys.argv):
+        yield (
+            "Its agents run commands, and can read the token in the list of processes. Set "
+            "ARP_TOKEN in place of --token."
+        )
+
+
+def bind_to(host: str, port: int | None) -> socket.socket:
+    """Return a listening socket; `None`: on the default port, or the next one that is free."""
+    from arp.server.serve import bind
+
+    ports = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
+    for candidate in ports:
+        try:
+            listener = bind(host, candidate)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                fail(f"cannot listen on {host}:{candidate}: {error.strerror}")
+            continue
+        return listener
+    return fail(
+        f"Port {ports[0]} is taken. Name another with --port, or take any free one with --port 0."
+    )

@@ -1,0 +1,156 @@
+"""Which level of the Lime profile a ledger reaches, judged by its facts and snapshots alone.
+
+The levels are those of the profile. `public core`: each fact and snapshot passes the schemas of the
+standard. `profile core`: each passes those of the profile, and the sequence of each session grows.
+`extension`: whatever is beyond the standard is in payloads and `refs`. A level is reached if those
+before it are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from arp.conformance.ledger.schema_check import SchemaCheck
+from arp.protocol.json_value import Json, JsonObject
+
+Level: TypeAlias = Literal["public core", "profile core", "extension"]
+
+LEVELS: Final[tuple[Level, ...]] = ("public core", "profile core", "extension")
+
+MOST_FAULTS: Final = 1000
+"""Faults that are kept; all are counted."""
+
+_SCHEMAS: Final[dict[Level, str]] = {
+    "public core": "agentruntime",
+    "profile core": "agentruntime-lime-profile",
+}
+
+
+class LedgerFault(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A rule that a fact or a snapshot breaks."""
+
+    level: Level
+    """The lowest level that it costs."""
+    session_id: str
+    sequence: int
+    """The number of the fact, or of the newest fact in a snapshot; 0 if it is not known."""
+    about: str
+    """Type of the fact, or `snapshot`."""
+    where: str
+    """The field; empty: the whole document."""
+    problem: str
+
+
+class LedgerReport(Struct, rename="camel"):
+    """What a ledger reaches."""
+
+    level: Level | None = None
+    """The highest level; `None`: none."""
+    facts: int = 0
+    snapshots: int = 0
+    types: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    """Types of facts, and how many there are of each."""
+    fault_counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LEVELS, 0))
+    faults: list[LedgerFault] = field(default_factory=lambda: list[LedgerFault]())
+
+
+class LedgerJudge:
+    """Takes facts and snapshots, and reports what they reach."""
+
+    def __init__(self) -> None:
+        self._report = LedgerReport()
+        self._types: Counter[str] = Counter()
+        self._sequences: dict[str, int] = {}
+
+    def take(self, document: Json) -> None:
+        """Take a document: a snapshot has `threads` and no `type`, a fact is everything else."""
+        if isinstance(document, dict) and "threads" in document and "type" not in document:
+            self._report.snapshots += 1
+            self._judge("snapshot", document, "snapshot")
+            return
+        self._report.facts += 1
+        fact: JsonObject = document if isinstance(document, dict) else {}
+        name = fact.get("type")
+        about = name if isinstance(name, str) else "fact"
+        self._types[about] += 1
+        self._judge("event", document, about)
+        self._follow(fact, about)
+
+    def report(self) -> LedgerReport:
+        """Return what was found so far."""
+        report, reached = self._report, None
+        for level in LEVELS if report.facts or report.snapshots else ():
+            if report.fault_counts[level]:
+                break
+            reached = level
+        report.level, report.types = reached, dict(sorted(self._types.items()))
+        return report
+
+    def _judge(self, kind: str, document: Json, about: str) -> None:
+        for level in ("public core", "profile core"):
+            found = list(_check(level, kind).faults(document))
+            for where, problem in found:
+                self._add(level, document, about, where, problem)
+            if found:
+                return
+
+    def _follow(self, fact: JsonObject, about: str) -> None:
+        session_id, sequence = fact.get("sessionId"), fact.get("sequence")
+        if isinstance(session_id, str) and isinstance(sequence, int):
+            before = self._sequences.get(session_id)
+            if before is not None and sequence <= before:
+                problem = f"not above {before}, that of the fact before"
+                self._add("profile core", fact, about, "sequence", problem)
+            self._sequences[session_id] = sequence
+        for name in fact.keys() - _known_fields():
+            problem = "not in the standard; extensions belong in payload or refs"
+            self._add("extension", fact, about, name, problem)
+
+    def _add(self, level: Level, document: Json, about: str, where: str, problem: str) -> None:
+        self._report.fault_counts[level] += 1
+        if len(self._report.faults) < MOST_FAULTS:
+            of = document if isinstance(document, dict) else {}
+            session_id, sequence = of.get("sessionId"), of.get("sequence")
+            fault = LedgerFault(
+                level,
+                session_id if isinstance(session_id, str) else "unknown",
+                sequence if isinstance(sequence, int) else 0,
+                about,
+                where,
+                problem,
+            )
+            self._report.faults.append(fault)
+
+
+def judge_lines(judge: LedgerJudge, lines: Iterator[bytes] | list[bytes]) -> None:
+    """Take documents of JSON, one a line; a line that is not JSON is a fact with a fault."""
+    for line in lines:
+        if line.strip():
+            try:
+                document = json.loads(line)
+            except (ValueError, RecursionError):
+                document = None
+            judge.take(document)
+
+
+@cache
+def _check(level: Level, kind: str) -> SchemaCheck:
+    return SchemaCheck(_schema(f"{_SCHEMAS[level]}-{kind}"))
+
+
+@cache
+def _known_fields() -> frozenset[str]:
+    return frozenset(_schema("agentruntime-event")["properties"])
+
+
+def _schema(name: str) -> JsonObject:
+    data = files("arp.ledger").joinpath(f"schemas/{name}.schema.json").read_bytes()
+    schema: JsonObject = json.loads(data)
+    return schema

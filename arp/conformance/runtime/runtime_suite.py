@@ -1,0 +1,71 @@
+"""Runs cases against a runtime and returns the outcome of each."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from arp.conformance.runtime.case import CaseRun, ContractCase
+from arp.conformance.runtime.runtime_cases import CASES
+from arp.conformance.runtime.runtime_under_test import NotShown, RuntimeFactory, RuntimeUnderTest
+from arp.runtime.contract.errors import Unimplemented
+
+Outcome: TypeAlias = Literal["native", "synthetic", "Unimplemented", "failed"]
+
+
+class CaseResult(NamedTuple):
+    """The outcome of a case."""
+
+    case: ContractCase
+    outcome: Outcome
+    note: str = ""
+    """Why the outcome is `Unimplemented`, or what failed."""
+    error: Exception | None = None
+
+    @property
+    def summary(self) -> str:
+        """The outcome as the matrix stores it; `Unimplemented` comes with its reason."""
+        return f"{self.outcome}: {self.note}" if self.outcome == "Unimplemented" else self.outcome
+
+
+async def run_case(case: ContractCase, under_test: RuntimeUnderTest) -> CaseResult:
+    """Run one case, close every runtime object that it created, and return its outcome."""
+    if why := under_test.not_shown.get(case.name):
+        return CaseResult(case, "Unimplemented", why)
+    run = CaseRun(under_test)
+    try:
+        async with asyncio.timeout(under_test.case_s):
+            try:
+                await case.check(run)
+            finally:
+                await run.aclose()
+    except NotShown as missing:
+        return CaseResult(case, "Unimplemented", str(missing))
+    except Unimplemented as missing:
+        if case.level == 1:
+            return CaseResult(case, "failed", f"level 1 is not optional: {missing}", missing)
+        return CaseResult(case, "Unimplemented", missing.message)
+    except TimeoutError as late:
+        note = f"Timeout: it took longer than {under_test.case_s:g} s"
+        return CaseResult(case, "failed", note, late)
+    except Exception as failed:  # noqa: BLE001 - any exception of a runtime is a failed case
+        return CaseResult(case, "failed", f"{type(failed).__name__}: {failed}", failed)
+    made_up = any(event.synthetic and event.type in case.needs for event in run.seen)
+    return CaseResult(case, "synthetic" if made_up else "native")
+
+
+async def run_suite(
+    factory: RuntimeFactory, cases: Sequence[ContractCase] = CASES
+) -> AsyncIterator[tuple[str, CaseResult]]:
+    """Run each case against a runtime of its own; yield the runtime's name and the result."""
+    for case in cases:
+        # A program that is ending may still write here while the directory is removed.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+            under_test = factory(Path(directory))
+            try:
+                yield under_test.name, await run_case(case, under_test)
+            finally:
+                under_test.end()

@@ -1,0 +1,127 @@
+"""Files of a session: how an agent, a tool and an upload keep them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from arp.live.settings import HubSettings
+from arp.protocol.blob_path import file_name
+from arp.protocol.errors import ArpError
+from arp.protocol.messages import FileRef
+
+if TYPE_CHECKING:
+    from arp.record.outputs import OutputStore
+    from arp.store.blobs import Blob, Files
+
+READ_BYTES = 256 << 10
+
+_MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
+
+
+class Arrived(Protocol):
+    """A file that came with an input and is no session's yet."""
+
+    @property
+    def ref(self) -> FileRef:
+        """What the input says of it."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Return its bytes, from the first on each time."""
+
+
+class SessionFiles:
+    """The files of one session in memory."""
+
+    __slots__ = ("_files", "_gone", "_grown", "_settings")
+
+    def __init__(
+        self,
+        files: Callable[[], Files],
+        settings: HubSettings,
+        gone: asyncio.Future[ArpError],
+        grown: Callable[[int], None],
+    ) -> None:
+        """See the class.
+
+        Args:
+            files: Returns where they are kept.
+            settings: How large they may be.
+            gone: Is done when the session has left the memory: then nothing goes there any more.
+            grown: Counts the bytes of each file that is new.
+        """
+        self._files = files
+        self._settings = settings
+        self._gone = gone
+        self._grown = grown
+
+    async def read(self, sha256: str) -> bytes:
+        """Return the content of a file.
+
+        Raises:
+            UnknownObject: There is no such file (any more).
+        """
+        return await self._files().read(sha256)
+
+    async def save(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
+        """Keep bytes, or a copy of a file.
+
+        Raises:
+            ResourceLimit: More than `max_upload_bytes`; nothing is kept.
+            OSError: The file cannot be read; nothing is kept.
+            TypeError: It is neither bytes nor a path.
+        """
+        # Only now, so that importing `Turn` stays quick.
+        from mimetypes import guess_type
+
+        shown = file_name(name) or "file"
+        if isinstance(content, bytes | bytearray | memoryview):
+            blob = await self.upload(_whole(bytes(content)))
+        elif isinstance(content, os.PathLike):
+            file = await asyncio.to_thread(open, content, "rb")
+            try:
+                blob = await self.upload(_chunks(file))
+            finally:
+                await asyncio.to_thread(file.close)
+        else:
+            raise TypeError(f"expected bytes or a pathlib.Path, got {type(content).__name__}")
+        kind = mime if _MIME.fullmatch(mime) else guess_type(shown)[0]
+        return FileRef(blob.id, shown, blob.size, kind or "application/octet-stream", blob.sha256)
+
+    @property
+    def outputs(self) -> OutputStore:
+        """Where large outputs of tools and processes are kept."""
+        from arp.record.outputs import OutputStore
+
+        return OutputStore(self._keep, self.read, asyncio.to_thread)
+
+    async def upload(self, stream: AsyncIterator[bytes]) -> Blob:
+        """Keep a file that comes in chunks.
+
+        Raises:
+            ResourceLimit: More than `max_upload_bytes`; nothing is kept.
+        """
+        return await self._put(stream, self._settings.limits.max_upload_bytes)
+
+    async def _keep(self, stream: AsyncIterator[bytes]) -> str:
+        return (await self._put(stream, self._settings.max_output_bytes)).sha256
+
+    async def _put(self, stream: AsyncIterator[bytes], max_bytes: int) -> Blob:
+        if self._gone.done():
+            raise self._gone.result()
+        blob = await self._files().put(stream, max_bytes=max_bytes)
+        if blob.is_new:
+            self._grown(blob.size)
+        return blob
+
+
+async def _whole(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    while chunk := await asyncio.to_thread(file.read, READ_BYTES):
+        yield chunk

@@ -1,0 +1,120 @@
+"""What is logged of connections: types and sizes, never what is in a message.
+
+A frame may hold a token, a password or what somebody wrote; so a line names the types of its
+messages, their place and their size, at level DEBUG. Comings and goings are lines at level INFO.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import cbor2
+import msgspec
+
+from arp.live.outbox import FrameOutbox
+from arp.protocol.agent_connection import AgentEvent, Failed, Rejected
+from arp.protocol.codec import Encoding
+from arp.protocol.messages import Input, Ping, Pong, RendererAck, RendererHello
+
+logger = logging.getLogger(__name__)
+
+MOST_NAMES = 4
+"""Of the messages in one frame that a line names."""
+
+
+def traced(outbox: FrameOutbox, viewer_id: str, encoding: Encoding) -> FrameOutbox:
+    """Return an outbox that logs what it sends, where somebody wants to read that; else itself."""
+    return _Traced(outbox, viewer_id, encoding) if is_tracing() else outbox
+
+
+def is_tracing() -> bool:
+    """Return whether every frame is to be logged."""
+    return logger.isEnabledFor(logging.DEBUG)
+
+
+def log_received(viewer_id: str, events: Sequence[AgentEvent], size: int) -> None:
+    """Log a frame that came in."""
+    shown = _names([_event(event) for event in events])
+    logger.debug("renderer %s < %s, %d bytes", viewer_id, shown, size)
+
+
+def _event(event: AgentEvent) -> str:
+    match event:
+        case RendererHello():
+            return "hello"
+        case Input():
+            return f"input {event.input_type}"
+        case RendererAck():
+            return f"ack seq={event.seq}"
+        case Ping():
+            return "ping"
+        case Pong():
+            return "pong"
+        case Rejected():
+            return f"refused, code {int(event.error.code)}"
+        case Failed():
+            return f"failed, close code {event.code}"
+
+
+class _Traced:
+    """An outbox that logs every frame on its way."""
+
+    def __init__(self, outbox: FrameOutbox, viewer_id: str, encoding: Encoding) -> None:
+        self._outbox = outbox
+        self._viewer_id = viewer_id
+        self._encoding = encoding
+
+    def send(self, frames: list[bytes]) -> None:
+        """As `FrameOutbox.send`."""
+        for frame in frames:
+            self._log(frame)
+        self._outbox.send(frames)
+
+    def send_first(self, frame: bytes) -> None:
+        """As `FrameOutbox.send_first`."""
+        self._log(frame)
+        self._outbox.send_first(frame)
+
+    def _log(self, frame: bytes) -> None:
+        shown = _names(_described(frame, self._encoding))
+        logger.debug("renderer %s > %s, %d bytes", self._viewer_id, shown, len(frame))
+
+    @property
+    def buffered(self) -> int:
+        """As `FrameOutbox.buffered`."""
+        return self._outbox.buffered
+
+    def waiting(self) -> list[bytes]:
+        """As `FrameOutbox.waiting`."""
+        return self._outbox.waiting()
+
+    def close(self, code: int, reason: str) -> None:
+        """As `FrameOutbox.close`."""
+        logger.debug("renderer %s > close %d: %s", self._viewer_id, code, reason)
+        self._outbox.close(code, reason)
+
+
+def _described(frame: bytes, encoding: Encoding) -> list[str]:
+    """Return type and place of each message in a frame of ours."""
+    message: Any
+    if encoding == "json":
+        message = msgspec.json.decode(frame)
+    else:
+        message = (msgspec.msgpack.decode if encoding == "msgpack" else cbor2.loads)(frame)
+    return [_one(item) for item in (message if isinstance(message, list) else [message])]
+
+
+def _one(message: dict[str, Any]) -> str:
+    """Return for instance `delta seq=7 turn=t1`."""
+    named = (("seq", message.get("seq")), ("turn", message.get("turn_id")))
+    shown = [f"{name}={value}" for name, value in named if value is not None]
+    if message["type"] == "error":
+        shown.append(f"code={message['payload']['code']}")
+    return " ".join([message["type"], *shown])
+
+
+def _names(types: Sequence[str]) -> str:
+    more = f" and {len(types) - MOST_NAMES} more" if len(types) > MOST_NAMES else ""
+    return ", ".join(types[:MOST_NAMES]) + more

@@ -1,0 +1,1 @@
+"""Frames: how messages are cut out of bytes, and put into them."""

@@ -1,0 +1,502 @@
+"""A renderer of the object dialect that shows a conversation: objects below, a screen above.
+
+Theory of operation. To its user this is a `RendererConnection`: one object that outlives many
+connections and keeps the screen, the cursor and the inputs without an answer. Each connection has
+an `ObjectRendererConnection` of its own, whose requests are read as the messages of the session
+dialect (`object_conversation`). What the protocol wants answered (`configure` of a new role,
+`frame_ack` of each commit that shows, `resumed`) is answered here; `replies` returns those frames,
+which must be sent before any other.
+
+An agent side that has not bound `ArpConversation` when it names the session, or makes its first
+surface, shows no conversation. What it shows is read as one by `PlainAgent`, until it sends
+`opened`. Such an agent gets an input once.
+
+Renderers say nothing first in this dialect: there is no first frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from arp.protocol.agent_connection import Failed
+from arp.protocol.codec import Encoding, agent_decoder, join_frames
+from arp.protocol.draft_agent import CUT_OFF
+from arp.protocol.errors import (
+    NO_CODE,
+    ArpError,
+    ErrorPayload,
+    InvalidMessage,
+    InvalidMethod,
+    InvalidPatch,
+)
+from arp.protocol.json_value import JsonObject
+from arp.protocol.limits import Limits
+from arp.protocol.messages import (
+    AgentCapabilities,
+    AgentHello,
+    AgentMessage,
+    Commit,
+    ErrorMessage,
+    Input,
+    InputAck,
+    InputType,
+    Patch,
+    Ping,
+    Presented,
+    Render,
+    RendererHello,
+    SessionReady,
+    StateMessage,
+)
+from arp.protocol.objects.connection import ObjectEvent, RefusedMessage
+from arp.protocol.objects.conversation import MAIN, as_message
+from arp.protocol.objects.messages import (
+    CompositorCreateSurfaceRequest,
+    DisplayErrorRequest,
+    InputAckRequest,
+    InputRefuseRequest,
+    OverlaySetAnchorRequest,
+    OverlaySetTimeoutRequest,
+    SessionCreateRequest,
+    SessionStateUpdateRequest,
+    ShellGetOverlayRequest,
+    ShellGetPopupRequest,
+    ShellGetToplevelRequest,
+    SurfaceCommitRequest,
+    SurfaceDestroyRequest,
+    SurfacePatchRequest,
+    SurfaceRenderRequest,
+    SurfaceSetTitleRequest,
+    SurfaceTransferRequest,
+    ToplevelSetFullscreenRequest,
+    ToplevelSetTitleRequest,
+)
+from arp.protocol.objects.plain_agent import PlainAgent, takes_other_places
+from arp.protocol.objects.renderer import ObjectRendererConnection, offers
+from arp.protocol.objects.wire import ObjectMessage
+from arp.protocol.renderer_connection import DRAFT_EPOCH, RendererConnection
+
+TITLES = (SurfaceSetTitleRequest, ToplevelSetTitleRequest)
+
+LIMITS = Limits(
+    max_surfaces=100,
+    max_components_per_commit=10_000,
+    max_patch_ops=10_000,
+    max_message_bytes=16 << 20,
+)
+"""What a screen takes: a snapshot of a long session is one commit."""
+
+NOT_HERE = frozenset(("ping", "frame-ack"))
+"""Features of the session dialect that mean nothing in this one: `sync` asks for a sign of life,
+and every commit is acknowledged."""
+
+
+class ObjectScreenConnection(RendererConnection):
+    """Speaks the object dialect for one renderer on one session.
+
+    Args:
+        hello: What the renderer says of itself.
+        encoding: Of all frames.
+        now: Returns the time, in seconds of a clock that does not go back.
+        spare_id: Of the session, where neither the `hello` nor the agent side names one.
+    """
+
+    def __init__(
+        self,
+        hello: RendererHello,
+        encoding: Encoding,
+        now: Callable[[], float],
+        spare_id: str = "draft",
+    ) -> None:
+        super().__init__(hello, encoding, spare_id)
+        self._now = now
+        self._objects = self._new_objects()
+        self._names: dict[int, str] = {}
+        self._pending: set[str] = set()
+        """Surfaces that were changed since their last commit."""
+        self._serials: dict[int, str] = {}
+        """The ids of inputs under way on this connection, by serial."""
+        self._numbers: dict[int, str | None] = {}
+        """The same by the number of their message."""
+        self._plain: PlainAgent | None = None
+        """What the agent side shows, if it is one without a conversation."""
+        self._is_plain = False
+        """Whether it has shown on this connection that it is one."""
+        self._sent_once: set[str] = set()
+        """Inputs without an answer that were sent to it on an earlier connection."""
+        self._late: list[bytes] = []
+        """Frames with inputs that waited for a surface which shows."""
+
+    def _new_objects(self) -> ObjectRendererConnection:
+        capabilities = self._hello.capabilities
+        features = [name for name in capabilities.features if name not in NOT_HERE]
+        limits = {**msgspec.to_builtins(LIMITS), **msgspec.to_builtins(capabilities.limits)}
+        offered = offers(capabilities.versions(), features, limits, has_conversation=True)
+        return ObjectRendererConnection(self.encoding, LIMITS, offered, keeps_content=False)
+
+    # -- out -------------------------------------------------------------------------------------
+
+    def hello(self) -> bytes:
+        """Return the first frame of a connection; what is pending of the one before is dropped."""
+        super().hello()
+        self.is_undecided = False  # a `hello` belongs to the other dialect
+        self._sent_once |= self.unacknowledged.keys() & set(self._serials.values())
+        self._is_plain = False
+        self._objects = self._new_objects()
+        self._names.clear()
+        self._pending.clear()
+        self._serials.clear()
+        self._numbers.clear()
+        return b""
+
+    def _completed(self, message: AgentMessage) -> list[AgentMessage]:
+        """Return the message alone: `PlainAgent` makes what an agent of the draft does not send."""
+        if isinstance(message, SessionReady) and message.epoch != DRAFT_EPOCH:
+            self._is_draft = self._is_plain = False
+            self._plain = None
+        return [message]
+
+    def _made_of(self, message: Input, input_id: str) -> None:
+        """Make nothing of an input before the agent side has it."""
+
+    def replies(self) -> list[bytes]:
+        """Return the frames that answer what was received, to be sent before any other."""
+        late, self._late = self._late, []
+        return [*late, *self._objects.data_to_send()]
+
+    def input(
+        self,
+        input_type: InputType,
+        data: JsonObject,
+        *,
+        input_id: str,
+        source: str | None = None,
+        surface: str = MAIN,
+        edits: str | None = None,
+    ) -> bytes:
+        """As `RendererConnection.input`; an empty frame while there is no session."""
+        super().input(
+            input_type, data, input_id=input_id, source=source, surface=surface, edits=edits
+        )
+        return self._written(self.unacknowledged[input_id])
+
+    def input_with_files(self, message: Input) -> bytes:
+        """As `RendererConnection.input_with_files`; an empty frame while there is no surface."""
+        return self._written(message)
+
+    def resend(self) -> list[bytes]:
+        """Return the frames of inputs without an answer that this connection has not sent yet."""
+        sent = set(self._serials.values())
+        waiting = [one for key, one in self.unacknowledged.items() if key not in sent]
+        return [frame for one in waiting if (frame := self._written(one))]
+
+    def _written(self, message: Input) -> bytes:
+        surface_id = self._id_of(message.surface)
+        if surface_id is None:
+            return b""
+        input_id = message.id or ""
+        try:
+            serial = self._objects.send_input(surface_id, message, self._now())
+        except InvalidMethod as error:
+            self._made += self._applied(self._not_taken(input_id, error))
+            return b""
+        except ArpError:
+            return b""  # its surface is closed: the next connection sends it, and is told so
+        self._serials[serial] = input_id
+        self._numbers[self._objects.objects.waiting_inputs[serial].serial_no] = message.id
+        if self._is_plain and self._plain is not None:
+            self._plain.sent(message, input_id)
+        return join_frames(self._objects.data_to_send(), self.encoding)
+
+    def _not_taken(self, input_id: str, error: ArpError) -> list[AgentMessage]:
+        """Return what says that the agent side takes no inputs at all."""
+        payload = ErrorPayload(f"The agent takes no input: {error.message}", int(error.code))
+        return [ErrorMessage(payload=msgspec.structs.replace(payload, id=input_id))]
+
+    def _id_of(self, surface: str) -> int | None:
+        found = [number for number, name in self._names.items() if name == surface]
+        found += list(self._names)[:1]
+        if self._is_plain and self._plain is not None:  # a surface without a role shows nothing
+            found = [one for one in found if self._plain.has_role(self._names[one])]
+        return found[0] if found else None
+
+    def ack(self, seq: int, presented: dict[str, Presented] | None = None) -> bytes:
+        """Return nothing to send: each commit is acknowledged when it is applied."""
+        return b""
+
+    def pong(self, ping: Ping) -> bytes:
+        """Return nothing to send: there are no pings in this dialect."""
+        return b""
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def receive(self, frame: bytes | str) -> list[AgentMessage]:
+        """As `RendererConnection.receive`; `replies` has what is to be answered."""
+        out: list[AgentMessage] = []
+        for event in self._objects.each(frame, self._now()):
+            out += self._event(event)
+        return out
+
+    def receive_json(self, frame: bytes) -> list[AgentMessage]:
+        """Take a frame that came beside the connection, in the session dialect."""
+        return self._apply_all(_BESIDE.decode(frame), len(frame))
+
+    def _event(self, event: ObjectEvent) -> list[AgentMessage]:
+        if isinstance(event, Failed):
+            return [ErrorMessage(payload=ErrorPayload(event.reason, InvalidMessage.code))]
+        if isinstance(event, RefusedMessage):
+            if self._is_plain:
+                return []  # the agent has the error, and nothing of it shows
+            self._desynchronise()
+            error = event.error
+            payload = ErrorPayload(error.message, int(error.code), error.detail)
+            return [ErrorMessage(payload=payload)]
+        begun = self._applied(self._begin_plain(event))
+        if self._is_plain and self._plain is not None:
+            out = [*begun, *self._applied(self._meant_plainly(event, self._plain))]
+        else:
+            shown = self._meant(event)
+            out = self._apply_all([] if shown is None else [shown], 0)
+        self._answer(event)
+        return [*out, *self.echoes()] if self._is_plain else out
+
+    def _begin_plain(self, event: ObjectMessage) -> list[AgentMessage]:
+        """Return what begins the session of an agent side that shows no conversation."""
+        if self._is_plain or not isinstance(
+            event.payload, SessionCreateRequest | CompositorCreateSurfaceRequest
+        ):
+            return []
+        bound = (one.interface for one in self._objects.objects.entries.values())
+        if "ArpConversation" in bound:
+            return []
+        proposed = getattr(event.payload, "session_id", None)
+        self._is_plain = self._is_draft = True
+        self._objects.keep_content()
+        is_new = self._plain is None
+        self._plain = self._plain or PlainAgent()
+        ready = SessionReady(
+            session_id=self.session_id or proposed or self._spare_id,
+            epoch=DRAFT_EPOCH,
+            seq=0,
+            resume="new" if is_new else "replay",
+        )
+        lost, self._sent_once = self._sent_once & self.unacknowledged.keys(), set()
+        cut_off = [ErrorMessage(payload=ErrorPayload(CUT_OFF, NO_CODE, id=one)) for one in lost]
+        hello = AgentHello(capabilities=AgentCapabilities([]))
+        return [hello, *cut_off, ready, *self._plain.connected()]
+
+    def _meant_plainly(self, event: ObjectMessage, plain: PlainAgent) -> list[AgentMessage]:
+        """Return what a request of an agent side without a conversation shows."""
+        match event.payload:
+            case SessionCreateRequest():
+                return []
+            case InputAckRequest(serial):
+                return plain.acknowledged(self._serials.pop(serial, ""))
+            case InputRefuseRequest() | DisplayErrorRequest():
+                refused = self._meant(event)
+                assert isinstance(refused, ErrorMessage)
+                return plain.refused(refused.payload.id, refused.payload)
+            case SurfaceRenderRequest() | SurfacePatchRequest():
+                return []  # it shows with its commit
+            case SurfaceCommitRequest(final=final):
+                name = self._names[event.object_id]
+                if not plain.has_role(name):
+                    return []
+                changes = self._objects.applied(event.object_id)
+                if takes_other_places(changes):
+                    changes = [self._whole(event.object_id)]
+                return plain.committed(name, changes, final=final)
+            case SurfaceDestroyRequest():
+                return plain.destroyed(self._names[event.object_id])
+            case _:
+                return self._described(event, plain)
+
+    def _described(self, event: ObjectMessage, plain: PlainAgent) -> list[AgentMessage]:
+        """Return what a request says of a surface; with its role, what it has committed before."""
+        request = event.payload
+        match request:
+            case (
+                ShellGetToplevelRequest(surface_id)
+                | ShellGetPopupRequest(surface_id)
+                | ShellGetOverlayRequest(surface_id)
+            ):
+                name = self._names[surface_id]
+                out = plain.described(name, request, self._name_of)
+                if self._objects.content(surface_id):
+                    out += plain.committed(name, [self._whole(surface_id)], final=False)
+                return out
+            case (
+                SurfaceSetTitleRequest()
+                | ToplevelSetTitleRequest()
+                | OverlaySetAnchorRequest()
+                | OverlaySetTimeoutRequest()
+            ):
+                name = self._names[self._objects.objects.surface_of(event.object_id)]
+                out = plain.described(name, request, self._name_of)
+                if name == MAIN and isinstance(request, TITLES):
+                    about = AgentCapabilities([], title=request.title)
+                    out.append(AgentHello(capabilities=about))
+                return out
+            case _:
+                shown = self._meant(event)
+                return [] if shown is None else [shown]
+
+    def _whole(self, surface_id: int) -> SurfaceRenderRequest:
+        return SurfaceRenderRequest(self._objects.content(surface_id), replace=True)
+
+    def _meant(self, event: ObjectMessage) -> AgentMessage | None:
+        """Return what a request means in the session dialect."""
+        session_id, surface = self.session_id or "", self._names.get(event.object_id, MAIN)
+        match event.payload:
+            case SessionCreateRequest(metadata=metadata):
+                return _agent_hello(metadata)
+            case SessionStateUpdateRequest(state, seq):
+                known = state if isinstance(state, dict) else {}
+                return StateMessage(session_id=session_id, seq=seq, state=known)
+            case InputAckRequest(serial, turn_id):
+                input_id = self._serials.pop(serial, "")
+                return InputAck(id=input_id, session_id=session_id, turn_id=turn_id)
+            case InputRefuseRequest() as refused:
+                payload = ErrorPayload(
+                    refused.message,
+                    refused.code,
+                    refused.detail,
+                    self._serials.pop(refused.serial, None),
+                    refused.retryable,
+                )
+                return ErrorMessage(payload=payload, session_id=self.session_id)
+            case DisplayErrorRequest(code=code, message=message, refused_seq=number):
+                payload = ErrorPayload(message, code, None, self._numbers.pop(number or 0, None))
+                return ErrorMessage(payload=payload, session_id=self.session_id)
+            case SurfaceRenderRequest() as request:
+                self._pending.add(surface)
+                return Render(
+                    session_id=session_id,
+                    turn_id=request.turn_id,
+                    surface=surface,
+                    components=request.components,
+                    tool_name=request.tool_name,
+                    replace=request.replace,
+                )
+            case SurfacePatchRequest() as request:
+                self._pending.add(surface)
+                return Patch(
+                    session_id=session_id,
+                    turn_id=request.turn_id,
+                    surface=surface,
+                    ops=request.ops,
+                )
+            case SurfaceCommitRequest() as request:
+                return self._commit(request, session_id, surface)
+            case _ as request:
+                return as_message(request, session_id, self._name_of)
+
+    def _commit(
+        self, request: SurfaceCommitRequest, session_id: str, surface: str
+    ) -> Commit | None:
+        is_answer = request.session_seq is None and not request.final
+        if is_answer and surface not in self._pending:
+            return None  # it only answers a `configure`
+        self._pending.discard(surface)
+        return Commit(
+            session_id=session_id,
+            seq=request.session_seq,
+            turn_id=request.turn_id,
+            surface=surface,
+            final=request.final,
+            usage=request.usage,
+            at=request.at,
+        )
+
+    def _name_of(self, surface_id: int | None) -> str:
+        return MAIN if surface_id is None else self._names.get(surface_id, MAIN)
+
+    def _answer(self, event: ObjectMessage) -> None:
+        """Answer a request that was applied."""
+        match event.payload:
+            case SessionCreateRequest(session_id):
+                self._choose(session_id)
+            case CompositorCreateSurfaceRequest(new_id, name):
+                self._names[new_id] = self._new_name(new_id, name)
+            case (
+                ShellGetToplevelRequest(surface_id)
+                | ShellGetPopupRequest(surface_id)
+                | ShellGetOverlayRequest(surface_id)
+            ):
+                self._configure(surface_id)
+                if self._is_plain:
+                    self._objects.displayed(surface_id)
+                    # Each in a frame of its own: the draft has no arrays.
+                    self._late += self._objects.data_to_send()
+                    self._late += self.resend()
+            case ToplevelSetFullscreenRequest():
+                self._configure(self._objects.objects.surface_of(event.object_id))  # as it was
+            case SurfaceCommitRequest():
+                self._acknowledge(event)
+            case SurfaceTransferRequest():
+                self._objects.deny_transfer(event)
+            case SurfaceDestroyRequest():
+                self._pending.discard(self._names.pop(event.object_id, ""))
+            case _:
+                pass
+
+    def _new_name(self, new_id: int, name: str | None) -> str:
+        """Return what a new surface is called; the first one of a plain agent is `main`."""
+        if not self._is_plain:
+            return name or str(new_id)
+        if not self._names:
+            return MAIN
+        return name if name and name not in self._names.values() else str(new_id)
+
+    def _configure(self, surface_id: int) -> None:
+        size = self._hello.viewport
+        width, height = (size.width, size.height) if size is not None else (0, 0)
+        self._objects.configure(surface_id, width, height, ["activated"])
+
+    def _acknowledge(self, commit: ObjectMessage) -> None:
+        """Say that a commit is displayed, if it is; refuse it if it could not be applied."""
+        surface_id = commit.object_id
+        if self._is_plain and self._plain is not None:
+            if self._plain.has_role(self._names[surface_id]):
+                self._objects.displayed(surface_id)
+        elif self.is_desynchronised:
+            wrong = InvalidPatch("commit: it does not fit what shows; nothing of it shows")
+            self._objects.refuse(commit, wrong)
+        else:
+            self._objects.displayed(surface_id)
+
+    def _choose(self, proposed: str) -> None:
+        """Name the session that this renderer was on, or take the one that is proposed."""
+        hello, is_known = self._hello, self._next_epoch is not None
+        if self._is_plain:
+            if self.session_id != proposed or hello.token is not None:
+                self._objects.resume(self.session_id or proposed, 0, None, hello.token)
+            return
+        state = {
+            "epoch": self._next_epoch,
+            "workflow": hello.workflow,
+            "locale": hello.locale,
+            "time_zone": hello.time_zone,
+            "theme": hello.theme,
+        }
+        known = {name: value for name, value in state.items() if value is not None}
+        if hello.session_id is None and not known and hello.token is None:
+            return
+        self._objects.resume(
+            hello.session_id or proposed, self.seq if is_known else 0, known, hello.token
+        )
+
+
+_BESIDE = agent_decoder("json")
+
+
+def _agent_hello(metadata: JsonObject) -> AgentHello | None:
+    """Return what the agent side can do, as the metadata of a session say, if they do."""
+    try:
+        offered = msgspec.convert(metadata.get("capabilities"), AgentCapabilities)
+    except msgspec.ValidationError:
+        return None
+    features = [name for name in offered.features if name not in NOT_HERE]
+    return AgentHello(capabilities=msgspec.structs.replace(offered, features=features))

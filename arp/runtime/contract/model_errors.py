@@ -1,0 +1,184 @@
+"""What a failed turn says when a model, its provider or a framework is the reason.
+
+An exception of the author's code keeps its text to itself: it may hold what nobody is to see. What
+a model's server, its client or a framework says is for people, and is passed on in their words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from collections.abc import Iterator
+from typing import Any, Final
+
+from arp.net.http_problems import answer_problem, broken_connection, message_in, one_line
+from arp.runtime.contract.errors import (
+    AriError,
+    DeadlineExceeded,
+    InvalidArgument,
+    OperationDenied,
+    RuntimeInternal,
+    Unavailable,
+)
+
+LIBRARIES: Final = frozenset(
+    (
+        "pydantic_ai", "agents", "openai", "anthropic", "langchain", "langchain_core",
+        "langchain_openai", "langchain_anthropic", "langgraph", "httpx", "httpx2", "google",
+        "mistralai", "groq", "cohere", "botocore", "litellm",
+    )
+)  # fmt: skip
+"""Clients of models, and frameworks: what they raise is for people."""
+_NO_ANSWER: Final = re.compile(
+    r"ended without content|No generation chunks|No generations|empty model response",
+    re.IGNORECASE,
+)
+"""How frameworks say that nothing came."""
+NO_ANSWER: Final = (
+    "the model gave no answer; check the model's name and address: a page may have come in the "
+    "place of a stream"
+)
+_TOO_LONG: Final = re.compile(r"finish_reason='length'|token limit \(.*\) exceeded", re.IGNORECASE)
+TOO_LONG: Final = (
+    "the model reached its limit of output tokens before it said anything; raise the limit "
+    "(max_tokens), or ask for less"
+)
+BLOCKED: Final = "the model's provider blocked the answer (content filter); ask in other words"
+_BODY: Final = re.compile(r", body:\n.*", re.DOTALL)
+_BELOW: Final = frozenset(("pydantic", "pydantic_core", "json"))
+"""What libraries call that raises for them."""
+MAX_CAUSES: Final = 10
+
+
+def error_of_model(http_status: int, message: str) -> AriError:
+    """Return the error of a turn whose model's server answered with an HTTP status."""
+    if http_status in (401, 403):
+        return OperationDenied(f"{message}; check the API key", http_status=http_status)
+    is_busy = http_status in (408, 409, 429) or http_status >= 500
+    kind = Unavailable if is_busy else InvalidArgument
+    return kind(message, http_status=http_status)
+
+
+def known_error(failed: Exception) -> AriError | None:
+    """Return what people are told of a failed turn; `None`: the author's own code raised it."""
+    if isinstance(failed, AriError):
+        return failed
+    if (refusal := _refusal(failed)) is not None:
+        return OperationDenied(f"the model refused: {refusal}" if refusal else BLOCKED)
+    library = _library_of(failed)
+    if not library:
+        return None
+    if (status := _status(failed)) is not None:
+        return error_of_model(status, _answer(failed, status))
+    if broken := broken_connection(failed):
+        return Unavailable(f"the model gave no whole answer: {broken}")
+    if isinstance(failed, TimeoutError):
+        return DeadlineExceeded(one_line(str(failed)) or "the model did not answer in time")
+    if isinstance(failed, UnicodeDecodeError):
+        return Unavailable("the model's server sent bytes that are no UTF-8; ask again")
+    said = _own_words(failed)
+    if _NO_ANSWER.search(said):
+        return Unavailable(NO_ANSWER)
+    if _TOO_LONG.search(said):
+        return InvalidArgument(TOO_LONG, limit="tokens")
+    if _root(type(failed).__module__) not in LIBRARIES:
+        said = f"{library} could not go on: {said}; the server's log has the details"
+    return RuntimeInternal(said)
+
+
+def is_explained(failed: Exception, known: AriError | None) -> bool:
+    """Return whether people need no traceback: what they are told says what to do."""
+    if known is None:
+        return False
+    return not isinstance(known, RuntimeInternal) or (
+        isinstance(failed, AriError) or _root(type(failed).__module__) in LIBRARIES
+    )
+
+
+def _own_words(failed: Exception) -> str:
+    """Return what an exception says, without the data that frameworks put behind it."""
+    said = message_in(getattr(failed, "body", None)) if _is_of_client(failed) else ""
+    said = f"the model's server said: {said}" if said else ""
+    said = said or one_line(_BODY.sub("", str(failed))) or type(failed).__name__
+    asked = getattr(failed.__cause__ or failed.__context__, "tool_retry", None)
+    why = getattr(asked, "content", None)  # what Pydantic AI asked a model in vain
+    return f"{said}: {one_line(why)}" if isinstance(why, str) else said
+
+
+def _refusal(failed: Exception) -> str | None:
+    """Return a model's refusal; empty: a filter blocked its answer; `None`: it is no refusal."""
+    name = type(failed).__name__
+    if name == "ModelRefusalError":
+        return one_line(str(getattr(failed, "refusal", "")))
+    if name != "ContentFilterError":
+        return None
+    try:
+        responses = json.loads(getattr(failed, "body", None) or "[]")
+        details = [one.get("provider_details") or {} for one in responses]
+    except (ValueError, AttributeError, TypeError):
+        details = []
+    return one_line(next((str(one["refusal"]) for one in details if one.get("refusal")), ""))
+
+
+def _status(failed: Exception) -> int | None:
+    """Return the HTTP status with which a model's server answered; `None`: it did not."""
+    for one in _causes(failed):
+        answered = getattr(one, "response", None)
+        for place in (one, answered):
+            status = getattr(place, "status_code", None)
+            if isinstance(status, int) and status >= 300:
+                return status
+    return None
+
+
+def _answer(failed: Exception, status: int) -> str:
+    """Return what a model's server said, in its own words where there are any."""
+    headers: dict[str, str] = {}
+    body = ""
+    for one in _causes(failed):
+        answered = getattr(one, "response", None)
+        headers = headers or dict(getattr(answered, "headers", None) or {})
+        body = body or message_in(getattr(one, "body", None) or getattr(one, "details", None))
+    url = _url_of(failed)
+    lower = {str(name).lower(): str(value) for name, value in headers.items()}
+    said = answer_problem(status, lower, body.encode(), url, who="the model's server")
+    wait = lower.get("retry-after", "")
+    return f"{said} (try again in {wait} s)" if wait.isdecimal() else said
+
+
+def _url_of(failed: Exception) -> str:
+    for one in _causes(failed):
+        response: Any = getattr(one, "response", None)
+        if response is not None and getattr(response, "url", None) is not None:
+            return str(response.url)
+    return ""
+
+
+def _library_of(failed: Exception) -> str:
+    """Return the library of models that defines an exception, or raised another one's; or none."""
+    defined_in = _root(type(failed).__module__)
+    if defined_in in LIBRARIES:
+        return defined_in
+    if defined_in not in ("builtins", "pydantic_core", "json"):
+        return ""
+    frames = [frame for frame, _ in traceback.walk_tb(failed.__traceback__)]
+    roots = (_root(str(frame.f_globals.get("__name__", ""))) for frame in reversed(frames))
+    raised_in = next((root for root in roots if root not in _BELOW), "")
+    return raised_in if raised_in in LIBRARIES else ""
+
+
+def _is_of_client(failed: Exception) -> bool:
+    return hasattr(failed, "request") or hasattr(failed, "model_name")
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _causes(failed: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(MAX_CAUSES):
+        if failed is None:
+            return
+        yield failed
+        failed = failed.__cause__

@@ -1,0 +1,1 @@
+"""Agents of frameworks, in this process: LangGraph, OpenAI Agents, Pydantic AI, AG-UI."""

@@ -1,0 +1,114 @@
+"""Why a model of Chat Completions ended its answer, which the OpenAI Agents SDK does not pass on.
+
+The SDK turns a stream of Chat Completions into events of the Responses API, and drops
+`finish_reason` on the way: an answer that was cut off looks complete. So the stream is watched
+before the SDK reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import Any
+
+from agents import Agent, OpenAIChatCompletionsModel, RunConfig
+
+from arp.net.http_problems import not_a_stream
+from arp.runtime.contract.cut_off import CutOff, cut_off_of
+from arp.runtime.contract.errors import Unavailable
+
+_WATCHED = "_arp_is_watched"
+
+
+class AnswerEnd:
+    """How the newest answer of a run ended."""
+
+    def __init__(self) -> None:
+        self.is_chat = False
+        """Whether it came over Chat Completions; else events of the Responses API say it."""
+        self.reason: str | None = None
+
+    def cut_off(self) -> CutOff | None:
+        """Return why the answer is not complete; `None`: it is, or nothing says it."""
+        if not self.is_chat:
+            return None
+        return CutOff.UNFINISHED if self.reason is None else cut_off_of(self.reason)
+
+
+_END: ContextVar[AnswerEnd | None] = ContextVar("arp_answer_end", default=None)
+
+
+def watched_end() -> AnswerEnd:
+    """Return what will know how the answers of this task's next run end."""
+    end = AnswerEnd()
+    _END.set(end)
+    return end
+
+
+def watch(agents: Iterable[Agent[Any]], config: RunConfig | None) -> None:
+    """Watch the models of agents and of a configuration; each model once."""
+    for agent in agents:
+        _watch_model(agent.model)
+    if config is not None:
+        _watch_model(config.model)
+        _watch_provider(config.model_provider)
+
+
+def _watch_provider(provider: Any) -> None:
+    if getattr(provider, _WATCHED, False):
+        return
+    get_model = provider.get_model
+
+    def get_watched(name: str | None) -> Any:
+        model = get_model(name)
+        _watch_model(model)
+        return model
+
+    provider.get_model = get_watched
+    setattr(provider, _WATCHED, True)
+
+
+def _watch_model(model: Any) -> None:
+    fetch = getattr(model, "_fetch_response", None)
+    is_chat = isinstance(model, OpenAIChatCompletionsModel)
+    if not is_chat or fetch is None or getattr(model, _WATCHED, False):
+        return
+
+    async def fetch_watched(*args: Any, **kwargs: Any) -> Any:
+        answer = await fetch(*args, **kwargs)
+        if not kwargs.get("stream"):
+            return answer
+        response, stream = answer
+        return response, _WatchedStream(stream)
+
+    setattr(model, "_fetch_response", fetch_watched)  # noqa: B010 - mypy refuses an assignment
+    setattr(model, _WATCHED, True)
+
+
+class _WatchedStream:
+    """A stream of chunks that tells how it ended; all else is as of the stream itself."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._end = _END.get() or AnswerEnd()
+        self._end.is_chat, self._end.reason = True, None
+        answered = getattr(stream, "response", None)
+        kind = not_a_stream(getattr(answered, "headers", {}))
+        if kind:
+            where = str(getattr(answered, "url", "the model's server"))
+            raise Unavailable(
+                f"{where}: expected a stream of events, got {kind}; check the model's address"
+            )
+
+    def __aiter__(self) -> _WatchedStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        chunk = await self._stream.__anext__()
+        for choice in chunk.choices or ():
+            if choice.index == 0 and choice.finish_reason:
+                self._end.reason = choice.finish_reason
+        return chunk
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -1,0 +1,1 @@
+"""MCP servers as tools of agents. Read `transport`, `connection`, `tools`."""

@@ -1,0 +1,347 @@
+"""`McpTools`: the tools of MCP servers as those of an app, and of the models of `model_agent`.
+
+Theory of operation. Each session that calls a server has a connection of its own (`ServerLink`): so
+what the server asks can reach that session only. A connection that is made to read the list of
+tools is taken over by the first session that calls. Connections are bounded, closed when nobody has
+used them for a while, and opened again by the next call. A server that is `shared` has one
+connection for all sessions. Nobody can know whose question it asks, so the answer is `cancel`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shlex
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+import mcp_types as mcp
+
+from arp.protocol.components import is_link
+from arp.protocol.errors import ResourceLimit
+from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.contract.types import McpServer
+from arp.runtime.contract.user_questions import ask_user, is_user_question
+from arp.runtime.mcp.connection import CONNECT_S, McpConnection, QuestionLimit, SessionGone
+from arp.turn.tool import (
+    MAX_COUNT,
+    ToolCall,
+    ToolCaller,
+    ToolFailed,
+    ToolLink,
+    ToolOutput,
+    ToolSpec,
+)
+from arp.values.shown import shown_or_none
+
+logger = logging.getLogger(__name__)
+
+OPEN_S: Final = 30.0
+"""So long a call, and the start of the app, wait for a server to be connected."""
+RETRY_S: Final = 0.5
+MAX_RETRY_S: Final = 30.0
+"""Between two attempts to read the list of tools; each waits twice as long as the one before."""
+
+
+class LinkLimits(NamedTuple):
+    """The limits of the connections to one server."""
+
+    connections: int = 32
+    """At the same time. One that nobody uses makes room for a new one."""
+    idle_s: float = 600.0
+    """A connection that nobody has used for so long is closed."""
+    questions: int = 20
+    """Of a turn; further ones are answered by `cancel`."""
+
+
+class ServerLink:
+    """The connections to one server: one of each session, or one of all if it is `shared`."""
+
+    def __init__(self, server: McpServer, limits: LinkLimits | None = None) -> None:
+        self.server = server
+        self.tools: Sequence[mcp.Tool] = ()
+        """As they were listed last; empty until the server has been reached."""
+        self.problem = ""
+        """Why it has not been reached."""
+        self._limits = limits or LinkLimits()
+        self._questions = QuestionLimit(self._limits.questions)
+        self._connections: dict[str, McpConnection] = {}
+        """By session, in the order of their last use."""
+        self._spare: McpConnection | None = None
+        """The one that the list was read by, until a session takes it."""
+        self._timers: dict[McpConnection, asyncio.TimerHandle] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._listing: asyncio.Task[None] | None = None
+        self._tried = asyncio.Event()
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the server has been reached, and its tools are known."""
+        return self._listing is not None and self._listing.done()
+
+    async def open(self) -> None:
+        """Read the list of tools; as long as a server cannot be reached, its tools are missing.
+
+        May be repeated, and after `aclose` too, also in another event loop. Why the server cannot
+        be reached is logged once.
+        """
+        if self._listing is None:
+            self._tried = asyncio.Event()
+            self._listing = asyncio.get_running_loop().create_task(self._list())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OPEN_S):
+                await self._tried.wait()
+
+    async def aclose(self) -> None:
+        """Disconnect, and end the server's processes if there are any; calls that run fail."""
+        listing, self._listing = self._listing, None
+        if listing is not None:
+            listing.cancel()
+            await asyncio.wait([listing])
+        spare = [self._spare] if self._spare is not None else []
+        connections = [*self._connections.values(), *spare]
+        self._connections, self._spare, self.tools, self.problem = {}, None, (), ""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        await asyncio.gather(*(one.aclose() for one in connections), *self._closing)
+
+    async def call(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
+        """Call a tool over the connection of the caller's session.
+
+        Raises:
+            ToolFailed: The server is gone, refuses the call, or its answer cannot be read.
+
+        Cancel: Safe; the server is told, and what it asks is withdrawn.
+        """
+        try:
+            return await self._call(name, args, caller)
+        except SessionGone:
+            try:
+                return await self._call(name, args, caller)
+            except SessionGone:
+                raise ToolFailed(
+                    f"{name}: the MCP server {self.server.name} forgets its connections"
+                ) from None
+
+    async def check(self) -> None:
+        """Read the list of tools again.
+
+        Raises:
+            ToolFailed: The server does not answer.
+        """
+        connection = self._taken("")
+        try:
+            await connection.opened(OPEN_S)
+            await connection.refresh()
+        finally:
+            self._give_back(connection)
+
+    # -- the list --------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        """Connect until the server has been reached once."""
+        wait_s = RETRY_S
+        while True:
+            self._spare = spare = self._new_connection()
+            try:
+                await spare.opened(2 * CONNECT_S)
+            except ToolFailed as failed:
+                if failed.message != self.problem:
+                    logger.error("%s", failed.message)
+                self.problem, self._spare = failed.message, None
+                self._tried.set()
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, MAX_RETRY_S)
+            else:
+                self.problem = ""
+                self._tried.set()
+                self._close_when_idle(spare)
+                return
+
+    def _take_tools(self, tools: Sequence[mcp.Tool]) -> None:
+        self.tools = tools
+
+    # -- connections -----------------------------------------------------------------------------
+
+    async def _call(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
+        connection = self._taken(caller.session_id)
+        try:
+            await connection.opened(OPEN_S)
+            return await connection.call(name, args, caller)
+        finally:
+            self._give_back(connection)
+
+    def _taken(self, session_id: str) -> McpConnection:
+        """Return the connection of a session, in use until `_give_back`."""
+        if self._listing is None:
+            raise ToolFailed(f"the MCP server {self.server.name} is closed")
+        key = "" if self.server.shared else session_id
+        found = self._connections.pop(key, None)
+        if found is None or found.is_over:
+            found = self._unused()
+        self._connections[key] = found
+        found.in_use += 1
+        timer = self._timers.pop(found, None)
+        if timer is not None:
+            timer.cancel()
+        return found
+
+    def _unused(self) -> McpConnection:
+        """Return a connection that no session has used.
+
+        Raises:
+            ToolFailed: There are too many, and all are in use.
+        """
+        spare, self._spare = self._spare, None
+        if spare is not None and not spare.is_over:
+            return spare
+        self._connections = {key: one for key, one in self._connections.items() if not one.is_over}
+        if len(self._connections) >= self._limits.connections:
+            unused = [one for one in self._connections.values() if not one.in_use]
+            if not unused:
+                raise ToolFailed(
+                    f"the MCP server {self.server.name} is in use by {len(self._connections)} "
+                    "sessions, which is the limit; try again later"
+                )
+            self._close(unused[0])
+        return self._new_connection()
+
+    def _new_connection(self) -> McpConnection:
+        return McpConnection(self.server, self._questions, self._take_tools)
+
+    def _give_back(self, connection: McpConnection) -> None:
+        connection.in_use -= 1
+        if not connection.in_use and self._listing is not None:
+            self._close_when_idle(connection)
+
+    def _close_when_idle(self, connection: McpConnection) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers[connection] = loop.call_later(self._limits.idle_s, self._close, connection)
+
+    def _close(self, connection: McpConnection) -> None:
+        timer = self._timers.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+        if connection is self._spare:
+            self._spare = None
+        self._connections = {
+            key: one for key, one in self._connections.items() if one is not connection
+        }
+        task = asyncio.get_running_loop().create_task(connection.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+class McpTools:
+    """The tools of several MCP servers; a `ToolProvider`.
+
+    Args:
+        servers: Each an address (`https://…`), a command (`npx some-server`), or an `McpServer`.
+        limits: Of the connections to each of them.
+    """
+
+    def __init__(
+        self, servers: Iterable[str | McpServer], limits: LinkLimits | None = None
+    ) -> None:
+        named = [_server(one, number) for number, one in enumerate(servers, 1)]
+        self._links = [ServerLink(server, limits) for server in named]
+
+    async def open(self) -> None:
+        """Read the tools of all servers at once. May be repeated, also after `aclose`."""
+        await asyncio.gather(*(link.open() for link in self._links))
+
+    async def aclose(self) -> None:
+        """Disconnect from all servers."""
+        await asyncio.gather(*(link.aclose() for link in self._links))
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Return the tools of the servers that have been reached."""
+        return [
+            ToolSpec(name, tool.description or "", tool.input_schema)
+            for name, (_, tool) in self._named().items()
+        ]
+
+    async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
+        """Carry out a call: its progress shows, its questions are forms, its result is shown."""
+        result = await self.run(tool.name, args, _ShownCaller(tool))
+        if result.failed:
+            raise ToolFailed(result.text or f"{tool.name} failed")
+        try:
+            for content, mime in result.images:
+                await tool.show_image(content, mime, alt=f"From {tool.name}")
+            for file in result.files:
+                await tool.show_file(*file)
+        except ResourceLimit as large:
+            raise ToolFailed(f"{tool.name}: {large.message}") from large
+        for link in result.links:
+            tool.show_foreign(_as_component(link))
+        if (made := shown_or_none(result.value)) is not None:
+            tool.show_foreign(made)
+        return result.value
+
+    async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
+        """Call a tool by its name.
+
+        Raises:
+            ToolFailed: There is no such tool, the server is gone, or it refuses the call.
+        """
+        found = self._named().get(name)
+        if found is None:
+            problems = [link.problem for link in self._links if link.problem]
+            raise ToolFailed("; ".join([f"there is no tool {name!r:.60}", *problems]))
+        link, tool = found
+        return await link.call(tool.name, args, caller)
+
+    def _named(self) -> dict[str, tuple[ServerLink, mcp.Tool]]:
+        """Return the tools by name; two of the same name have that of their server before it."""
+        listed = [(link, tool) for link in self._links for tool in link.tools]
+        names = [tool.name for _, tool in listed]
+        return {
+            tool.name if names.count(tool.name) == 1 else f"{link.server.name}_{tool.name}": (
+                link,
+                tool,
+            )
+            for link, tool in listed
+        }
+
+
+class _ShownCaller:
+    """A call by an agent of ARP: progress and questions are those of its tool."""
+
+    def __init__(self, tool: ToolCall) -> None:
+        self._tool = tool
+        self.session_id, self.turn_id = tool.session_id, tool.turn_id
+
+    def progress(self, text: str, done: float, total: float | None) -> None:
+        is_whole = float(done).is_integer() and (total is None or float(total).is_integer())
+        most = MAX_COUNT if total is None else min(total, MAX_COUNT)
+        if is_whole and 0 <= done <= most and (total is None or total <= MAX_COUNT):
+            end = None if total is None else int(total)
+            self._tool.progress(text, done=int(done), total=end)
+        else:
+            self._tool.progress(text or f"{done:g}")
+
+    async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
+        question: JsonObject = {"message": message, "schema": schema}
+        if not is_user_question(question):
+            raise ToolFailed(f"the server asks what no form can show: {message}")
+        return await ask_user(self._tool, question)
+
+
+def _as_component(link: ToolLink) -> JsonObject:
+    """Return a link as a card that leads there; as a text if the address is not for browsers."""
+    if is_link(link.uri):
+        cards: JsonObject = {"cards": [{"name": link.title, "url": link.uri}]}
+        return {"type": "product-cards", "props": cards}
+    return {"type": "text", "props": {"content": f"{link.title}: {link.uri}", "format": "plain"}}
+
+
+def _server(given: str | McpServer, number: int) -> McpServer:
+    if isinstance(given, McpServer):
+        return given
+    if given.startswith(("http://", "https://")):
+        return McpServer(f"server{number}", url=given)
+    command, *args = shlex.split(given)
+    return McpServer(f"server{number}", command, tuple(args))

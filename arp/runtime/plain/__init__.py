@@ -1,0 +1,1 @@
+"""Runtimes without a framework: a Python function, and the fake for tests."""

@@ -1,0 +1,161 @@
+"""`FunctionRuntime`: any async function, or async generator of texts, as an agent runtime.
+
+```python
+async def reply(turn: FunctionTurn) -> AsyncIterator[str]:
+    async for token in model.stream(turn.text):
+        yield token
+
+runtime = FunctionRuntime(reply)
+```
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+from arp.protocol.json_value import JsonObject
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
+
+
+class FunctionTurn(TaskTurn):
+    """One turn, as the function sees it: the message, and what can be done about it."""
+
+    @contextmanager
+    def tool(
+        self,
+        name: str,
+        tool_input: JsonObject,
+        *,
+        summary: str = "",
+        kind: ari.PermissionKind = ari.PermissionKind.TOOL,
+    ) -> Iterator[FunctionToolCall]:
+        """Show that a tool runs; an exception inside is its error, and goes on."""
+        call = FunctionToolCall(self.session.new_id("call"), name, tool_input, kind, self)
+        self.start_call(call.id, name, tool_input, summary=summary, kind=kind)
+        try:
+            yield call
+        except BaseException as failed:
+            self.end_call(call.id, type(failed).__name__, failed=True, denied=call.denied)
+            raise
+        self.end_call(call.id, call.output, failed=call.failed, denied=call.denied)
+
+
+class FunctionToolCall:
+    """A tool call that a function makes."""
+
+    def __init__(
+        self,
+        call_id: str,
+        name: str,
+        tool_input: JsonObject,
+        kind: ari.PermissionKind,
+        turn: FunctionTurn,
+    ) -> None:
+        self.id, self.name, self.input = call_id, name, tool_input
+        self.kind = kind
+        self.output = ""
+        self.failed = False
+        self.denied = False
+        self._turn = turn
+
+    def progress(self, content: str) -> None:
+        """Show output of the tool while it runs."""
+        self._turn.call_progress(self.id, content)
+
+    def result(self, output: str) -> None:
+        """Say what the tool returned."""
+        self.output = output
+
+    def fail(self, output: str) -> None:
+        """Say that the tool failed, and why."""
+        self.output, self.failed = output, True
+
+    async def allowed(
+        self,
+        *,
+        summary: str = "",
+        message: str = "",
+        rules: Sequence[ari.PermissionRule] = (),
+        takes_message: bool = True,
+    ) -> ari.PermissionResponse:
+        """Ask whether the tool may run, and return the answer.
+
+        What may run is `updated_input` of the answer, or else the input of the call. Without an
+        answer it is a denial.
+
+        Cancel: Safe; the request is withdrawn.
+        """
+        about = ari.PermissionRequest(
+            self.name,
+            tool_call_id=self.id,
+            kind=self.kind,
+            tool_input_summary=summary,
+            tool_input_raw=self.input,
+            message=message,
+            takes_updated_input=True,
+            takes_message=takes_message,
+            rules=tuple(rules),
+        )
+        response = await self._turn.asked(about)
+        if response.decision == "deny":
+            self.fail(response.message or "denied")
+            self.denied = True
+        return response
+
+
+AgentFunction: TypeAlias = Callable[[FunctionTurn], Awaitable[str | None] | AsyncIterator[str]]
+
+
+class FunctionRuntime(TaskRuntime):
+    """A runtime whose agent is a function.
+
+    Args:
+        function: Gets a `FunctionTurn`; returns a text, or yields texts, or says all by itself.
+        name: What the runtime is called.
+        cwd: As for every runtime.
+        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+    """
+
+    name = "function"
+    turn_type = FunctionTurn
+    saves_state = False
+    part_types: ClassVar[frozenset[str]] = frozenset({"text", "image", "audio", "file"})
+    more_capabilities: ClassVar[tuple[str, ...]] = ("updated_input",)
+    takes: ClassVar[frozenset[str]] = frozenset({"session_id", "history", "model"})
+
+    def __init__(
+        self,
+        function: AgentFunction,
+        *,
+        name: str = "",
+        cwd: str | Path = ".",
+        directory: str | Path | None = None,
+    ) -> None:
+        if not callable(function):
+            what = type(function).__name__
+            raise TypeError(f"FunctionRuntime: expected a function of a turn, got {what}")
+        super().__init__(cwd=cwd, directory=directory)
+        self.function = function
+        if name:
+            self.name = name  # type: ignore[misc]  # of this object, not of the class
+
+    async def run_turn(self, turn: TaskTurn) -> None:
+        """Call the function, and say what it returns or yields."""
+        assert isinstance(turn, FunctionTurn)
+        returned = self.function(turn)
+        if inspect.isawaitable(returned):
+            result = await returned
+            if result:
+                turn.say(result)
+        else:
+            async for delta in returned:
+                turn.say(delta)
+
+    def _capabilities(self) -> Sequence[ari.Capability]:
+        rules = ari.Capability("permission_rules", details={"rules": "those of the function"})
+        return (*super()._capabilities(), rules)

@@ -1,0 +1,1 @@
+"""Agents of the Agent Client Protocol. Read `messages`, `session`, `acp`."""

@@ -1,0 +1,105 @@
+"""`AcpHistory`: what was said in a session, from the updates with which an agent repeats it."""
+
+from __future__ import annotations
+
+import base64
+
+import msgspec
+
+from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.contract import types as ari
+from arp.runtime.programs.acp import messages as acp
+
+
+class AcpHistory:
+    """Takes updates in the order in which they come, and joins them to messages."""
+
+    def __init__(self) -> None:
+        self._messages: list[ari.RuntimeMessage] = []
+        self._calls: list[acp.AcpToolCall] = []
+        """Of the message that came last."""
+        self._chunk_of = ""
+        """The message of the agent whose text came last; empty behind a tool call."""
+
+    def take(self, update: JsonObject) -> None:
+        """Take one update; what is no part of a conversation is skipped."""
+        match update.get("sessionUpdate"):
+            case "user_message_chunk":
+                self._user(update)
+            case "agent_message_chunk":
+                self._said(update)
+            case "agent_thought_chunk":
+                thought = acp.text_of(update.get("content"))
+                last = self._last("assistant")
+                self._change(thinking=last.thinking + thought)
+            case "tool_call" | "tool_call_update" as kind:
+                self._tool(update, is_first=kind == "tool_call")
+
+    def messages(self) -> tuple[ari.RuntimeMessage, ...]:
+        """Return what was said, oldest first."""
+        self._end_calls()
+        return tuple(self._messages)
+
+    def _last(self, role: str) -> ari.RuntimeMessage:
+        """Return the last message, which is a new one if somebody else had the word."""
+        if not self._messages or self._messages[-1].role != role:
+            self._end_calls()
+            new = ari.RuntimeMessage("user" if role == "user" else "assistant")
+            self._messages.append(new)
+            self._chunk_of = ""
+        return self._messages[-1]
+
+    def _change(self, **fields: object) -> None:
+        self._messages[-1] = msgspec.structs.replace(self._messages[-1], **fields)
+
+    def _user(self, update: JsonObject) -> None:
+        last = self._last("user")
+        part = part_of(update.get("content"))
+        if part is None:
+            self._change(content=self._joined(last.content, update))
+        else:
+            self._change(parts=(*last.parts, part))
+
+    def _said(self, update: JsonObject) -> None:
+        last = self._last("assistant")
+        self._change(content=self._joined(last.content, update))
+
+    def _joined(self, before: str, update: JsonObject) -> str:
+        """Return a text with a chunk behind it; one of another message is a new paragraph."""
+        message_id = str(update.get("messageId") or "")
+        between = "\n\n" if before and self._chunk_of != message_id else ""
+        self._chunk_of = message_id
+        return before + between + acp.text_of(update.get("content"))
+
+    def _tool(self, update: JsonObject, *, is_first: bool) -> None:
+        self._last("assistant")
+        call_id = str(update.get("toolCallId"))
+        call = next((one for one in self._calls if one.id == call_id), None)
+        if call is None:
+            call = acp.AcpToolCall(call_id)
+            self._calls.append(call)
+        call.update(update, is_first=is_first)
+        self._chunk_of = "(a tool)"
+
+    def _end_calls(self) -> None:
+        if self._calls:
+            past = tuple(
+                ari.PastToolCall(one.id, one.shown_name, one.input, one.result, one.has_failed)
+                for one in self._calls
+            )
+            self._change(tool_calls=(*self._messages[-1].tool_calls, *past))
+            self._calls.clear()
+
+
+def part_of(block: Json) -> ari.ContentPart | None:
+    """Return a block of a user's message as a part; `None` for text."""
+    if not isinstance(block, dict) or block.get("type") == "text":
+        return None
+    if block.get("type") == "resource_link":
+        name = str(block.get("name") or "")
+        return ari.ContentPart("file", uri=str(block.get("uri") or ""), name=name)
+    mime_type = str(block.get("mimeType") or "")
+    if block.get("type") == "image":
+        data = base64.b64decode(str(block.get("data") or ""))
+        return ari.ContentPart("image", mime_type=mime_type, data=data)
+    return ari.ContentPart("text", text=acp.text_of(block))

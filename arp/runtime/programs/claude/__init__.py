@@ -1,0 +1,1 @@
+"""Claude Code as an agent runtime. Read `messages`, `process`, `session`, `claude_code`."""

@@ -1,0 +1,585 @@
+"""`ClaudeCodeRuntime`: Claude Code behind the Agent Runtime Interface.
+
+    runtime = ClaudeCodeRuntime(cwd="project", environment={"PATH": …, "HOME": …})
+
+It needs the extra `claude`: claude-agent-sdk, which brings the program along. The SDK is imported
+when the first session is created, because that takes a second.
+
+A session is a process of Claude Code (`claude_session`, `claude_process`) whose messages become
+events (`claude_messages`). What Claude Code keeps of sessions is read from its files
+(`claude_transcripts`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import msgspec
+
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.driven import DrivenRuntime, OpenSession, check_message
+from arp.runtime.contract.errors import (
+    AlreadyExists,
+    AriError,
+    InvalidArgument,
+    NotFound,
+    Unavailable,
+)
+from arp.runtime.contract.feed import SessionFeed
+from arp.runtime.programs.agent_process import ProcessStart
+from arp.runtime.programs.claude.messages import NEW_SESSION_COMMANDS, commands_of
+from arp.runtime.programs.claude.transcripts import Transcripts, is_uuid
+from arp.runtime.programs.program_version import ProgramVersions
+
+if TYPE_CHECKING:
+    from arp.runtime.programs.claude.asking import AskFirst
+    from arp.runtime.programs.claude.session import ClaudeSession
+
+EXTRA_MISSING = (
+    "claude-agent-sdk is not installed; run: pip install 'agent-rendering-protocol[claude]'"
+)
+OLDEST = "2.0.0"
+"""The oldest version with the protocol of claude-agent-sdk."""
+
+MODES = {
+    "default": ari.Choice("default", "Ask", "Asks before it changes anything"),
+    "plan": ari.Choice("plan", "Plan", "Reads and plans, and changes nothing"),
+    "dontAsk": ari.Choice("dontAsk", "Refuse", "Refuses what no rule allows, without asking"),
+    "acceptEdits": ari.Choice(
+        "acceptEdits", "Accept edits", "Edits files without asking; asks for the rest", asks=False
+    ),
+    "auto": ari.Choice("auto", "Auto", "A model decides what needs no question", asks=False),
+    "bypassPermissions": ari.Choice(
+        "bypassPermissions", "Never ask", "Does everything without asking", asks=False
+    ),
+}
+"""The modes of Claude Code, by their id."""
+SETTING_SOURCES = ("user", "project", "local")
+"""Settings that Claude Code reads."""
+USUAL_MODES = ("default", "plan", "dontAsk")
+"""Those in which nothing changes without an answer; an operator may list the others."""
+
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""What the model's API takes."""
+FILE_TYPES = frozenset({"application/pdf"})
+"""The same; and any text."""
+
+IN_PROCESS = "in-process:"
+"""Begins the address of a server of tools that is in this process; see `offer_server`."""
+
+_INHERITED = (
+    "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+    "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
+    "NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "SSL_CERT_FILE",
+)  # fmt: skip
+_INHERITED_PREFIXES = ("ANTHROPIC_", "CLAUDE_")
+_OF_A_PARENT = (
+    "CLAUDE_CODE_CHILD_", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION_", "CLAUDE_EFFORT", "CLAUDE_PID",
+)  # fmt: skip
+"""What Claude Code gives to its own commands: this process may be one of them."""
+
+
+def usual_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what of an environment Claude Code needs to work and to log in; nothing else."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _INHERITED
+        or (name.startswith(_INHERITED_PREFIXES) and not name.startswith(_OF_A_PARENT))
+    }
+
+
+class ClaudeCodeOptions(msgspec.Struct, frozen=True):
+    """What the operator decides about Claude Code."""
+
+    program: str = ""
+    """Its path; empty: the one that comes with claude-agent-sdk, or the `claude` in the `PATH` of
+    the environment."""
+    setting_sources: tuple[Literal["user", "project", "local"], ...] = ()
+    """Which settings Claude Code reads; `project` has CLAUDE.md too. Settings can have rules that
+    allow tools without asking, so by default none."""
+    modes: tuple[str, ...] = USUAL_MODES
+    """The modes that sessions may take; the first one unless a session says another."""
+    models: tuple[str, ...] = ()
+    """The models that sessions may take; empty: every one."""
+    providers: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    """For each name what is added to the environment, such as `ANTHROPIC_BASE_URL`."""
+    ask_first: bool = True
+    """Whether a person is asked before each tool, in the modes that ask: Claude Code by itself
+    reads files and runs commands that only read without asking. `False`, or `setting_sources` whose
+    rules allow tools: it decides what it asks, and permissions are `advisory`."""
+    own_tools: bool = True
+    """Whether it has its own tools, such as its shell. `False`: it has those of `mcp_servers`
+    alone."""
+    max_turns: int = 0
+    """After how many answers of the model a message ends with an error; 0: any number."""
+    max_budget_usd: float = 0.0
+    """After which cost of the session a message ends with an error; 0: any."""
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.modes) - set(MODES))
+        if unknown or not self.modes:
+            known, got = ", ".join(MODES), ", ".join(unknown) or "none"
+            raise ValueError(f"modes: expected some of {known}; got {got}")
+        if wrong := set(self.setting_sources) - set(SETTING_SOURCES):
+            known, got = ", ".join(SETTING_SOURCES), ", ".join(sorted(wrong))
+            raise ValueError(f"setting_sources: expected some of {known}; got {got}")
+        for name, added in self.providers.items():
+            if moved := {"HOME", "CLAUDE_CONFIG_DIR"} & added.keys():
+                raise ValueError(f"providers[{name!r}]: {moved.pop()} moves the sessions away")
+
+
+class ClaudeCodeRuntime(DrivenRuntime):
+    """Sessions of Claude Code, each in a process of its own.
+
+    Args:
+        cwd: Where agents work if a session does not say; a session's own must be below it.
+        environment: The whole environment of Claude Code. `None`: what `usual_environment` takes
+            of this process's, with the variables that begin with `ANTHROPIC_` and `CLAUDE_`.
+        options: What the operator decides besides.
+    """
+
+    name = "claude-code"
+    part_types: ClassVar[frozenset[str]] = frozenset({"text", "image", "file"})
+    takes: ClassVar[frozenset[str]] = frozenset(
+        {"session_id", "model", "mode", "provider", "instructions", "mcp_servers"}
+    )
+
+    def __init__(
+        self,
+        *,
+        cwd: str | Path = ".",
+        environment: Mapping[str, str] | None = None,
+        options: ClaudeCodeOptions | None = None,
+    ) -> None:
+        super().__init__(cwd=cwd)
+        given = usual_environment(os.environ) if environment is None else environment
+        self.environment = dict(given)
+        self.options = options or ClaudeCodeOptions()
+        asks_all = self.options.ask_first and not self.options.setting_sources
+        self.permission = "enforced" if asks_all else "advisory"  # type: ignore[misc]  # of this object
+        self._transcripts = Transcripts(self.environment, self.is_inside)
+        self._versions = ProgramVersions("Claude Code", OLDEST)
+        self._offered: dict[str, Any] = {}
+        """MCP servers of this process, by the address that sessions know."""
+
+    def offer_server(self, name: str, server: Any) -> ari.McpServer:
+        """Return an MCP server of this process as one that sessions take as `mcp_servers`.
+
+        Claude Code talks to it over its own pipes, so nothing listens on a port.
+
+        Args:
+            name: As the agent calls it.
+            server: A `mcp.server.Server`; sessions have it until `withdraw_server`.
+        """
+        address = f"{IN_PROCESS}{uuid.uuid4()}"
+        self._offered[address] = server
+        return ari.McpServer(name, url=address)
+
+    def withdraw_server(self, offered: ari.McpServer) -> None:
+        """Forget a server of this process: no new session takes it. May be repeated."""
+        self._offered.pop(offered.url, None)
+
+    def _own_servers(self, servers: Sequence[ari.McpServer]) -> dict[str, Any]:
+        """Return those servers of a request that are in this process.
+
+        Raises:
+            InvalidArgument: One was withdrawn, or never offered.
+        """
+        own = [one for one in servers if one.url.startswith(IN_PROCESS)]
+        for one in own:
+            if one.url not in self._offered:
+                raise InvalidArgument(f"mcp_servers: {one.name:.80} is not offered in this process")
+        return {one.name: self._offered[one.url] for one in own}
+
+    # -- the program -----------------------------------------------------------------------------
+
+    def program(self) -> str:
+        """Return the path of the program; empty if there is none."""
+        if self.options.program:
+            return self.options.program if os.access(self.options.program, os.X_OK) else ""
+        spec = find_spec("claude_agent_sdk")
+        for place in (spec and spec.submodule_search_locations) or ():
+            bundled = Path(place) / "_bundled" / "claude"
+            if os.access(bundled, os.X_OK):
+                return str(bundled)
+        return shutil.which("claude", path=self.environment.get("PATH", "")) or ""
+
+    async def _problem(self) -> str:
+        if find_spec("claude_agent_sdk") is None:
+            return EXTRA_MISSING
+        if not self.program():
+            where = (
+                f"at {self.options.program}"
+                if self.options.program
+                else "in the PATH of its environment"
+            )
+            return f"there is no program of Claude Code {where}: install it, or name its path"
+        return self._versions.problem(await self._runtime_version())
+
+    async def _runtime_version(self) -> str:
+        return await self._versions.of(self.program(), self.environment, self.cwd)
+
+    async def _info(self) -> Mapping[str, str]:
+        return {"program": self.program(), "version": await self._runtime_version()}
+
+    def _capabilities(self) -> Sequence[ari.Capability]:
+        return (
+            ari.Capability(
+                "permission_rules", details={"rules": "those that Claude Code suggests"}
+            ),
+            ari.Capability("updated_input"),
+            ari.Capability("deny_message"),
+            ari.Capability("deny_interrupt", details={"deny_continues": "yes"}),
+            ari.Capability("session_id", details={"form": "uuid"}),
+            ari.Capability("resume_session"),
+            ari.Capability("list_sessions"),
+            ari.Capability("delete_session"),
+            ari.Capability("cancel_turn"),
+            ari.Capability("history"),
+            ari.Capability("model", applies_to="now"),
+            ari.Capability("mode", applies_to="now"),
+            ari.Capability("provider", enabled=bool(self.options.providers), applies_to="now"),
+            ari.Capability("commands"),
+            ari.Capability("compaction"),
+            ari.Capability("instructions"),
+            ari.Capability("mcp_servers", details={"transports": "stdio, http"}),
+            ari.Capability("parts", details={"types": "text, image, file", "file": "PDF and text"}),
+            ari.Capability("own_turns", details={"after": "work in the background"}),
+        )
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    async def _create(self, request: ari.CreateSessionRequest, feed: SessionFeed) -> ClaudeSession:
+        session_id = request.session_id or str(uuid.uuid4())
+        if not is_uuid(session_id):
+            raise InvalidArgument(f"session_id: expected a UUID, got {session_id!r:.80}")
+        return await self._started(session_id, f"--session-id={session_id}", request, feed)
+
+    async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> ClaudeSession:
+        session_id = request.session_id
+        if await asyncio.to_thread(self._transcripts.path_of, session_id) is not None:
+            return await self._started(session_id, f"--resume={session_id}", request, feed)
+        if not self._began_nothing(session_id):
+            raise NotFound(f"there is no session {session_id!r:.80}")
+        return await self._started(session_id, f"--session-id={session_id}", request, feed)
+
+    def _began_nothing(self, session_id: str) -> bool:
+        """Return whether a session is ours, and was ended before Claude Code wrote its file."""
+        known = self._sessions.get(session_id)
+        native: Any = known.native if known is not None else None
+        return native is not None and not native.has_ended_a_turn
+
+    async def _started(
+        self,
+        session_id: str,
+        which: str,
+        request: ari.CreateSessionRequest | ari.ResumeSessionRequest,
+        feed: SessionFeed,
+    ) -> ClaudeSession:
+        self._check_choices(request.model, request.mode, request.provider)
+        if problem := await self._problem():
+            raise Unavailable(problem)
+        session_type = await asyncio.to_thread(_type_with_sdk)
+        session = session_type(
+            session_id,
+            feed,
+            provider=request.provider,
+            modes=self.options.modes,
+            keeps_rules="local" in self.options.setting_sources,
+            ask_first=_ask_first() if self.permission == "enforced" else None,
+        )
+        own = self._own_servers(request.mcp_servers)
+        servers = _mcp_file(request.mcp_servers)
+        command = [self.program(), *self._arguments(request), which]
+        if servers:
+            command += ["--mcp-config", servers]
+        environment = {**self.environment, **self.options.providers.get(request.provider, {})}
+        start = ProcessStart(command, environment, request.cwd or str(self.cwd), "Claude Code")
+        try:
+            await session.start(start, request.model, own)
+        except Unavailable as failed:
+            raise _why_it_does_not_start(failed, session_id) from failed
+        finally:
+            # It has been read by now: Claude Code answers after it has its servers' configuration.
+            if servers:
+                os.unlink(servers)
+        return session
+
+    def _opened(self, session: OpenSession) -> None:
+        commands = msgspec.to_builtins(commands_of(self._claude(session.feed.session_id).info))
+        session.feed.tell(ari.Lifecycle.COMMANDS, commands=commands)
+
+    def _arguments(self, request: ari.CreateSessionRequest | ari.ResumeSessionRequest) -> list[str]:
+        arguments = [
+            *("--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
+            *("--include-partial-messages", "--permission-prompt-tool", "stdio"),
+            f"--permission-mode={request.mode or self.options.modes[0]}",
+            f"--setting-sources={','.join(self.options.setting_sources)}",
+        ]
+        if request.model:
+            arguments.append(f"--model={request.model}")
+        if request.instructions:
+            arguments.append(f"--append-system-prompt={request.instructions}")
+        if not self.options.own_tools:
+            arguments.append("--tools=")
+        if self.options.max_turns:
+            arguments.append(f"--max-turns={self.options.max_turns}")
+        if self.options.max_budget_usd:
+            arguments.append(f"--max-budget-usd={self.options.max_budget_usd}")
+        # Hooks and further MCP servers come with the settings.
+        arguments.append(
+            "--include-hook-events" if self.options.setting_sources else "--strict-mcp-config"
+        )
+        return arguments
+
+    def _check_choices(self, model: str, mode: str, provider: str) -> None:
+        """Raise for what the operator does not list.
+
+        Raises:
+            InvalidArgument: It is so; the message names the field.
+        """
+        if model and self.options.models and model not in self.options.models:
+            raise InvalidArgument(f"model: expected one of {', '.join(self.options.models)}")
+        if mode and mode not in self.options.modes:
+            raise InvalidArgument(f"mode: expected one of {', '.join(self.options.modes)}")
+        if provider and provider not in self.options.providers:
+            known = ", ".join(self.options.providers) or "(none is configured)"
+            raise InvalidArgument(f"provider: expected one of {known}")
+
+    async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
+        if await self._problem() == EXTRA_MISSING:
+            return ()
+        stored = await self._transcripts.all()
+        return [one for one in stored if cwd in ("", one.cwd)]
+
+    async def _find(self, session_id: str) -> ari.RuntimeSession | None:
+        if await self._problem() == EXTRA_MISSING:
+            return None
+        return await self._transcripts.find(session_id)
+
+    async def _forget(self, session_id: str) -> None:
+        await self._transcripts.delete(session_id)
+
+    def _check_message(self, message: ari.RuntimeMessage) -> None:
+        check_message(message, self.part_types)
+        first = message.content.split(maxsplit=1)[:1]
+        if first and first[0] in NEW_SESSION_COMMANDS:
+            raise InvalidArgument(
+                f"message.content: {first[0]} begins another session; create one instead"
+            )
+        for number, part in enumerate(message.parts):
+            check_part(part, f"message.parts[{number}]")
+
+    # -- the optional services -------------------------------------------------------------------
+
+    async def get_session_history(
+        self, request: ari.GetSessionHistoryRequest
+    ) -> ari.GetSessionHistoryResponse:
+        """Return the messages of a session, oldest first."""
+        if not 1 <= request.limit <= 10_000:
+            raise InvalidArgument(f"limit: expected 1 to 10000, got {request.limit}")
+        await self.get_session(ari.GetSessionRequest(request.session_id))
+        history = await self._transcripts.history(request.session_id, request.limit)
+        return ari.GetSessionHistoryResponse(history)
+
+    async def get_model(self, request: ari.GetModelRequest) -> ari.GetModelResponse:
+        """Return the model, as Claude Code reports it."""
+        return ari.GetModelResponse(self._claude(request.session_id).model)
+
+    async def set_model(self, request: ari.SetModelRequest) -> ari.SetModelResponse:
+        """Switch the model; Claude Code may take another one, which the response names."""
+        self._check_choices(request.model, "", "")
+        if not request.model:
+            raise InvalidArgument("model: it is empty")
+        model = await self._claude(request.session_id).set_model(request.model)
+        self._remember(request.session_id, model=request.model)
+        return ari.SetModelResponse(model)
+
+    async def list_models(self, request: ari.ListModelsRequest) -> ari.ListModelsResponse:
+        """Return what Claude Code offers, as far as the operator lists it."""
+        offered = [
+            ari.Choice(one["value"], one.get("displayName", ""), one.get("description", ""))
+            for one in self._claude(request.session_id).info.get("models") or ()
+        ]
+        if not self.options.models:
+            return ari.ListModelsResponse(tuple(offered))
+        known = {one.id: one for one in offered}
+        models = tuple(known.get(model, ari.Choice(model)) for model in self.options.models)
+        return ari.ListModelsResponse(models)
+
+    async def get_mode(self, request: ari.GetModeRequest) -> ari.GetModeResponse:
+        """Return the mode, as Claude Code reports it."""
+        return ari.GetModeResponse(self._claude(request.session_id).mode)
+
+    async def set_mode(self, request: ari.SetModeRequest) -> ari.SetModeResponse:
+        """Switch the mode."""
+        session = self._claude(request.session_id)
+        if not request.mode:
+            raise InvalidArgument("mode: it is empty")
+        self._check_choices("", request.mode, "")
+        mode = await session.set_mode(request.mode)
+        self._remember(request.session_id, mode=mode)
+        return ari.SetModeResponse(mode)
+
+    async def list_modes(self, request: ari.ListModesRequest) -> ari.ListModesResponse:
+        """Return the modes that the operator lists."""
+        self._claude(request.session_id)
+        return ari.ListModesResponse(tuple(MODES[mode] for mode in self.options.modes))
+
+    async def get_active_provider(
+        self, request: ari.GetActiveProviderRequest
+    ) -> ari.GetActiveProviderResponse:
+        """Return the provider; empty for what the environment says by itself."""
+        return ari.GetActiveProviderResponse(self._claude(request.session_id).provider)
+
+    async def set_active_provider(
+        self, request: ari.SetActiveProviderRequest
+    ) -> ari.SetActiveProviderResponse:
+        """Switch the provider: Claude Code is ended and started again for the same session.
+
+        Raises:
+            InvalidArgument: There is no such provider.
+            FailedPrecondition: A turn is active.
+            Unavailable: Claude Code does not start again: the session is failed then.
+        """
+        self._check_choices("", "", request.provider)
+        async with self._lock(request.session_id):
+            session = self.session(request.session_id)
+            native = self._claude(request.session_id)
+            session.feed.check_can_begin()
+            if native.provider != request.provider:
+                await native.aclose()
+                self._remember(request.session_id, provider=request.provider)
+                await self._restart(session)
+        return ari.SetActiveProviderResponse(request.provider)
+
+    async def _restart(self, session: OpenSession) -> None:
+        feed, request = session.feed, session.request
+        request = msgspec.structs.replace(request, session_id=feed.session_id)
+        try:
+            if await asyncio.to_thread(self._transcripts.path_of, feed.session_id) is None:
+                session.native = await self._create(request, feed)
+            else:
+                fields = ari.ResumeSessionRequest.__struct_fields__
+                given = {name: getattr(request, name) for name in fields}
+                session.native = await self._resume(ari.ResumeSessionRequest(**given), feed)
+        except AriError as failed:
+            feed.lost(failed.message)
+            raise
+
+    async def list_providers(self, request: ari.ListProvidersRequest) -> ari.ListProvidersResponse:
+        """Return the providers that the operator lists."""
+        self._claude(request.session_id)
+        return ari.ListProvidersResponse(tuple(map(ari.Choice, self.options.providers)))
+
+    async def list_commands(self, request: ari.ListItemsRequest) -> ari.ListItemsResponse:
+        """Return the commands that a message may begin with, after a slash."""
+        return ari.ListItemsResponse(tuple(commands_of(self._claude(request.session_id).info)))
+
+    async def compact_session(
+        self, request: ari.CompactSessionRequest
+    ) -> ari.CompactSessionResponse:
+        """Make the conversation shorter, as a turn."""
+        message = ari.RuntimeMessage(content=f"/compact {request.instructions}".strip())
+        sent = await self.send_message(ari.SendMessageRequest(request.session_id, message))
+        return ari.CompactSessionResponse(sent.turn_id)
+
+    def process_id(self, session_id: str) -> int:
+        """Return the id of the process of an open session, for diagnosis; 0 if it has none."""
+        process = self._claude(session_id).process
+        return process.program_id if process is not None else 0
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _claude(self, session_id: str) -> ClaudeSession:
+        native: Any = self.native_session(session_id)
+        session: ClaudeSession = native
+        return session
+
+    def _remember(self, session_id: str, **chosen: str) -> None:
+        """Keep a choice, so that it counts when the session is opened again."""
+        session = self.session(session_id)
+        session.request = msgspec.structs.replace(session.request, **chosen)
+
+
+def _type_with_sdk() -> type[ClaudeSession]:
+    """Return the class that needs the SDK; in a thread, because the import takes a second."""
+    from arp.runtime.programs.claude.session import ClaudeSession
+
+    return ClaudeSession
+
+
+def _ask_first() -> AskFirst:
+    """Return what Claude Code has to ask; the SDK is imported by now."""
+    from arp.runtime.programs.claude.asking import AskFirst
+
+    return AskFirst()
+
+
+def _why_it_does_not_start(failed: Unavailable, session_id: str) -> AriError:
+    """Return the error for what Claude Code said when it was started."""
+    if "No conversation found" in failed.message:
+        return NotFound(f"there is no session {session_id!r:.80}")
+    if "already in use" in failed.message:
+        return AlreadyExists(f"session_id: {session_id!r:.80} is taken")
+    return failed
+
+
+def _mcp_file(servers: Sequence[ari.McpServer]) -> str:
+    """Return the path of a file with the servers, for this user alone; empty without servers.
+
+    Not an argument: every user of the machine can read those, and servers have secrets.
+    """
+    if not servers:
+        return ""
+    handle, path = tempfile.mkstemp(prefix="arp-mcp-", suffix=".json")
+    with os.fdopen(handle, "w") as file:
+        json.dump({"mcpServers": {one.name: _mcp_server(one) for one in servers}}, file)
+    return path
+
+
+def _mcp_server(server: ari.McpServer) -> dict[str, Any]:
+    if server.url.startswith(IN_PROCESS):
+        return {"type": "sdk", "name": server.name}
+    if server.url:
+        return {"type": "http", "url": server.url, "headers": server.headers}
+    return {
+        "type": "stdio",
+        "command": server.command,
+        "args": list(server.args),
+        "env": server.env,
+    }
+
+
+def check_part(part: ari.ContentPart, place: str) -> None:
+    """Raise for a part whose kind is taken, but not its form.
+
+    Raises:
+        InvalidArgument: It is so; the message names the part.
+    """
+    if part.type == "text":
+        return
+    if not part.data and not part.uri.startswith("https://"):
+        raise InvalidArgument(f"{place}.uri: expected an address with https, or data")
+    if part.type == "image":
+        if part.data and part.mime_type not in IMAGE_TYPES:
+            raise InvalidArgument(f"{place}.mime_type: expected {', '.join(sorted(IMAGE_TYPES))}")
+    elif part.data and part.mime_type.startswith("text/"):
+        try:
+            part.data.decode()
+        except UnicodeDecodeError:
+            raise InvalidArgument(f"{place}.data: expected a text in UTF-8") from None
+    elif part.data and part.mime_type not in FILE_TYPES:
+        taken = ", ".join(sorted(FILE_TYPES))
+        raise InvalidArgument(f"{place}.mime_type: expected {taken}, or text")

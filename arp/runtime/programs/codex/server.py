@@ -1,0 +1,821 @@
+"""`CodexServer`: a `codex app-server` process, and its threads, each a session of ARI.
+
+What Codex tells of a thread goes to a method of `CodexThread` by one table, `_HANDLERS`. Values and
+what they mean are in `codex_messages`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import (
+    AriError,
+    Canceled,
+    FailedPrecondition,
+    Unavailable,
+    Unimplemented,
+)
+from arp.runtime.contract.feed import PendingPermission, SessionFeed, one_line
+from arp.runtime.programs.agent_process import ProcessStart
+from arp.runtime.programs.codex import messages as codex
+from arp.runtime.programs.codex.questions import CodexQuestion, question_of
+from arp.runtime.programs.json_rpc_peer import (
+    METHOD_NOT_FOUND,
+    JsonRpcChild,
+    JsonRpcError,
+    PeerClosed,
+    RequestId,
+)
+
+logger = logging.getLogger(__name__)
+
+CALL_S = 60.0
+"""How long Codex may take to answer a call; a turn is none, it only begins with one."""
+START_S = 30.0
+"""How long it may take to start."""
+STOP_S = 5.0
+"""How long it may take to stop a turn whose session is closed, and to end by itself."""
+POLL_S = 0.05
+"""After how long Codex is asked again whether commands are left; it does not tell of their end."""
+SPAWN = "spawnAgent"
+"""The tool by which an agent lets another one work for it."""
+MAX_EARLY = 200
+"""Messages about the thread of an agent that are kept until it is known whose it is."""
+UNNAMED = "New session"
+"""Until the first message gives a thread its name."""
+
+_NEVER_ASKED: dict[str, JsonObject] = {
+    "item/tool/call": {"contentItems": [], "success": False},
+    "applyPatchApproval": {"decision": "denied"},
+    "execCommandApproval": {"decision": "denied"},
+    "mcpServer/elicitation/request": {"action": "decline"},
+    "item/permissions/requestApproval": {"permissions": {}},
+    "item/tool/requestUserInput": {"answers": {}},
+    "item/commandExecution/requestApproval": {"decision": "decline"},
+    "item/fileChange/requestApproval": {"decision": "decline"},
+}
+"""What is answered to requests that no user is asked: no turn is active, or nobody could answer."""
+
+
+class NativeTurn:
+    """What is known of the turn that runs."""
+
+    __slots__ = ("id", "interrupted", "items", "known", "over", "said", "speaker", "used")
+
+    def __init__(self) -> None:
+        self.id = ""
+        """Codex's own; empty until Codex has said it."""
+        self.known = asyncio.Event()
+        self.over = asyncio.Event()
+        self.items: dict[str, codex.CodexItem] = {}
+        """Tool calls that are not complete."""
+        self.said: dict[str, int] = {}
+        """Characters that came of each message or thought."""
+        self.speaker = ""
+        """The message whose text came last; empty behind a tool call."""
+        self.used = ari.Usage()
+        self.interrupted = False
+
+    def adopt(self, turn_id: str) -> None:
+        """Take the id of the turn."""
+        self.id = turn_id
+        self.known.set()
+
+
+class CodexThread:
+    """One session: a thread of Codex."""
+
+    def __init__(
+        self,
+        server: CodexServer,
+        feed: SessionFeed,
+        opened: codex.OpenThread,
+        params: JsonObject,
+    ) -> None:
+        self.session_id = opened.thread.id
+        self.params = params
+        """What it was started or resumed with."""
+        self.feed = feed
+        self.server = server
+        self.model = opened.model
+        self.mode = codex.mode_of(opened.approval_policy, opened.sandbox)
+        self.provider = opened.model_provider
+        self.cwd = opened.cwd
+        self.instruction_sources = opened.instruction_sources
+        self.turn: NativeTurn | None = None
+        self.asked: dict[RequestId, CodexQuestion] = {}
+        self.needs_name = False
+        self._sandboxes: dict[str, JsonObject] = {str(opened.sandbox.get("type")): opened.sandbox}
+        """As Codex reports them: with what the configuration allows besides."""
+        self._switched: JsonObject = {}
+        """What the next turn says to Codex; it keeps it from then on."""
+        self._totals: dict[str, codex.TokenCounts] = {}
+        """What the thread has used in all, and each of its agents."""
+        self._unexplained: set[str] = set()
+        """Agents spawned together with others: what each does is known when its call ends."""
+        self._agents: dict[str, str] = {}
+        """The names of its agents, by the ids of their threads."""
+        self._limits: dict[str, int] = {}
+        """What was told of each limit of the account; see `LimitState.step`."""
+        self._is_closed = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- what the runtime tells it ---------------------------------------------------------------
+
+    async def send(self, request: ari.SendMessageRequest) -> None:
+        """Begin a turn; return when Codex has the message."""
+        taken = codex.input_of(request.message)
+        turn = self.turn = NativeTurn()
+        params = {"threadId": self.session_id, "input": taken, "approvalsReviewer": "user"}
+        switched, self._switched = self._switched, {}
+        try:
+            answer = await self.server.call("turn/start", params | switched)
+        except BaseException:
+            self._switched = switched | self._switched
+            self._give_up(turn)
+            raise
+        # Known only when it has started: until then Codex has no turn that it could interrupt.
+        turn.id = answer["turn"]["id"]
+        if self.needs_name:
+            self.needs_name = False
+            name = one_line(request.message.content) or UNNAMED
+            self._run(self._name(name))
+
+    async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
+        """Answer a request of Codex; the message of a denial is said in the turn, before it."""
+        question = pending.native
+        assert isinstance(question, CodexQuestion)
+        self.asked.pop(question.request_id, None)
+        turn = self.turn
+        if response.decision == "deny" and response.message and not response.interrupt:
+            await self._steer(turn, response.message)
+        answer = question.answer(response)
+        self.server.answer(question.request_id, answer)
+        call_id = pending.request.tool_call_id
+        if not question.has_item:
+            self._answered(call_id, response, answer)
+        if response.decision == "deny" and response.interrupt:
+            if turn is not None:
+                turn.interrupted = True
+            if question.interrupt is None:
+                await self._interrupt(turn)
+
+    def _answered(self, call_id: str, response: ari.PermissionResponse, answer: JsonObject) -> None:
+        if response.decision == "deny":
+            self.feed.tool_result(call_id, is_error=True, synthetic=True)
+        else:
+            content = msgspec.json.encode(answer).decode()
+            self.feed.tool_result(call_id, content, synthetic=True)
+
+    async def cancel(self, open_requests: Sequence[PendingPermission]) -> None:
+        """Interrupt the turn; Codex then drops what it asks."""
+        for pending in open_requests:
+            if isinstance(pending.native, CodexQuestion):
+                self.asked.pop(pending.native.request_id, None)
+        await self._interrupt(self.turn)
+
+    async def aclose(self) -> None:
+        """Stop the turn, and let Codex forget the thread; may be called again."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self.server.is_running:
+            try:
+                async with asyncio.timeout(STOP_S):
+                    await self._leave()
+            except TimeoutError:
+                # A turn that cannot be stopped must not go on unseen.
+                await self.server.stop("a turn did not stop when its session was closed")
+        self.server.drop(self)
+        for task in self._tasks:
+            task.cancel()
+
+    async def abandon(self) -> None:
+        """Leave the turn as it is: the process is killed before it notes that the turn ended."""
+        self._is_closed = True
+        self.server.is_killed_at_end = True
+        for task in self._tasks:
+            task.cancel()
+
+    async def _leave(self) -> None:
+        turn = self.turn
+        with suppress(AriError):
+            if turn is not None:
+                await self._interrupt(turn)
+                await turn.over.wait()
+            await self._stop_commands()
+        with suppress(AriError):
+            await self.server.call("thread/unsubscribe", {"threadId": self.session_id})
+
+    async def compact(self) -> None:
+        """Begin a turn that makes the conversation shorter."""
+        turn = self.turn = NativeTurn()
+        try:
+            await self.server.call("thread/compact/start", {"threadId": self.session_id})
+        except BaseException:
+            self._give_up(turn)
+            raise
+
+    def _give_up(self, turn: NativeTurn) -> None:
+        """Take that a turn did not begin, or is lost with the process."""
+        self.turn = None
+        turn.known.set()
+        turn.over.set()
+
+    def switch_model(self, model: str) -> None:
+        """Let the next turn use another model."""
+        self.model = self._switched["model"] = model
+        self.feed.tell(ari.Lifecycle.MODEL, model)
+
+    def switch_mode(self, mode_id: str) -> None:
+        """Let the next turn use another mode."""
+        mode = codex.MODES[mode_id]
+        self._switched["approvalPolicy"] = mode.approval_policy
+        self._switched["sandboxPolicy"] = self._sandboxes.get(
+            mode.policy_type, {"type": mode.policy_type}
+        )
+        self.mode = mode_id
+        self.feed.tell(ari.Lifecycle.MODE, mode_id)
+
+    async def switch_provider(self, provider: str) -> None:
+        """Resume the thread with another provider, and with all else that it had."""
+        await self.server.call("thread/unsubscribe", {"threadId": self.session_id})
+        mode = codex.thread_params(mode=self.mode if self.mode in codex.MODES else "")
+        params = self.params | mode | {"model": self.model, "threadId": self.session_id}
+        params["excludeTurns"] = True
+        try:
+            opened = await self.server.open("thread/resume", params | {"modelProvider": provider})
+        except AriError:
+            # The session goes on with the provider that it had.
+            await self.server.open("thread/resume", params)
+            raise
+        self.params["modelProvider"] = opened.model_provider
+        self.provider = opened.model_provider
+
+    async def _name(self, name: str) -> None:
+        with suppress(AriError):
+            await self.server.call("thread/name/set", {"threadId": self.session_id, "name": name})
+
+    async def _steer(self, turn: NativeTurn | None, text: str) -> None:
+        """Say something to the model in the turn that runs; it hears it with its next request."""
+        if turn is None:
+            return
+        params: JsonObject = {
+            "threadId": self.session_id,
+            "expectedTurnId": turn.id,
+            "input": [{"type": "text", "text": text}],
+        }
+        try:
+            await self.server.call("turn/steer", params)
+        except AriError as failed:
+            self.feed.tell(ari.Lifecycle.WARNING, f"the model was not told why: {failed.message}")
+
+    async def _interrupt(self, turn: NativeTurn | None) -> None:
+        if turn is None:
+            return
+        turn.interrupted = True
+        try:
+            async with asyncio.timeout(CALL_S):
+                await turn.known.wait()
+        except TimeoutError as late:
+            raise Unavailable("Codex did not begin the turn that is to be stopped") from late
+        if not turn.id:
+            return
+        with suppress(FailedPrecondition):
+            params = {"threadId": self.session_id, "turnId": turn.id}
+            await self.server.call("turn/interrupt", params)
+
+    async def _stop_commands(self) -> None:
+        """Kill commands that run: an interrupt of Codex lets them run on in the background."""
+        params = {"threadId": self.session_id}
+        with suppress(Unimplemented):
+            while True:
+                await self.server.call("thread/backgroundTerminals/clean", params)
+                left = await self.server.call("thread/backgroundTerminals/list", params)
+                if not left.get("data"):
+                    return
+                await asyncio.sleep(POLL_S)
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- what Codex tells ------------------------------------------------------------------------
+
+    def lost(self, reason: str) -> None:
+        """Take that the process is gone."""
+        if self.turn is not None:
+            self._give_up(self.turn)
+        self.asked.clear()
+        self._is_closed = True
+        self.feed.lost(reason)
+
+    def take(self, method: str, params: JsonObject) -> None:
+        """Take a notification about this thread, or about one of its agents."""
+        handler = _HANDLERS.get(method)
+        if handler is None:
+            return
+        if params.get("threadId") != self.session_id:
+            if method == "turn/completed":
+                self._agent_done(params)
+            elif is_of_agent(method, params):
+                handler(self, params)
+            return
+        turn_id = params.get("turnId")
+        if turn_id is not None and (self.turn is None or self.turn.id != turn_id):
+            return
+        handler(self, params)
+
+    def ask(self, request_id: RequestId, method: str, params: JsonObject) -> bool:
+        """Take a request of Codex; return whether it will be answered later."""
+        items = self.turn.items if self.turn is not None else {}
+        question = question_of(request_id, method, params, items)
+        if question is None:
+            return False
+        about = question.about
+        if params.get("threadId") != self.session_id:
+            # What is said in the turn is not heard by an agent that it has started.
+            about = msgspec.structs.replace(about, takes_message=False)
+        if self.feed.ask(question, about) is None:
+            return False
+        self.asked[request_id] = question
+        return True
+
+    def _turn_started(self, params: JsonObject) -> None:
+        turn_id = params["turn"]["id"]
+        if self.turn is None:
+            # Codex begins turns by itself, for a goal or for what waits in its own queue.
+            if self.feed.turn is not None or self.feed.state in (
+                ari.SessionState.FAILED,
+                ari.SessionState.CLOSED,
+            ):
+                return
+            self.turn = NativeTurn()
+            self.feed.begin(origin="runtime")
+        if self.turn.id in ("", turn_id):
+            self.turn.adopt(turn_id)
+
+    def _turn_completed(self, params: JsonObject) -> None:
+        ended = msgspec.convert(params["turn"], codex.CodexTurn)
+        turn = self.turn
+        if turn is None or turn.id != ended.id:
+            return
+        self.turn = None
+        self.asked.clear()
+        turn.over.set()
+        if ended.status == "interrupted":
+            self._run(self._end_interrupted(turn))
+        elif ended.status == "failed":
+            failure = ended.error or codex.TurnFailure("the turn failed")
+            self.feed.error(codex.status_of_failure(failure), turn.used)
+        else:
+            self.feed.result(usage=turn.used)
+
+    async def _end_interrupted(self, turn: NativeTurn) -> None:
+        """End a turn when its commands are killed too: nothing runs behind a cancelled turn."""
+        active = self.feed.turn
+        try:
+            async with asyncio.timeout(STOP_S):
+                await self._stop_commands()
+        except (AriError, TimeoutError) as failed:
+            logger.warning("commands of an interrupted turn may run on: %s", failed)
+        if self.feed.turn is active:
+            why = "the turn was cancelled" if turn.interrupted else "Codex interrupted the turn"
+            self.feed.error(Canceled(why).status(), turn.used)
+
+    def _item_started(self, params: JsonObject) -> None:
+        item = msgspec.convert(params["item"], codex.CodexItem)
+        turn = self.turn
+        if turn is None:
+            return
+        tool = codex.tool_of(item)
+        if tool is not None:
+            turn.items[item.id] = item
+            turn.speaker = ""
+            details = tool.details | self._caller(params)
+            self.feed.tool_call(
+                item.id, tool.name, tool.input, summary=tool.summary, kind=tool.kind, **details
+            )
+
+    def _caller(self, params: JsonObject) -> JsonObject:
+        """Return which agent makes a call, if it is one of this thread's."""
+        thread_id = params.get("threadId")
+        if thread_id == self.session_id:
+            return {}
+        return {"subagent_id": thread_id, "subagent": self._agents.get(str(thread_id), "")}
+
+    def _item_completed(self, params: JsonObject) -> None:
+        item = msgspec.convert(params["item"], codex.CodexItem)
+        turn = self.turn
+        if turn is None:
+            return
+        if item.type in ("agentMessage", "plan"):
+            self._say(turn, item.id, self.feed.text, rest_of=item.text or "")
+        elif item.type == "reasoning":
+            self._say(turn, item.id, self.feed.thinking, rest_of=codex.thought_of(item))
+        elif item.type == "contextCompaction":
+            self.feed.tell(ari.Lifecycle.COMPACTION)
+        elif (tool := codex.tool_of(item)) is not None:
+            if item.id not in turn.items:
+                self._item_started(params)
+            if item.tool == SPAWN:
+                turn.items[item.id] = item  # it names the agents now
+                for agent_id in item.receiver_thread_ids:
+                    self.agent_started(agent_id)
+                    if agent_id in self._unexplained:
+                        self._unexplained.discard(agent_id)
+                        self._tell_agent(agent_id, "input", item.prompt or "")
+            turn.items.pop(item.id, None)
+            result = codex.result_of(item)
+            self.feed.tool_result(
+                item.id, result.content, name=tool.name, is_error=result.is_error, **result.details
+            )
+            self._told_agents(item)
+
+    # -- its agents ------------------------------------------------------------------------------
+
+    @property
+    def is_spawning(self) -> bool:
+        """Whether an agent begins to work whose thread is not known yet."""
+        items = self.turn.items.values() if self.turn is not None else ()
+        return any(item.tool == SPAWN for item in items)
+
+    def agent_started(self, agent_id: str, nickname: str = "") -> None:
+        """Take that an agent works for this thread, in a thread of its own; known ones are."""
+        if agent_id in self._agents:
+            return
+        name = self._agents[agent_id] = nickname or f"agent {len(self._agents) + 1}"
+        self.server.add_agent(agent_id, self)
+        items = self.turn.items.values() if self.turn is not None else ()
+        spawning = [item for item in items if item.tool == SPAWN]
+        named = [item for item in spawning if agent_id in item.receiver_thread_ids]
+        known: JsonObject = {"name": name}
+        if len(named or spawning) == 1:  # of several that are spawned at once, the call is unknown
+            (call,) = named or spawning
+            known |= {"objective": call.prompt, "tool_call_id": call.id}
+        elif spawning:
+            self._unexplained.add(agent_id)
+        self._tell_agent(agent_id, "started", **known)
+
+    def _agent_done(self, params: JsonObject) -> None:
+        """Take that an agent has done what it was told; it may be told more."""
+        ended = msgspec.convert(params["turn"], codex.CodexTurn)
+        states = {"failed": "failed", "interrupted": "closed"}
+        texts = [item.text for item in ended.items if item.type == "agentMessage" and item.text]
+        result = ended.error.message if ended.error is not None else "".join(texts[-1:])
+        self._tell_agent(params["threadId"], states.get(ended.status, "completed"), result)
+
+    def _told_agents(self, item: codex.CodexItem) -> None:
+        """Take what agents are told by a call: more to do, or that they are needed no longer."""
+        state = {"sendInput": "input", "closeAgent": "closed"}.get(item.tool or "")
+        if state is not None and item.status == "completed":
+            for agent_id in item.receiver_thread_ids:
+                self._tell_agent(agent_id, state, item.prompt or "")
+
+    def _tell_agent(self, agent_id: str, status: str, content: str = "", **details: Json) -> None:
+        about: JsonObject = {"subagent_id": agent_id, "status": status, **details}
+        self.feed.tell(ari.Lifecycle.SUBAGENT, content, **about)
+
+    # -- the rest of what it tells ---------------------------------------------------------------
+
+    def _text_delta(self, params: JsonObject) -> None:
+        if self.turn is not None:
+            self._say(self.turn, params["itemId"], self.feed.text, params["delta"])
+
+    def _thought_delta(self, params: JsonObject) -> None:
+        if self.turn is not None:
+            self._say(self.turn, params["itemId"], self.feed.thinking, params["delta"])
+
+    def _thought_part(self, params: JsonObject) -> None:
+        if self.turn is not None and params.get("summaryIndex"):
+            self._say(self.turn, params["itemId"], self.feed.thinking, "\n\n")
+
+    def _say(
+        self,
+        turn: NativeTurn,
+        item_id: str,
+        say: Callable[[str], None],
+        delta: str = "",
+        *,
+        rest_of: str = "",
+    ) -> None:
+        """Say what is new of a message or a thought; `rest_of` is all of it."""
+        known = turn.said.get(item_id, 0)
+        new = delta or rest_of[known:]
+        if not new:
+            return
+        if not known and turn.speaker and turn.speaker != item_id and say == self.feed.text:
+            new, known = "\n\n" + new, known - 2
+        turn.said[item_id] = known + len(new)
+        if say == self.feed.text:
+            turn.speaker = item_id
+        say(new)
+
+    def _output_delta(self, params: JsonObject) -> None:
+        self.feed.tool_progress(params["itemId"], params["delta"])
+
+    def _tool_message(self, params: JsonObject) -> None:
+        self.feed.tool_progress(params["itemId"], str(params.get("message", "")))
+
+    def _resolved(self, params: JsonObject) -> None:
+        question = self.asked.pop(params["requestId"], None)
+        if question is not None:
+            self.feed.withdraw(question)
+
+    def _error(self, params: JsonObject) -> None:
+        """Take that a request to the model is tried again; a last error comes with the turn."""
+        if params.get("willRetry"):
+            failure = msgspec.convert(params["error"], codex.TurnFailure)
+            text = failure.additional_details or failure.message
+            self.feed.tell(ari.Lifecycle.RETRYING, text, **codex.retry_details(failure))
+
+    def _plan(self, params: JsonObject) -> None:
+        self.feed.tell(
+            ari.Lifecycle.PLAN,
+            str(params.get("explanation") or ""),
+            todos=codex.todos_of(params.get("plan")),
+        )
+
+    def _usage(self, params: JsonObject) -> None:
+        usage = msgspec.convert(params["tokenUsage"], codex.TokenUsage)
+        turn = self.turn
+        thread_id = params["threadId"]
+        # The same total comes again where nothing was used, such as after a compaction.
+        if turn is None or usage.total == self._totals.get(thread_id):
+            return
+        self._totals[thread_id] = usage.total
+        last = usage.last.usage()
+        turn.used = turn.used.plus(last)
+        details: JsonObject = msgspec.to_builtins(last)
+        if thread_id != self.session_id:
+            details["subagent_id"] = thread_id
+        elif usage.last.total_tokens:
+            details["context_tokens"] = usage.last.total_tokens
+            details["context_max"] = usage.model_context_window
+        self.feed.tell(ari.Lifecycle.USAGE, model=self.model, **details)
+
+    def limits_changed(self, limits: codex.AccountLimits) -> None:
+        """Report how near the limits of the account are, each step once."""
+        for limit in codex.limits_of(limits):
+            reported = self._limits.get(limit.name, 0)
+            if self.turn is None and limit.step > reported:
+                continue  # The next turn reports it, where somebody looks.
+            self._limits[limit.name] = limit.step
+            if limit.step > reported:
+                self.feed.tell(ari.Lifecycle.RATE_LIMIT, **limit.details)
+
+    def _hook(self, params: JsonObject) -> None:
+        run = msgspec.convert(params["run"], codex.HookRun)
+        self.feed.tell(ari.Lifecycle.HOOK, run.text(), **run.details())
+
+    def _settings(self, params: JsonObject) -> None:
+        """Take what Codex has now: it may differ from what was asked."""
+        settings = params["threadSettings"]
+        sandbox = settings["sandboxPolicy"]
+        self._sandboxes[str(sandbox.get("type"))] = sandbox
+        self._has_model(settings["model"])
+        mode = codex.mode_of(settings["approvalPolicy"], sandbox)
+        if mode != self.mode and "approvalPolicy" not in self._switched:
+            self.mode = mode
+            self.feed.tell(ari.Lifecycle.MODE, mode)
+
+    def _rerouted(self, params: JsonObject) -> None:
+        self._has_model(params["toModel"])
+
+    def _has_model(self, model: str) -> None:
+        if model != self.model and "model" not in self._switched:
+            self.model = model
+            self.feed.tell(ari.Lifecycle.MODEL, model)
+
+    def _warning(self, params: JsonObject) -> None:
+        self.feed.tell(ari.Lifecycle.WARNING, str(params.get("message", "")))
+
+    def _mcp_status(self, params: JsonObject) -> None:
+        if params.get("status") == "failed":
+            text = f"the MCP server {params.get('name')!s:.80} did not start: {params.get('error')}"
+            self.feed.tell(ari.Lifecycle.WARNING, text)
+
+
+_HANDLERS: dict[str, Callable[[CodexThread, JsonObject], None]] = {
+    "turn/started": CodexThread._turn_started,
+    "turn/completed": CodexThread._turn_completed,
+    "turn/plan/updated": CodexThread._plan,
+    "item/started": CodexThread._item_started,
+    "item/completed": CodexThread._item_completed,
+    "item/agentMessage/delta": CodexThread._text_delta,
+    "item/plan/delta": CodexThread._text_delta,
+    "item/reasoning/summaryTextDelta": CodexThread._thought_delta,
+    "item/reasoning/summaryPartAdded": CodexThread._thought_part,
+    "item/reasoning/textDelta": CodexThread._thought_delta,
+    "item/commandExecution/outputDelta": CodexThread._output_delta,
+    "item/mcpToolCall/progress": CodexThread._tool_message,
+    "serverRequest/resolved": CodexThread._resolved,
+    "error": CodexThread._error,
+    "thread/tokenUsage/updated": CodexThread._usage,
+    "thread/settings/updated": CodexThread._settings,
+    "model/rerouted": CodexThread._rerouted,
+    "warning": CodexThread._warning,
+    "guardianWarning": CodexThread._warning,
+    "mcpServer/startupStatus/updated": CodexThread._mcp_status,
+    "hook/started": CodexThread._hook,
+    "hook/completed": CodexThread._hook,
+}
+"""What each notification of Codex does; all others tell nothing that ARI has a place for."""
+
+
+def is_of_agent(method: str, params: JsonObject) -> bool:
+    """Return whether a message about the thread of an agent is shown in the session.
+
+    What an agent does is shown there, not what it says: that is for the one that sent it.
+    """
+    if method not in ("item/started", "item/completed"):
+        return method in ("serverRequest/resolved", "thread/tokenUsage/updated")
+    return codex.tool_of(msgspec.convert(params["item"], codex.CodexItem)) is not None
+
+
+class CodexServer:
+    """One `codex app-server` process, and the threads in it."""
+
+    def __init__(self) -> None:
+        self.version = ""
+        self.ended = asyncio.Event()
+        """Set when the process is gone."""
+        self.is_killed_at_end = False
+        """A thread asks something that stays open: Codex must not note that its turn ended."""
+        self._child: JsonRpcChild | None = None
+        self._threads: dict[str, CodexThread] = {}
+        """By the id of the thread, and of the threads of its agents."""
+        self._early: list[tuple[str, Callable[[], None]]] = []
+        """What is done with messages about threads that are not known yet, by their ids."""
+
+    @classmethod
+    async def start(
+        cls, program: str, environment: Mapping[str, str], cwd: Path, client_version: str
+    ) -> CodexServer:
+        """Start the process, and wait until it is ready.
+
+        Raises:
+            Unavailable: It does not start; the message says what it wrote.
+        """
+        server = cls()
+        try:
+            start = ProcessStart([program, "app-server"], environment, str(cwd), "codex")
+            child = server._child = await JsonRpcChild.start(start, server, has_version=False)
+        except OSError as failed:
+            raise Unavailable(f"codex cannot be started: {failed}") from failed
+        try:
+            client = {"name": "arp", "title": "Agent Rendering Protocol", "version": client_version}
+            params = {"clientInfo": client, "capabilities": {"experimentalApi": True}}
+            # A fault in its configuration ends the process, which ends this call too.
+            async with asyncio.timeout(START_S):
+                answer = await server.call("initialize", params)
+            with suppress(PeerClosed):
+                child.peer.notify("initialized")
+        except BaseException as failed:
+            await child.stop(0)
+            if isinstance(failed, TimeoutError):
+                raise Unavailable(f"codex did not start within {START_S:g} s") from failed
+            raise
+        agent = str(answer.get("userAgent", "")).partition("/")[2]
+        server.version = agent.partition(" ")[0]
+        return server
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it can be called."""
+        return self._child is not None and self._child.is_running
+
+    @property
+    def process_id(self) -> int:
+        """The id of the process; 0 if it has ended."""
+        assert self._child is not None
+        return self._child.process.program_id
+
+    async def call(self, method: str, params: JsonObject) -> Json:
+        """Return the answer of Codex.
+
+        Raises:
+            AriError: Codex refused it, or is gone, or did not answer in time.
+        """
+        assert self._child is not None
+        try:
+            async with asyncio.timeout(CALL_S):
+                return await self._child.peer.call(method, params)
+        except JsonRpcError as refused:
+            raise codex.error_of_call(refused) from refused
+        except PeerClosed as closed:
+            raise Unavailable(str(closed)) from closed
+        except TimeoutError as late:
+            raise Unavailable(f"codex did not answer {method} within {CALL_S:g} s") from late
+
+    async def open(self, method: str, params: JsonObject) -> codex.OpenThread:
+        """Start or resume a thread, and return what Codex took.
+
+        Raises:
+            AriError: Codex refused it.
+        """
+        return codex.taken(await self.call(method, params), codex.OpenThread)
+
+    def answer(self, request_id: RequestId, result: JsonObject) -> None:
+        """Answer a request of Codex.
+
+        Raises:
+            Unavailable: It is gone.
+        """
+        assert self._child is not None
+        try:
+            self._child.peer.answer(request_id, result)
+        except PeerClosed as closed:
+            raise Unavailable(str(closed)) from closed
+
+    def add(self, thread: CodexThread) -> None:
+        """Tell a thread what Codex tells about it from now on."""
+        self._threads[thread.session_id] = thread
+
+    def drop(self, thread: CodexThread) -> None:
+        """Tell a thread nothing any more."""
+        self._threads = {key: one for key, one in self._threads.items() if one is not thread}
+
+    async def stop(self, reason: str = "") -> None:
+        """End the process; threads that are still in it are lost."""
+        assert self._child is not None
+        if reason:
+            logger.warning("codex is ended: %s", reason)
+        if self.is_killed_at_end:
+            self._child.process.kill()
+        await self._child.stop(STOP_S)
+
+    def notified(self, method: str, params: JsonObject) -> None:
+        """Take a notification of Codex."""
+        if method == "thread/started":
+            started = msgspec.convert(params["thread"], codex.StoredThread)
+            parent = self._threads.get(started.parent_thread_id or "")
+            if parent is not None:
+                nickname = started.agent_nickname or started.agent_role or ""
+                parent.agent_started(started.id, nickname)
+            return
+        if method == "account/rateLimits/updated":
+            limits = msgspec.convert(params["rateLimits"], codex.AccountLimits)
+            for one in set(self._threads.values()):
+                one.limits_changed(limits)
+            return
+        thread = self._threads.get(params.get("threadId", ""))
+        if thread is not None:
+            thread.take(method, params)
+        else:
+            self._waits(params, partial(self.notified, method, params))
+
+    def add_agent(self, agent_id: str, thread: CodexThread) -> None:
+        """Tell a thread what Codex tells about an agent of it, and has told already."""
+        self._threads[agent_id] = thread
+        early, self._early = self._early, []
+        for thread_id, take in early:
+            if thread_id == agent_id:
+                take()
+            else:
+                self._early.append((thread_id, take))
+
+    def _waits(self, params: JsonObject, take: Callable[[], None]) -> bool:
+        """Keep a message about a thread for later, if an agent begins whose thread it may be."""
+        thread_id = params.get("threadId")
+        is_spawning = any(thread.is_spawning for thread in self._threads.values())
+        if not isinstance(thread_id, str) or not is_spawning or len(self._early) >= MAX_EARLY:
+            return False
+        self._early.append((thread_id, take))
+        return True
+
+    def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
+        """Take a request of Codex: each is answered, by a user or at once."""
+        assert self._child is not None
+        thread = self._threads.get(params.get("threadId", ""))
+        if thread is not None and thread.ask(request_id, method, params):
+            return
+        again = partial(self.requested, request_id, method, params)
+        if thread is None and self._waits(params, again):
+            return
+        if method == "currentTime/read":
+            self._child.peer.answer(request_id, {"currentTimeAt": int(time.time())})
+        elif method in _NEVER_ASKED:
+            self._child.peer.answer(request_id, _NEVER_ASKED[method])
+        else:
+            self._child.peer.refuse(request_id, METHOD_NOT_FOUND, f"{method}: not supported")
+
+    def closed(self, reason: str) -> None:
+        """Take that the process is gone."""
+        self.ended.set()
+        threads = set(self._threads.values())
+        self._threads.clear()
+        for thread in threads:
+            thread.lost(reason)

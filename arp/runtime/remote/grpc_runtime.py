@@ -1,0 +1,267 @@
+"""`GrpcRuntime`: a runtime behind a `GrpcServer`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from arp.net.grpc_library import grpc
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import (
+    AriError,
+    ErrorStatus,
+    InvalidArgument,
+    RuntimeInternal,
+    Unavailable,
+    error_of,
+)
+from arp.runtime.contract.services import EventSubscription
+from arp.runtime.remote.grpc_status import (
+    CURSOR_KEY,
+    MAX_MESSAGE_BYTES,
+    OF_GRPC,
+    OPTIONS,
+    STATUS_KEY,
+)
+from arp.runtime.remote.proto_codec import ProtoError, decode, encode
+from arp.runtime.remote.proto_fields import PACKAGE, REMOTE_METHODS, service_method
+from arp.runtime.remote.remote import R, RemoteRuntime, closed
+from arp.runtime.remote.tls import RemoteAddress, is_loopback
+
+logger = logging.getLogger(__name__)
+
+RECONNECTS = 5
+"""Tries in a row to continue a stream of events that broke."""
+RECONNECT_S = 0.5
+"""Pause before the first of them; it doubles."""
+
+PATHS = {method.name: f"/{PACKAGE}.{service_method(method)}" for method in REMOTE_METHODS}
+
+Metadata = tuple[tuple[str, str], ...]
+
+
+class GrpcRuntime(RemoteRuntime):
+    """A runtime at an address; used in one event loop until it is closed.
+
+    Args:
+        address: Of the server, such as `127.0.0.1:7001` or, with TLS, `grpcs://example.org:7001`.
+        token: What it asks for.
+        ca: A PEM file with the authorities that are trusted; empty: the usual ones.
+        plaintext: Whether the token may be sent without TLS to another machine.
+        timeout_s: How long a call may take.
+
+    Raises:
+        InvalidArgument: The token would be sent without TLS, or the file cannot be used.
+    """
+
+    name = "grpc"
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        ca: str = "",
+        plaintext: bool = False,
+        timeout_s: float = 60.0,
+    ) -> None:
+        scheme, found, rest = address.partition("://")
+        is_ours = found and scheme in ("grpc", "grpcs")
+        self._address = rest if is_ours else address
+        host = "localhost" if address.startswith("unix:") else self._address.rpartition(":")[0]
+        reached = RemoteAddress(host, bool(is_ours) and scheme == "grpcs", ca, plaintext)
+        reached.check(token)
+        # A proxy cannot reach this machine for us, and is not to see the token.
+        self._options = (("grpc.enable_http_proxy", 0),) if is_loopback(host) else ()
+        self._credentials: grpc.ChannelCredentials | None = None
+        if reached.is_tls:
+            self._credentials = grpc.ssl_channel_credentials(reached.authorities())
+        self._metadata: Metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        self._timeout_s = timeout_s
+        self._made: grpc.aio.Channel | None = None
+        self._is_closed = False
+
+    @property
+    def _channel(self) -> grpc.aio.Channel:
+        """The channel, which belongs to the loop that runs when it is made."""
+        if self._is_closed:
+            raise closed()
+        if self._made is None:
+            # Pauses between connections that fail are ours, so that a call fails at once.
+            options = (*OPTIONS, ("grpc.max_reconnect_backoff_ms", 1000), *self._options)
+            if self._credentials is None:
+                self._made = grpc.aio.insecure_channel(self._address, options)
+            else:
+                self._made = grpc.aio.secure_channel(self._address, self._credentials, options)
+        return self._made
+
+    async def _call(self, method: str, request: msgspec.Struct, response: type[R]) -> R:
+        function: Any = self._channel.unary_unary(PATHS[method])
+        try:
+            data = await function(
+                encoded(method, request), timeout=self._timeout_s, metadata=self._metadata
+            )
+        except grpc.aio.AioRpcError as failed:
+            raise error_in(failed, method) from failed
+        except asyncio.CancelledError:
+            if self._is_closed and not _is_cancelled():
+                raise closed() from None
+            raise
+        try:
+            return decode(response, data)
+        except ProtoError as failed:
+            raise RuntimeInternal(f"{method}: the answer cannot be read: {failed}") from failed
+
+    async def session_events(self, request: ari.SessionEventsRequest) -> EventSubscription:
+        """As `EventManager.session_events`; a connection that breaks is made again."""
+        call = await self._open(request)
+        cursor = dict(await call.initial_metadata()).get(CURSOR_KEY, "0")
+        return GrpcEvents(self, request.session_id, call, int(cursor))
+
+    async def open(self) -> None:
+        """Connect again after `close`, also in another event loop; a new runtime is open."""
+        self._is_closed = False
+
+    async def close(self, request: ari.CloseRequest | None = None) -> ari.CloseResponse:
+        """Close the connection; the runtime at the other end goes on."""
+        self._is_closed = True
+        made, self._made = self._made, None
+        if made is not None:
+            await made.close()
+        return ari.CloseResponse()
+
+    async def _open(self, request: ari.SessionEventsRequest) -> Any:
+        """Return a stream of events that has subscribed.
+
+        Raises:
+            AriError: As `session_events` does; `Unavailable` if the server cannot be reached.
+        """
+        function: Any = self._channel.unary_stream(PATHS["session_events"])
+        call = function(encoded("session_events", request), metadata=self._metadata)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                # Without metadata it has failed: the server sends them when it has subscribed.
+                if CURSOR_KEY not in dict(await call.initial_metadata()):
+                    await call.read()
+                    raise RuntimeInternal("session_events: the server does not say where it begins")
+        except grpc.aio.AioRpcError as failed:
+            raise error_in(failed, "session_events") from failed
+        except TimeoutError as failed:
+            call.cancel()
+            raise Unavailable("session_events: the server does not answer") from failed
+        return call
+
+
+class GrpcEvents:
+    """Events of a session over gRPC; a stream that breaks is continued behind the last event."""
+
+    def __init__(self, runtime: GrpcRuntime, session_id: str, call: Any, cursor: int) -> None:
+        self.cursor = cursor
+        self._runtime = runtime
+        self._session_id = session_id
+        self._call = call
+        self._reading: asyncio.Future[Any] | None = None
+        self._is_over = False
+
+    def __aiter__(self) -> AsyncIterator[ari.Event]:
+        return self
+
+    async def __anext__(self) -> ari.Event:
+        """Return the next event; may be cancelled without losing one.
+
+        Raises:
+            AriError: The stream cannot be continued.
+        """
+        while not self._is_over:
+            # A read of gRPC that is cancelled ends the stream, so it goes on for the next call.
+            self._reading = self._reading or asyncio.ensure_future(self._call.read())
+            await asyncio.wait([self._reading])
+            reading, self._reading = self._reading, None
+            if self._is_over:
+                break
+            if reading.cancelled():  # by the `close` of the runtime
+                raise closed()
+            failed = reading.exception()
+            if isinstance(failed, grpc.aio.AioRpcError):
+                await self._continue(failed)
+                continue
+            data = reading.result()
+            if data is grpc.aio.EOF:
+                break
+            event = decode(ari.Event, data)
+            self.cursor = event.sequence
+            return event
+        await self.aclose()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Unsubscribe, at the server too."""
+        self._is_over = True
+        self._call.cancel()
+
+    async def _continue(self, broken: grpc.aio.AioRpcError) -> None:
+        """Open the stream again; the events since are still kept at the other end.
+
+        Raises:
+            AriError: The server itself ended it, or cannot be reached.
+        """
+        if _status_in(broken) is not None:
+            raise error_in(broken, "session_events")
+        logger.debug("events of %s: %s", self._session_id, broken.details())
+        request = ari.SessionEventsRequest(self._session_id, self.cursor)
+        pause = RECONNECT_S
+        for attempt in range(1, RECONNECTS + 1):
+            await asyncio.sleep(pause)
+            pause *= 2
+            try:
+                self._call = await self._runtime._open(request)
+            except Unavailable:
+                if attempt == RECONNECTS:
+                    raise
+            else:
+                if self._is_over:
+                    self._call.cancel()
+                return
+
+
+def encoded(method: str, request: msgspec.Struct) -> bytes:
+    """Return a request as bytes.
+
+    Raises:
+        InvalidArgument: It cannot be sent; the message says which field.
+    """
+    try:
+        data = encode(request)
+    except ProtoError as error:
+        raise InvalidArgument(f"{method}: {error}") from error
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise InvalidArgument(f"{method}: the request has more than {MAX_MESSAGE_BYTES} bytes")
+    return data
+
+
+def error_in(failed: grpc.aio.AioRpcError, method: str) -> AriError:
+    """Return the error of a call: the server's own, or one for what gRPC says."""
+    status = _status_in(failed)
+    if status is not None:
+        return error_of(status)
+    kind = OF_GRPC.get(failed.code().value[0], RuntimeInternal)
+    return kind(f"{method}: {failed.details() or failed.code().name}")
+
+
+def _status_in(failed: grpc.aio.AioRpcError) -> ErrorStatus | None:
+    for name, value in failed.trailing_metadata() or ():
+        if name == STATUS_KEY and isinstance(value, bytes):
+            try:
+                return decode(ErrorStatus, value)
+            except ProtoError:
+                return None
+    return None
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

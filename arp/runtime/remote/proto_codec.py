@@ -1,0 +1,331 @@
+"""Structs as Protocol Buffers and back.
+
+A message is a series of fields: a tag (number and wire type), then a value. Unknown fields are
+skipped, so that a newer peer can be read. The types are few and the Structs are there already, so
+this needs neither generated classes nor another library.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import MAX_VALUES, JsonObject, check_json_text
+from arp.runtime.contract.enum_values import refusal_of, told
+from arp.runtime.remote.proto_fields import ZEROS, ProtoField, fields_of, numbers
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+"""Wire types; 3 and 4, groups, are of Protocol Buffers 1."""
+
+WIRE_TYPES = {"bool": VARINT, "int64": VARINT, "enum": VARINT, "double": FIXED64}
+"""Of the kinds of fields; all others are `BYTES`."""
+
+MAX_VARINT_BYTES = 10
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+
+class ProtoError(ValueError):
+    """Bytes are no message of that type, or a value does not fit into one."""
+
+
+class ValueNotAllowed(ProtoError):
+    """An enum has no such value; the peer may be newer."""
+
+
+# -- to bytes ------------------------------------------------------------------------------------
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    """Return a Struct as bytes.
+
+    Raises:
+        ProtoError: An integer has more than 64 bits, or a text is no Unicode.
+    """
+    out = bytearray()
+    for field, tag in _tags(type(message)):
+        value = getattr(message, field.name)
+        if value is None or (not field.is_optional and not value and field.kind != "message"):
+            continue
+        try:
+            _write(out, field, tag, value)
+        except (
+            OverflowError,
+            UnicodeEncodeError,
+            msgspec.MsgspecError,
+            ValueNotAllowed,
+        ) as error:
+            raise ProtoError(f"{type(message).__name__}.{field.name}: {error}") from error
+    return bytes(out)
+
+
+@cache
+def _tags(kind: type[msgspec.Struct]) -> tuple[tuple[ProtoField, bytes], ...]:
+    table = numbers().messages[kind.__name__]
+    return tuple((field, _tag(field, table[field.name][0])) for field in fields_of(kind))
+
+
+def _tag(field: ProtoField, number: int) -> bytes:
+    packed = field.is_repeated and field.kind in WIRE_TYPES
+    return _varint(number << 3 | (BYTES if packed else WIRE_TYPES.get(field.kind, BYTES)))
+
+
+def _write(out: bytearray, field: ProtoField, tag: bytes, value: Any) -> None:
+    if field.kind == "map":
+        for name, text in value.items():
+            _write_bytes(out, tag, _entry(name, text))
+    elif not field.is_repeated and field.kind in WIRE_TYPES:
+        out += tag + _scalar(field, value)
+    elif field.kind in WIRE_TYPES:
+        _write_bytes(out, tag, b"".join(_scalar(field, one) for one in value))
+    else:
+        for one in value if field.is_repeated else (value,):
+            _write_bytes(out, tag, _TO_BYTES[field.kind](one))
+
+
+_TO_BYTES: dict[str, Callable[[Any], bytes]] = {
+    "string": str.encode,
+    "bytes": bytes,
+    "json": msgspec.json.encode,
+    "message": encode,
+}
+
+
+def _write_bytes(out: bytearray, tag: bytes, data: bytes) -> None:
+    out += tag
+    out += _varint(len(data))
+    out += data
+
+
+def _entry(name: str, text: str) -> bytes:
+    """Return an entry of a map: a message with the key as field 1, the value as field 2."""
+    entry = bytearray()
+    _write_bytes(entry, b"\x0a", name.encode())
+    _write_bytes(entry, b"\x12", text.encode())
+    return bytes(entry)
+
+
+def _scalar(field: ProtoField, value: Any) -> bytes:
+    if field.kind == "double":
+        return struct.pack("<d", value)
+    if field.kind == "enum":
+        table = numbers().enums[field.of.__name__]
+        if str(value) not in table:
+            raise ValueNotAllowed(told("", tuple(table), repr(value)))
+        return _varint(table[str(value)])
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise OverflowError(f"{value} has more than 64 bits")
+    return _varint(int(value) & (2**64 - 1))
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+# -- from bytes ----------------------------------------------------------------------------------
+
+MAX_REQUEST_VALUES = 10 * MAX_VALUES
+"""Values of a request: a long conversation is in one that begins a session."""
+
+
+class TooManyValues(ProtoError):
+    """A message has more fields and values than are taken."""
+
+
+def decode(kind: type[S], data: bytes, max_values: int | None = None) -> S:
+    """Return the Struct that bytes are.
+
+    Args:
+        kind: Its type.
+        data: The bytes.
+        max_values: How many fields and values it may have over all levels; `None`: any number,
+            for what our own client has asked for.
+
+    Raises:
+        ProtoError: They are none; the message says which field is wrong.
+    """
+    try:
+        return msgspec.convert(_ProtoReader(max_values).values(kind, data), kind)
+    except msgspec.ValidationError as error:
+        raise ProtoError(f"{kind.__name__}: {refusal_of(error, kind)}") from error
+
+
+class _ProtoReader:
+    """Reads one message with all that are in it, and counts what it finds.
+
+    A field takes two bytes at least, and a hundred in memory.
+    """
+
+    def __init__(self, max_values: int | None) -> None:
+        self._max_values = max_values
+        self._count = 0
+
+    def values(self, kind: type[msgspec.Struct], data: bytes) -> JsonObject:
+        """Return the fields of a message by name, not yet checked."""
+        known = _by_number(kind)
+        found: dict[str, list[Any]] = {}
+        for number, wire_type, value in _split(data):
+            self._found()
+            field = known.get(number)
+            if field is None:
+                continue
+            own = WIRE_TYPES.get(field.kind, BYTES)
+            several = found.setdefault(field.name, [])
+            if wire_type == own:
+                several.append(value)
+            elif field.is_repeated and wire_type == BYTES:
+                for one in _packed(value, own):
+                    self._found()
+                    several.append(one)
+        fields = {field.name: field for field in known.values()}
+        values = dict(_zeros(kind))
+        for name, several in found.items():
+            if not several:
+                continue
+            try:
+                value = self._value(fields[name], several)
+            except (
+                UnicodeDecodeError,
+                msgspec.DecodeError,
+                ArpError,
+                ValueNotAllowed,
+            ) as error:
+                raise ProtoError(f"{kind.__name__}.{name}: {error}") from error
+            if value is not None:
+                values[name] = value
+        return values
+
+    def _found(self) -> None:
+        self._count += 1
+        if self._max_values is not None and self._count > self._max_values:
+            raise TooManyValues(f"more than {self._max_values} values; send less at once")
+
+    def _value(self, field: ProtoField, several: list[Any]) -> Any:
+        if field.is_repeated:
+            return [self._one(field, one) for one in several]
+        if field.kind == "map":
+            return dict(_read_entry(one) for one in several)
+        # A message that is there more than once is one message with all of its fields; of
+        # everything else the last one counts.
+        last = b"".join(several) if field.kind == "message" else several[-1]
+        return self._one(field, last)
+
+    def _one(self, field: ProtoField, value: Any) -> Any:
+        match field.kind:
+            case "string":
+                return value.decode()
+            case "json":
+                if self._max_values is not None:
+                    self._count += check_json_text(
+                        value, field.name, self._max_values - self._count
+                    )
+                return msgspec.json.decode(value) if value else {}
+            case "bool":
+                return bool(value)
+            case "int64":
+                return value - 2**64 if value > INT64_MAX else value
+            case "double":
+                return struct.unpack("<d", value)[0]
+            case "enum":
+                return _read_enum(field.of, value)
+            case "message":
+                return self.values(field.of, value)
+            case _:
+                return value
+
+
+@cache
+def _zeros(kind: type[msgspec.Struct]) -> JsonObject:
+    """Return the values of required fields that are zero: those are not written."""
+    return {
+        field.name: ZEROS[field.kind]
+        for field in fields_of(kind)
+        if field.is_required and field.kind in ZEROS
+    }
+
+
+@cache
+def _by_number(kind: type[msgspec.Struct]) -> dict[int, ProtoField]:
+    table = numbers().messages[kind.__name__]
+    return {table[field.name][0]: field for field in fields_of(kind)}
+
+
+def _read_enum(kind: type[StrEnum], number: int) -> str | None:
+    """Return the value of an enum; 0 is none."""
+    if number == 0:
+        return None
+    names = _enum_names(kind)
+    if number not in names:
+        known = tuple(f"{one} ({name})" for one, name in names.items())
+        raise ValueNotAllowed(told("", known, str(number)))
+    return names[number]
+
+
+@cache
+def _enum_names(kind: type[StrEnum]) -> dict[int, str]:
+    table = numbers().enums[kind.__name__]
+    return {table[one.value]: one.value for one in kind}
+
+
+def _read_entry(data: bytes) -> tuple[str, str]:
+    parts = {number: value for number, wire, value in _split(data) if wire == BYTES}
+    return parts.get(1, b"").decode(), parts.get(2, b"").decode()
+
+
+def _split(data: bytes) -> Iterator[tuple[int, int, Any]]:
+    """Yield number, wire type and raw value of each field."""
+    at = 0
+    while at < len(data):
+        tag, at = _read_varint(data, at)
+        number, wire_type = tag >> 3, tag & 7
+        if not number:
+            raise ProtoError("a field has the number 0")
+        value, at = _read(data, at, wire_type)
+        yield number, wire_type, value
+
+
+def _packed(data: bytes, wire_type: int) -> Iterator[Any]:
+    at = 0
+    while at < len(data):
+        value, at = _read(data, at, wire_type)
+        yield value
+
+
+def _read(data: bytes, at: int, wire_type: int) -> tuple[Any, int]:
+    if wire_type == VARINT:
+        return _read_varint(data, at)
+    sizes = {FIXED64: 8, FIXED32: 4}
+    if wire_type == BYTES:
+        size, at = _read_varint(data, at)
+    elif wire_type in sizes:
+        size = sizes[wire_type]
+    else:
+        raise ProtoError(f"there is no wire type {wire_type}")
+    if at + size > len(data):
+        raise ProtoError(f"it ends within a field of {size} bytes")
+    return data[at : at + size], at + size
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 7 * MAX_VARINT_BYTES, 7):
+        if at >= len(data):
+            raise ProtoError("it ends within a number")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & (2**64 - 1), at
+    raise ProtoError(f"a number has more than {MAX_VARINT_BYTES} bytes")

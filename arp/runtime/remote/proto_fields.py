@@ -1,0 +1,134 @@
+"""Which Protocol Buffers field each field of a Struct is: its number and its type.
+
+`proto_numbers.json` has the numbers, which never change; `tools/gen_proto.py` adds new ones to it
+and writes `schemas/ari/runtime/v1/api.proto` from the same tables. `None` and a default other than
+the type's zero need a field that can be absent: those are `optional`.
+"""
+
+from __future__ import annotations
+
+import types
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+
+from arp.protocol.json_value import JsonObject
+from arp.runtime.contract.services import METHODS, AriMethod
+from arp.runtime.contract.types import Details
+
+PACKAGE = "ari.runtime.v1"
+
+NUMBERS_FILE = "proto_numbers.json"
+
+FieldKind: TypeAlias = Literal[
+    "string", "json", "bytes", "bool", "int64", "double", "enum", "message", "map"
+]
+
+_SCALARS: dict[Any, FieldKind] = {
+    str: "string",
+    bytes: "bytes",
+    bool: "bool",
+    int: "int64",
+    float: "double",
+    JsonObject: "json",
+    Details: "map",
+}
+
+ZEROS: dict[FieldKind, object] = {
+    "string": "",
+    "bytes": b"",
+    "bool": False,
+    "int64": 0,
+    "double": 0.0,
+    "json": {},
+    "map": {},
+}
+"""What a field is that is not there; enums and messages have no such value."""
+
+
+class ProtoNumbers(msgspec.Struct, frozen=True):
+    """The committed tables.
+
+    An entry of something that was removed stays, so that nothing else gets its number.
+    """
+
+    enums: dict[str, dict[str, int]] = {}
+    messages: dict[str, dict[str, tuple[int, str]]] = {}
+    """Of each field the number and the type."""
+    methods: dict[str, str] = {}
+
+
+class ProtoField(NamedTuple):
+    """A field of a message."""
+
+    name: str
+    kind: FieldKind
+    of: Any
+    """The Struct of a message, the class of an enum, the values of a `Literal`; else `None`."""
+    is_repeated: bool
+    is_optional: bool
+    is_required: bool
+    """Whether the Struct has no default for it."""
+
+    @property
+    def type_text(self) -> str:
+        """The type as tables and `.proto` files have it; JSON is named as such."""
+        name = self.of.__name__ if self.kind in ("enum", "message") else self.kind
+        name = "map<string, string>" if self.kind == "map" else name
+        if self.is_repeated:
+            return f"repeated {name}"
+        return f"optional {name}" if self.is_optional else name
+
+
+@cache
+def fields_of(struct: type[msgspec.Struct]) -> tuple[ProtoField, ...]:
+    """Return the fields of a message, in the order of the Struct."""
+    return tuple(_field(one) for one in msgspec.structs.fields(struct))
+
+
+def _field(info: msgspec.structs.FieldInfo) -> ProtoField:
+    kind, may_be_none = info.type, False
+    if get_origin(kind) in (Union, types.UnionType):
+        kinds = [one for one in get_args(kind) if one is not type(None)]
+        assert len(kinds) == 1, f"{info.name}: a union has no type in a .proto file"
+        kind, may_be_none = kinds[0], True
+    is_repeated = get_origin(kind) is tuple
+    if is_repeated:
+        kind = get_args(kind)[0]
+    word, of = _kind_of(kind)
+    has_default = info.default is not msgspec.NODEFAULT or (
+        info.default_factory is not msgspec.NODEFAULT
+    )
+    default = ZEROS.get(word) if info.default is msgspec.NODEFAULT else info.default
+    is_optional = word not in ("message", "map") and (may_be_none or default != ZEROS.get(word))
+    is_optional = is_optional and not is_repeated
+    return ProtoField(info.name, word, of, is_repeated, is_optional, not has_default)
+
+
+def _kind_of(kind: Any) -> tuple[FieldKind, Any]:
+    if get_origin(kind) is Literal:
+        return "string", get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return "enum", kind
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return "message", kind
+    return _SCALARS[kind], None
+
+
+def service_method(method: AriMethod) -> str:
+    """Return a method as gRPC calls it: `SessionManager/CreateSession`."""
+    return f"{method.service.__name__}/{method.name.title().replace('_', '')}"
+
+
+REMOTE_METHODS = tuple(method for method in METHODS if method.name != "close")
+"""Methods that can be called from elsewhere: `close` of a client closes its connection alone."""
+
+
+@cache
+def numbers() -> ProtoNumbers:
+    """Return the committed tables."""
+    data = (files("arp.runtime.remote") / NUMBERS_FILE).read_bytes()
+    return msgspec.json.decode(data, type=ProtoNumbers)

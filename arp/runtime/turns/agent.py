@@ -1,0 +1,250 @@
+"""`RuntimeAgent`: drives any runtime as an ARP agent, so that it is on every screen.
+
+Theory of operation. A session of ARP has one session of the runtime, which `AgentSessions` finds,
+creates and closes. A turn sends the runtime a message and shows the events of the runtime's turn
+until its end (`RuntimeTurn`), with what it asks meanwhile (`TurnQuestions`). Commands that switch a
+session are carried out by `SessionCommands`, without the runtime.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+from arp.hub.removal import Elsewhere, NotRemoved
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import (
+    AriError,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    Unimplemented,
+)
+from arp.runtime.contract.services import EventSubscription, RuntimeService, SessionUtilityManager
+from arp.runtime.turns.agent_sessions import AgentSessions, AppCalls, RuntimeLimits
+from arp.runtime.turns.linked_session import LinkedSession, RuntimeHandle
+from arp.runtime.turns.runtime_messages import about_file, message_of
+from arp.runtime.turns.runtime_turn import RuntimeTurn
+from arp.runtime.turns.session_commands import COMPACT, SWITCHES, RuntimeOffers, SessionCommands
+from arp.turn.tool import ToolFailed
+
+if TYPE_CHECKING:
+    from arp.turn.turn import Turn
+
+BUSY_TRIES = 3
+"""Turns of the runtime's own that a message waits for."""
+MAX_FOLLOWING = 20
+"""Messages of one turn that tell the runtime why something was denied."""
+
+
+class RuntimeAgent:
+    """An agent of ARP whose turns are those of a runtime: `app.agent(RuntimeAgent(runtime))`.
+
+    Args:
+        runtime: Who does the work.
+        session: How sessions of the runtime are created.
+        offers: What users may switch.
+        limits: How many of its sessions are open.
+        app: Where it is registered, for what the runtime does between turns; `None`: that shows
+            with the next message.
+    """
+
+    def __init__(
+        self,
+        runtime: RuntimeService,
+        *,
+        session: ari.CreateSessionRequest | None = None,
+        offers: RuntimeOffers | None = None,
+        limits: RuntimeLimits | None = None,
+        app: AppCalls | None = None,
+    ) -> None:
+        self._runtime = RuntimeHandle(runtime)
+        self._commands = SessionCommands(self._runtime, offers or RuntimeOffers())
+        self._sessions = AgentSessions(
+            self._runtime,
+            self._commands,
+            session or ari.CreateSessionRequest(),
+            limits or RuntimeLimits(),
+            app,
+        )
+        self.runtime_name = re.sub("[^!-~]+", "-", str(getattr(runtime, "name", "")))[:64]
+        """The runtime's name, as far as it is known before the first turn: what `runtimeId` begins
+        with in facts."""
+
+    async def open(self) -> None:
+        """Let the runtime take calls; the app opens it with its server, each time.
+
+        Raises:
+            AriError: It cannot be opened again; the message says what to do.
+        """
+        await self._runtime.open()
+
+    async def aclose(self) -> None:
+        """Close the runtime, and forget which of its sessions are open."""
+        self._sessions.forget()
+        await self._runtime.aclose()
+
+    async def __call__(self, turn: Turn) -> None:
+        """Run a turn."""
+        try:
+            await self._run(turn)
+        except AriError as failed:
+            name = self._runtime.name or "the runtime"
+            raise ToolFailed(f"{name}: {failed.message}") from failed
+
+    async def remove(self, kept: Elsewhere) -> bool:
+        """As `SessionKeeper.remove`: delete a session of the runtime."""
+        if self.runtime_name not in ("", kept.keeper):
+            return False
+        try:
+            await self._runtime.learn_name()
+            if self._runtime.name != kept.keeper:
+                return False
+            await self._sessions.remove(kept.id)
+        except Unimplemented:
+            reason = f"{kept.keeper} cannot delete sessions"
+            raise NotRemoved(reason, can_retry=False) from None
+        except NotFound as unknown:
+            raise NotRemoved(unknown.message, can_retry=False) from unknown
+        except AriError as failed:
+            raise NotRemoved(failed.message, can_retry=True) from failed
+        return True
+
+    async def _run(self, turn: Turn) -> None:
+        await self._runtime.learn_name()
+        if turn.origin is not None and turn.origin == self._runtime.name:
+            # The runtime has begun this turn, in a session that is open.
+            link = self._sessions.opened(str(turn.input.data.get("session")))
+            if link is not None:
+                link.began(turn)
+                with self._sessions.using(link):
+                    await self._play_own(turn, link)
+            return
+        link = await self._sessions.linked(turn)
+        with self._sessions.using(link):
+            await self._answer(turn, link)
+
+    async def _answer(self, turn: Turn, link: LinkedSession) -> None:
+        """Carry out a command, or have the runtime answer the user."""
+        if turn.id in link.taken:
+            return  # the turn before it asked again, and has given the runtime this answer
+        if turn.command in SWITCHES and await self._commands.carry_out(turn, link):
+            return
+        if turn.command == COMPACT and await self._compacted(turn, link):
+            return
+        if turn.input.source_component is not None and (again := await self._taken_up(link)):
+            # The runtime has taken up the turn again that asked, and asks again: with this answer.
+            link.began(turn)
+            await self._play_rest(turn, link, again)
+            return
+        message = await message_of(turn, link)
+        if message is None:
+            await turn.say("Please write a message.")
+            return
+        try:
+            events, turn_id = await self._send(turn, link, message, turn.id)
+        except InvalidArgument as refused:
+            raise about_file(turn, refused) from refused
+        link.began(turn)
+        await self._play(turn, link, events, turn_id)
+
+    async def _compacted(self, turn: Turn, link: LinkedSession) -> bool:
+        """Carry out `/compact`; return `False` if the runtime has such a command of its own."""
+        service = self._runtime.service
+        if not await self._commands.offers_compact(link.session_id):
+            return False
+        assert isinstance(service, SessionUtilityManager)
+        events = await self._runtime.events(link.session_id, None)
+        request = ari.CompactSessionRequest(link.session_id, turn.arguments)
+        begun = await service.compact_session(request)
+        await self._shown(turn, link).play(events, begun.turn_id)
+        return True
+
+    async def _taken_up(self, link: LinkedSession) -> str:
+        """Return the id of the runtime's active turn, once no earlier turn of ours is active.
+
+        Such a turn was cancelled and takes its time to stop: it belongs to the turn of ARP that
+        sent its message. What is active otherwise, the runtime has begun by itself or has taken up
+        again. Empty: nothing is active.
+        """
+        active = (await self._runtime.session(link.session_id)).active_turn_id
+        if not active or active != link.sent_turn:
+            return active
+        events = await self._runtime.events(link.session_id, link.cursor)
+        try:
+            async for event in events:
+                link.cursor = event.sequence
+                if event.done and event.turn_id == active:
+                    break
+        finally:
+            await events.aclose()
+        return (await self._runtime.session(link.session_id)).active_turn_id
+
+    # -- turns of the runtime --------------------------------------------------------------------
+
+    async def _send(
+        self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage, key: str
+    ) -> tuple[EventSubscription, str]:
+        """Send a message; return the events of the turn that it begins, and its id."""
+        try:
+            sent = await self._sent(turn, link, message, key)
+            link.sent_turn = sent.turn_id
+            return await self._runtime.events(link.session_id, sent.sequence), sent.turn_id
+        except asyncio.CancelledError:
+            # The runtime may have the message already: nobody would watch what it does. A turn of
+            # its own that asks something comes before the message: that waits for the next process.
+            if not turn._leaves_questions_open:
+                await asyncio.shield(self._runtime.cancel(link.session_id))
+            raise
+
+    async def _sent(
+        self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage, key: str
+    ) -> ari.SendMessageResponse:
+        """Send a message, after the turns that the runtime has begun by itself are shown."""
+        service = self._runtime.service
+        tells = {ari.RECORD_MESSAGES: "true"} if turn._host.services.records_messages else {}
+        request = ari.SendMessageRequest(
+            link.session_id, message, idempotency_key=key, metadata=tells
+        )
+        for _ in range(BUSY_TRIES):
+            try:
+                return await service.send_message(request)
+            except FailedPrecondition:
+                if again := await self._taken_up(link):
+                    await self._play_rest(turn, link, again)
+        return await service.send_message(request)
+
+    async def _play(
+        self, turn: Turn, link: LinkedSession, events: EventSubscription, turn_id: str
+    ) -> None:
+        """Show a turn of the runtime.
+
+        Why something was denied follows as a message of its own, where a denial carries none.
+        """
+        for number in range(MAX_FOLLOWING + 1):
+            shown = self._shown(turn, link)
+            await shown.play(events, turn_id)
+            questions = shown.questions
+            if not questions.unsent or number == MAX_FOLLOWING:
+                questions.show_whether_sent("was not told")
+                return
+            message = ari.RuntimeMessage(content="\n\n".join(questions.messages))
+            events, turn_id = await self._send(turn, link, message, f"{turn.id}.{number + 1}")
+            questions.show_whether_sent("was told")
+
+    async def _play_own(self, turn: Turn, link: LinkedSession) -> None:
+        """Show a turn that the runtime began by itself, unless an earlier turn has shown it."""
+        after, turn_id = turn.input.data.get("after"), turn.input.data.get("turn")
+        if not isinstance(after, int) or not isinstance(turn_id, str) or after < link.cursor:
+            return
+        events = await self._runtime.events(link.session_id, after)
+        await self._play(turn, link, events, turn_id)
+
+    async def _play_rest(self, turn: Turn, link: LinkedSession, turn_id: str) -> None:
+        """Show what is left of a turn of the runtime."""
+        events = await self._runtime.events(link.session_id, link.cursor)
+        await self._play(turn, link, events, turn_id)
+
+    def _shown(self, turn: Turn, link: LinkedSession) -> RuntimeTurn:
+        return RuntimeTurn(self._runtime, self._commands, turn, link)

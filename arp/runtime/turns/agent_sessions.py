@@ -1,0 +1,392 @@
+"""`AgentSessions`: which session of a runtime belongs to a turn, and which of them are open.
+
+Theory of operation. Each thread of a session of ARP has one session of the runtime, and so has each
+branch: a branch that the runtime has not heard begins a new one, with what was said on that branch.
+A session that is idle, or that must make room, is closed; the next turn resumes it. While a session
+is open a task watches it. What the runtime does between turns of ARP is noticed there: a turn of
+its own begins one that nobody typed, and other events are recorded, or change the commands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from arp.hub.removal import Elsewhere, note_elsewhere
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import Command
+from arp.runtime.contract import types as ari
+from arp.runtime.contract.errors import AriError, NotFound, Unavailable, Unimplemented
+from arp.runtime.contract.services import EventSubscription
+from arp.runtime.remote.remote import RemoteRuntime
+from arp.runtime.turns.linked_session import LinkedSession, RuntimeHandle, key_of
+from arp.runtime.turns.run_facts import record_event, record_mode
+from arp.runtime.turns.runtime_messages import history_of
+from arp.runtime.turns.session_commands import CHANGES_COMMANDS, SessionCommands, Switch
+
+if TYPE_CHECKING:
+    from arp.record.recorder import Recorder
+    from arp.turn.turn import Turn
+
+logger = logging.getLogger(__name__)
+
+OWN_TURN = "Goes on by itself."
+"""The input of a turn that the runtime begins, as the screens show it beside the runtime's name."""
+MAX_CANDIDATES = 50
+"""Models that a fact lists."""
+_BETWEEN_TURNS = CHANGES_COMMANDS | frozenset(
+    (
+        ari.Lifecycle.SUBAGENT,
+        ari.Lifecycle.HOOK,
+        ari.Lifecycle.RATE_LIMIT,
+        ari.Lifecycle.COMPACTION,
+        ari.Lifecycle.WARNING,
+    )
+)
+"""What is recorded while no turn runs."""
+
+
+class RuntimeLimits(msgspec.Struct, frozen=True):
+    """How many sessions of a runtime are open: each may be a process with hundreds of megabytes.
+
+    A session that is closed is resumed with its next message.
+    """
+
+    max_open: int = 32
+    """At most so many; the one that was used least recently is closed for a new one."""
+    idle_s: float = 1_800.0
+    """After how long without a turn one is closed."""
+
+
+class AppCalls(Protocol):
+    """What an app is asked to do between turns; an `App` can."""
+
+    async def push(
+        self,
+        session: str,
+        text: str = "",
+        *,
+        data: Mapping[str, Json] | None = None,
+        origin: str = "app",
+        id: str | None = None,
+    ) -> object:
+        """As `App.push`."""
+
+    async def set_commands(self, session: str, commands: Iterable[Command]) -> None:
+        """As `App.set_commands`."""
+
+    async def recorder(self, session: str) -> Recorder:
+        """As `App.recorder`."""
+
+
+class AgentSessions:
+    """The sessions of a runtime behind the sessions of ARP.
+
+    Args:
+        runtime: Whose sessions they are.
+        commands: Their commands.
+        request: How they are created.
+        limits: How many are open.
+        app: What is asked for what the runtime does between turns; `None`: nobody watches for it.
+    """
+
+    def __init__(
+        self,
+        runtime: RuntimeHandle,
+        commands: SessionCommands,
+        request: ari.CreateSessionRequest,
+        limits: RuntimeLimits,
+        app: AppCalls | None,
+    ) -> None:
+        self._runtime = runtime
+        self._commands = commands
+        self._request = request
+        self._limits = limits
+        self._app = app
+        self._open: dict[str, LinkedSession] = {}
+        """The sessions that are open, by the runtime's id."""
+        self._opening = 0
+        """Sessions that are being opened, for which there is room."""
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def forget(self) -> None:
+        """Forget the open sessions: the runtime is closed now, with all of them."""
+        for link in self._open.values():
+            if link.watcher is not None:
+                link.watcher.cancel()
+        for task in self._closing:
+            task.cancel()
+        self._open.clear()
+
+    def opened(self, session_id: str) -> LinkedSession | None:
+        """Return the session with the runtime's id, if it is open."""
+        return self._open.get(session_id)
+
+    @contextmanager
+    def using(self, link: LinkedSession) -> Iterator[None]:
+        """Keep a session open meanwhile."""
+        link.turns += 1
+        try:
+            yield
+        finally:
+            link.turns -= 1
+            self._used(link)
+
+    async def linked(self, turn: Turn) -> LinkedSession:
+        """Return the runtime's session of a turn's branch, open: resumed or created if need be."""
+        key = key_of(turn.thread_id)
+        kept = turn.state.get(key)
+        state: JsonObject = kept if isinstance(kept, dict) else {}
+        session_id = state.get("session_id")
+        link: LinkedSession | None = turn.cache.get(key)
+        if link is not None and link.is_at(state):
+            return await self._reopened(turn, link)
+        if link is not None and link.watcher is not None:
+            link.watcher.cancel()
+        if link is None:  # an edit after a restart: the runtime has heard the other version
+            has_other_past = len(turn.input.versions or ()) > 1
+        else:  # the same session, after turns of another branch
+            has_other_past = link.session_id == session_id
+        if isinstance(session_id, str) and not has_other_past:
+            with suppress(NotFound):
+                link = LinkedSession(key, session_id)
+                link.recall(state, same_session=True)
+                return await self._reopened(turn, link)
+            turn.record(
+                "runtime.warning", {"message": f"{self._runtime.name} has lost its session"}
+            )
+        return await self._created(turn, key, state)
+
+    async def _created(self, turn: Turn, key: str, state: JsonObject) -> LinkedSession:
+        """Create a session of the runtime for a branch.
+
+        The branch was left, or the runtime knows nothing of it. The new session gets what was said
+        on the branch: its agent knows that, and nothing that was edited away.
+        """
+        async with self._room():
+            request = await self._seeded(turn, state.get("session_id"))
+            try:
+                created = await self._new(request)
+            except NotFound:  # the turn before left nothing to fork
+                request = msgspec.structs.replace(request, fork_session_id="", fork_after="")
+                created = await self._new(request)
+        link = LinkedSession(key, created.session_id)
+        # At once: whoever deletes the session of ARP has to find it, also if the turn ends now.
+        note_elsewhere(turn.cache, Elsewhere(self._runtime.name, link.session_id))
+        about: JsonObject = {"runtime": self._runtime.name, "runtimeSessionId": link.session_id}
+        turn.record("thread.started", correlation=about)
+        link.knows_past = bool(request.history)
+        link.recall(state, same_session=False)
+        await self._keep(turn, link, created)
+        return link
+
+    async def _new(self, request: ari.CreateSessionRequest) -> ari.RuntimeSession:
+        """Create a session of the runtime; a turn that is stopped meanwhile leaves none."""
+        loop = asyncio.get_running_loop()
+        creating = loop.create_task(self._runtime.service.create_session(request))
+        try:
+            return (await asyncio.shield(creating)).session
+        except asyncio.CancelledError:
+            self._beside(self._undo(creating))
+            raise
+
+    async def _undo(self, creating: asyncio.Task[ari.CreateSessionResponse]) -> None:
+        """Delete a session that nobody knows, once it is created."""
+        with suppress(AriError):
+            await self.remove((await creating).session.session_id)
+
+    async def remove(self, session_id: str) -> None:
+        """Close and delete a session of the runtime.
+
+        Raises:
+            Unimplemented: The runtime cannot delete sessions; it is closed.
+            AriError: As `delete_session` says.
+        """
+        link = self._open.pop(session_id, None)
+        if link is not None and link.watcher is not None:
+            link.watcher.cancel()
+        service = self._runtime.service
+        try:
+            await service.delete_session(ari.DeleteSessionRequest(session_id))
+        except Unimplemented:
+            await service.close_session(ari.CloseSessionRequest(session_id))
+            raise
+
+    async def _seeded(self, turn: Turn, left: Json) -> ari.CreateSessionRequest:
+        """Return how a session is created that begins with the conversation of a branch.
+
+        Where the runtime cannot begin so, the conversation comes with the first message.
+
+        Args:
+            turn: The first one of the session.
+            left: The session of the runtime that knew the turns before; `None` without one.
+        """
+        past = history_of(turn)
+        if not past or not await self._runtime.can("history_seed"):
+            return self._request
+        request = msgspec.structs.replace(self._request, history=past)
+        if isinstance(left, str) and turn.parent and await self._runtime.can("fork_session"):
+            return msgspec.structs.replace(request, fork_session_id=left, fork_after=turn.parent)
+        return request
+
+    async def _reopened(self, turn: Turn, link: LinkedSession) -> LinkedSession:
+        """Return the link once its session is open."""
+        try:
+            state = (await self._runtime.session(link.session_id)).state
+            is_open = state not in (ari.SessionState.CLOSED, ari.SessionState.FAILED)
+        except NotFound:
+            is_open = False
+        if not is_open or turn.cache.get(link.key) is not link:
+            request = self._request
+            resuming = ari.ResumeSessionRequest(
+                link.session_id,
+                cwd=request.cwd,
+                model=request.model,
+                mode=request.mode,
+                provider=request.provider,
+                instructions=request.instructions,
+                mcp_servers=request.mcp_servers,
+                permission_timeout_s=request.permission_timeout_s,
+            )
+            async with self._room():
+                resumed = await self._runtime.service.resume_session(resuming)
+            await self._keep(turn, link, resumed.session)
+            link.cursor, link.knows_past = resumed.sequence, True
+        return link
+
+    async def _keep(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
+        """Keep a session that was opened, and watch it."""
+        turn.cache[link.key] = link
+        link.cwd = "" if isinstance(self._runtime.service, RemoteRuntime) else session.cwd
+        link.remember(turn)
+        before = self._open.get(link.session_id)
+        if before is not None and before.watcher is not None:
+            before.watcher.cancel()  # of a session of ARP that was evicted since
+        self._open[link.session_id] = link
+        self._used(link)
+        await self._commands.switch_again(link)
+        await self._commands.announce(turn, link)
+        if self._app is not None:
+            subscription = await self._runtime.events(link.session_id, None)
+            link.cursor = subscription.cursor
+            watching = self._watch(self._app, turn.session_id, link, subscription)
+            link.watcher = asyncio.get_running_loop().create_task(watching)
+        await self._record_choices(turn, link, session)
+
+    async def _record_choices(
+        self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession
+    ) -> None:
+        """Record which models there are, which one answers, and what the agent asks."""
+        known = {switch.name: switch for switch in await self._commands.switches(link.session_id)}
+        _, choices, model = known.get("model", Switch("model", (), ""))
+        _, _, mode = known.get("mode", Switch("mode", (), ""))
+        link.model = model or session.model
+        record_mode(turn.record, mode or session.mode)
+        if not link.model:
+            return
+        candidates = [one.id for one in choices if one.id != link.model]
+        if turn.record.route([link.model, *candidates][:MAX_CANDIDATES]) is None:
+            chosen = {"model": link.model, "reason": "the session has it"}
+            turn.record("routing.decided", dict(chosen))
+
+    # -- between turns ---------------------------------------------------------------------------
+
+    async def _watch(
+        self,
+        app: AppCalls,
+        session_id: str,
+        link: LinkedSession,
+        subscription: EventSubscription,
+    ) -> None:
+        """Begin a turn for each that the runtime begins, and record what it does besides."""
+        with suppress(AriError):
+            async for event in subscription:
+                is_own = event.details.get("origin") == "runtime"
+                try:
+                    if event.lifecycle is ari.Lifecycle.TURN_STARTED and is_own:
+                        await self._push(app, session_id, link, event)
+                    elif not event.turn_id and event.lifecycle in _BETWEEN_TURNS:
+                        await self._record_between(app, session_id, link, event)
+                except Exception:
+                    name = self._runtime.name
+                    logger.exception("session %s: what %s does between turns", session_id, name)
+
+    async def _push(
+        self, app: AppCalls, session_id: str, link: LinkedSession, event: ari.Event
+    ) -> None:
+        data: JsonObject = {
+            "turn": event.turn_id,
+            "after": event.sequence - 1,
+            "session": link.session_id,
+        }
+        origin = self._runtime.name
+        await app.push(session_id, OWN_TURN, data=data, origin=origin, id=event.turn_id)
+
+    async def _record_between(
+        self, app: AppCalls, session_id: str, link: LinkedSession, event: ari.Event
+    ) -> None:
+        if event.lifecycle in CHANGES_COMMANDS:
+            found = await self._commands.listed(link.session_id)
+            await app.set_commands(session_id, found.commands)
+            link.warn(await app.recorder(session_id), found.warnings)
+        if event.lifecycle is ari.Lifecycle.RATE_LIMIT:
+            link.limits[str(event.details.get("limit"))] = event.details
+        record_event(await app.recorder(session_id), event)
+
+    # -- how many are open -----------------------------------------------------------------------
+
+    def _used(self, link: LinkedSession) -> None:
+        """Close the session later, unless it is used again by then."""
+        loop = asyncio.get_running_loop()
+        link.used_at = loop.time()
+        loop.call_later(self._limits.idle_s, self._close_if_idle, link, link.used_at)
+
+    def _close_if_idle(self, link: LinkedSession, used_at: float) -> None:
+        if link.turns or link.used_at != used_at or self._open.get(link.session_id) is not link:
+            return
+        self._beside(self._close(link))
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _close(self, link: LinkedSession) -> None:
+        """Close a session, unless the runtime works in it by itself."""
+        with suppress(AriError):
+            if (await self._runtime.session(link.session_id)).active_turn_id:
+                self._used(link)
+                return
+            if self._open.get(link.session_id) is link and not link.turns:
+                del self._open[link.session_id]
+                request = ari.CloseSessionRequest(link.session_id)
+                await self._runtime.service.close_session(request)
+
+    @asynccontextmanager
+    async def _room(self) -> AsyncIterator[None]:
+        """Keep room for a session while it is opened.
+
+        If as many as may are open, close the one that was used least recently. Turns of several
+        sessions come here at the same time, so those that are still being opened count too.
+
+        Raises:
+            Unavailable: All of them are at work.
+        """
+        most = self._limits.max_open
+        for link in sorted(self._open.values(), key=lambda one: one.used_at):
+            if len(self._open) + self._opening < most:
+                break
+            if not link.turns:
+                await self._close(link)
+        if len(self._open) + self._opening >= most:
+            raise Unavailable(f"{most} sessions are at work already; try again when one is done")
+        self._opening += 1
+        try:
+            yield
+        finally:
+            self._opening -= 1

@@ -1,0 +1,1 @@
+"""Signing in with OpenID Connect, and the cookies of this server."""

@@ -1,0 +1,1 @@
+"""Ways of connecting besides plain HTTP: WebSocket, streams, gRPC, Unix socket, pipes."""

@@ -1,0 +1,106 @@
+"""An application over standard input and output: `arp serve --stdio` and `arp app-server`.
+
+Standard output carries the protocol alone: what an agent prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+from typing import BinaryIO
+
+from arp.access.principal import Principal
+from arp.control.connection import Connection
+from arp.hub.object_peer import peer_speaking
+from arp.hub.peer import Peer
+from arp.process.stop_signals import StopSignals
+from arp.protocol.framing.envelope import Dialect
+from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
+from arp.server.state import ServerState, log_arrival
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.stdio import serve_stdio
+
+
+def take_stdout() -> BinaryIO:
+    """Return standard output for the protocol alone; what is printed from now on goes to stderr."""
+    sys.stdout.flush()
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return output
+
+
+def serve_pipes(
+    state: ServerState,
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    *,
+    is_control: bool = False,
+    dialect: Dialect = "session",
+) -> None:
+    """Serve the one client at the other end, until it closes its end or a signal comes.
+
+    Args:
+        state: Of the server.
+        stdin: Where its frames come from.
+        stdout: Where ours go.
+        is_control: It is a program that speaks JSON-RPC, and no renderer.
+        dialect: What a renderer speaks.
+
+    Raises:
+        StoreError: The ledger cannot be opened.
+    """
+    deadline = Deadline(state.served.settings.stop_grace_s + STOP_MARGIN_S)
+    signals: list[StopSignals] = []
+    is_asked = False
+
+    async def talk() -> None:
+        programs: list[Connection] = []
+        talking, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert talking is not None
+
+        def make(outbox: QueueOutbox) -> Peer | Connection:
+            if is_control:
+                programs.append(Connection(plane, outbox, Principal(), _known_already))
+                return programs[0]
+            workflow, check = state.workflow, _known_already
+            peer = peer_speaking(dialect)(hub, outbox, "json", workflow, Principal(), check)
+            log_arrival(peer.viewer, "standard input")
+            return peer
+
+        async def finish() -> None:
+            for program in programs:
+                await program.answered()
+            await state.aclose()
+
+        def told(number: int) -> None:
+            deadline.begin()  # here, since an agent may block the loop
+            with suppress(RuntimeError):  # the loop is closed: everything has ended
+                loop.call_soon_threadsafe(stop)
+
+        def stop() -> None:
+            nonlocal is_asked
+            if not is_asked:  # a second cancel would break off what the first one has begun
+                is_asked = True
+                talking.cancel()
+
+        signals.append(StopSignals(told))
+        with suppress(asyncio.CancelledError):
+            try:
+                hub, plane = await state.hub(), await state.plane()
+                await serve_stdio(stdin, stdout, make, finish)
+            finally:
+                await state.aclose()
+
+    try:
+        run_to_end(talk(), has_signals=lambda: any(one.are_handled for one in signals))
+    finally:
+        deadline.cancel()
+        for one in signals:
+            one.close()
+
+
+async def _known_already(token: str) -> Principal | None:
+    """Return who a token belongs to. It is not called: who has our pipes needs no token."""
+    return Principal()

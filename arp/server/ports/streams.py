@@ -1,0 +1,228 @@
+"""Server-sent events and POST: the session dialect for clients without WebSocket.
+
+`GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url
+JSON; without one the client gets everything. `POST /_arp/v1/input` takes inputs as JSON, or as
+multipart/form-data with files.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from arp.hub.inbound import LARGE_BYTES, Read
+from arp.hub.peer import Peer
+from arp.live.trace import is_tracing, log_received
+from arp.protocol.agent_connection import AgentConnection, Rejected
+from arp.protocol.capabilities import PING
+from arp.protocol.catalog import VERSIONS
+from arp.protocol.codec import encode_json
+from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
+from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, Ping, Pong
+from arp.server.answers import status_of
+from arp.server.state import Requester, ServerState, StreamRoute, log_arrival, requester
+from arp.server.uploads import UploadedFile, UploadedForm
+from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.websocket import Receive, Scope, Send
+
+EVERYTHING = {
+    "components": list(VERSIONS),
+    "features": ["streaming", "input", "resume", "multi-surface"],
+}
+"""What a client without a hello is assumed to show (protocol.md 2.2)."""
+
+FIELD_PART = "fields."
+"""The prefix of a part's name that answers a file field of a form."""
+
+
+async def _events(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stream to one renderer."""
+    asker: Requester = scope["arp"]
+    state = asker.state
+    request = Request(scope)
+    hello = _hello(request)
+    workflow = _workflow(state, scope)
+    hub = await state.hub()
+    outbox = QueueOutbox()
+    principal, check = asker.principal, partial(state.shown_token, scope)
+    peer = Peer(hub, outbox, "json", workflow, principal, check)
+    # Any page can make a browser send a GET, so only an input makes a session.
+    peer.may_make = False
+    outbox.viewer = peer.viewer
+    peer.viewer.said_hello = bool(request.query_params.get("hello"))
+    log_arrival(peer.viewer, "event stream", scope)
+    peer.start()
+    ping = Ping(id=secrets.token_hex(8))  # a secret between the two: the answer comes by POstate
+    try:
+        with asker.streaming(outbox):
+            await peer.receive(encode_json(hello))
+            if peer.refusal is not None:
+                # A stream cannot send a second hello: it would stay silent.
+                raise peer.refusal
+            pulse = None
+            if peer.viewer.profile.takes(PING):
+                pulse = state.pulses[ping.id] = Pulse(encode_json(ping))
+            await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
+    finally:
+        state.pulses.pop(ping.id, None)
+        peer.closed()
+
+
+def _workflow(state: ServerState, scope: Scope) -> str:
+    name = state.workflow_named(scope)
+    if name is None:
+        raise UnknownObject("no agent of that name; /_api/workflows lists them", detail="workflow")
+    return name
+
+
+def _hello(request: Request) -> dict[str, Any]:
+    text = request.query_params.get("hello", "")
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        hello = msgspec.json.decode(base64.urlsafe_b64decode(padded)) if text else {}
+    except (ValueError, binascii.Error, RecursionError):
+        hello = None
+    if not isinstance(hello, dict):
+        raise InvalidMessage("hello: expected a JSON object as base64url", detail="hello")
+    hello = {"type": "hello", "v": 1, **(hello if text else {"capabilities": EVERYTHING})}
+    session_id = request.query_params.get("session_id")
+    if session_id is not None:
+        hello["session_id"] = session_id
+    place = parse_place(request.headers.get("last-event-id", ""))
+    if place is not None:
+        hello["resume"] = {"epoch": place[0], "seq": place[1]}
+    return hello
+
+
+def _epoch(hello: dict[str, Any]) -> str | None:
+    resume = hello.get("resume")
+    epoch = resume.get("epoch") if isinstance(resume, dict) else None
+    return epoch if isinstance(epoch, str) and epoch.isalnum() else None
+
+
+async def _inputs(request: Request) -> Response:
+    """Take inputs; each is answered when it is durable."""
+    intake = requester(request).state.intake
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        if kind == "multipart/form-data":
+            async with intake.form(request) as form:
+                return await _submit(request, frame_of_form(form), form.files)
+        if kind == "application/json":
+            return await _submit(request, await intake.body(request))
+    except ArpError as error:
+        return _response([refused(error)], status_of(error_payload(error)))
+    reason = "content-type: send application/json or multipart/form-data"
+    return _response([refused(InvalidMessage(reason))], 415)
+
+
+async def _submit(request: Request, frame: bytes, files: Sequence[UploadedFile] = ()) -> Response:
+    asker = requester(request)
+    workflow = _workflow(asker.state, request.scope)
+    traceparent = request.headers.get("traceparent")
+    answers = await answers_to(frame, files, asker, workflow, traceparent)
+    return _response(answers, _status(answers))
+
+
+async def answers_to(
+    frame: bytes,
+    files: Sequence[UploadedFile],
+    asker: Requester,
+    workflow: str,
+    traceparent: str | None = None,
+) -> list[AgentMessage]:
+    """Take a frame that came beside a connection, and return its answers.
+
+    Args:
+        frame: JSON in the session dialect: inputs, pings and pongs.
+        files: What came with it.
+        asker: Who sends it.
+        workflow: The agent of a new session.
+        traceparent: Of the trace that it belongs to.
+    """
+    hub = await asker.hub()
+    connection = AgentConnection("json", hub.settings.limits)
+    answers: list[AgentMessage] = []
+    if len(frame) < LARGE_BYTES:
+        read = Read(connection.receive(frame), [])
+    else:
+        read = await hub.inbound.events(connection, frame)
+    if is_tracing():
+        log_received("beside its connection", read.value, len(frame))
+    with hub.inbound.redactor.knowing(read.cleaned):
+        for event in read.value:
+            match event:
+                case Input():
+                    answers.append(
+                        await hub.submit(event, asker.principal, workflow, files, traceparent)
+                    )
+                case Ping():
+                    answers.append(Pong(id=event.id))
+                case Pong():
+                    # The reader of a stream has answered; the stream may have ended since.
+                    if (pulse := asker.state.pulses.get(event.id)) is not None:
+                        pulse.ponged()
+                case Rejected():
+                    answers.append(refused(event.error, event.input_id))
+                case _:
+                    reason = "only inputs, pings and pongs are taken here"
+                    answers.append(refused(InvalidMessage(reason)))
+    return answers
+
+
+def frame_of_form(form: UploadedForm) -> bytes:
+    """Return the input in a form as a frame, with its files in their places.
+
+    A part named `fields.NAME` answers the file field NAME of a form; every other file stands in
+    `data.files`.
+    """
+    try:
+        message = msgspec.json.decode(form.fields.get("message", "{}"))
+        data = message.setdefault("data", {})
+        for file in form.files:
+            plain = msgspec.to_builtins(file.ref)
+            if file.part.startswith(FIELD_PART):
+                data.setdefault("fields", {})[file.part.removeprefix(FIELD_PART)] = plain
+            else:
+                data.setdefault("files", []).append(plain)
+    except (msgspec.DecodeError, AttributeError, TypeError, RecursionError):
+        raise InvalidMessage(
+            "message: expected an input as a JSON object", detail="message"
+        ) from None
+    message.setdefault("v", 1)
+    message.setdefault("type", "input")
+    message.setdefault("input_type", "file")
+    return encode_json(message)
+
+
+def refused(error: BaseException, input_id: str | None = None) -> ErrorMessage:
+    """Return the answer that says why something is not taken."""
+    return ErrorMessage(payload=error_payload(error, input_id))
+
+
+def _status(answers: list[AgentMessage]) -> int:
+    if not answers or any(isinstance(answer, InputAck | Pong) for answer in answers):
+        return 200
+    first = answers[0]
+    assert isinstance(first, ErrorMessage)
+    return status_of(first.payload)
+
+
+def _response(answers: list[AgentMessage], status: int) -> Response:
+    return Response(encode_json(answers), status, media_type="application/json")
+
+
+TRANSPORT_ROUTES = [
+    StreamRoute("/_arp/v1/events", _events),
+    Route("/_arp/v1/input", _inputs, methods=["POST"]),
+]

@@ -1,0 +1,257 @@
+"""Lists over HTTP: the hello, the workflows, the chats, their history, and what changes in them."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from arp.hub.hub import Hub
+from arp.live.listing import Asked
+from arp.live.live_session import LiveSession
+from arp.protocol.capabilities import agent_hello
+from arp.protocol.codec import encode_json
+from arp.protocol.errors import InvalidMessage
+from arp.protocol.json_value import JsonObject
+from arp.protocol.screen import ToolRun, is_text_part
+from arp.protocol.validate import explain, fits
+from arp.server.answers import json_response, shown_response
+from arp.server.state import Requester, StreamRoute, requester
+from arp.session.window import PastTurn
+from arp.store.session_list import Match, SessionMeta
+from arp.transport.event_stream import ReadyEvents, event, stream
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.websocket import Receive, Scope, Send
+
+MAX_TURNS = 200
+"""Turns in one page of a chat's history."""
+
+DEFAULT_TURNS = 50
+
+MAX_QUERY = 512
+"""Characters of a search."""
+
+MAX_CHANGE_BYTES = 64 << 10
+
+MOST_BYTES = 256 << 10
+"""That wait for one list; a client that reads more slowly is disconnected, and comes back."""
+
+
+class Change(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to change of a chat's row; `None` stays as it is."""
+
+    title: str | None = None
+    pinned: bool | None = None
+
+
+async def _hello(request: Request) -> Response:
+    served = requester(request).state.served
+    settings = served.settings
+    return json_response(
+        agent_hello(settings.limits, served.commands(), settings.takes_input, served.about())
+    )
+
+
+async def _workflows(request: Request) -> Response:
+    about = requester(request).state.served.about()
+    return json_response(
+        [
+            {
+                "name": workflow.name,
+                "path": f"/{workflow.name}",
+                "method": "POST",
+                "is_stream": True,
+                "chat_param": "message",
+                "title": workflow.title,
+                "description": workflow.description,
+                "params": [{"Name": "message", "Type": "string"}],
+                "suggestions": list(workflow.suggestions),
+                "app_title": about.title,
+            }
+            for workflow in about.workflows
+        ]
+    )
+
+
+async def _list(request: Request) -> Response:
+    params, asker = request.query_params, requester(request)
+    user = asker.principal.name
+    if params.get("owner", user) != user:
+        return json_response([])
+    query = Asked(
+        user,
+        params.get("query", "")[:MAX_QUERY],
+        params.get("workflow", "").lstrip("/") or None,
+        params.get("before"),
+        bounded(params.get("limit"), 50, 200),
+    )
+    matches, more = await (await asker.hub()).listing.page(query)
+    headers = {"x-arp-next": more} if more is not None else {}
+    return json_response([found_row(match) for match in matches], headers=headers)
+
+
+async def _get(request: Request) -> Response:
+    asker, query = requester(request), request.query_params
+    hub, live = await asker.hub(), await asker.find(request.path_params["session_id"])
+    meta = await hub.store.session(live.id)
+    row = chat_row(meta) if meta is not None else {"id": live.id}
+    sealed = live.session.log.sealed
+    if sealed is not None:
+        row["read_only"] = sealed.message
+    limit = bounded(query.get("limit"), DEFAULT_TURNS, MAX_TURNS)
+    return shown_response(
+        {**row, "messages": await _messages(hub, live, query.get("before"), limit)}
+    )
+
+
+async def _change(request: Request) -> Response:
+    asker = requester(request)
+    body = await asker.state.intake.body(request, MAX_CHANGE_BYTES)
+    try:
+        given = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        raise InvalidMessage("body: expected a JSON object") from None
+    if not fits(given, Change):
+        raise InvalidMessage(explain(given, Change, "body"))
+    change = msgspec.convert(given, Change)
+    session_id, hub = request.path_params["session_id"], await asker.hub()
+    row = await hub.rename(session_id, asker.principal, change.title, change.pinned)
+    return json_response(chat_row(row))
+
+
+async def _delete(request: Request) -> Response:
+    session_id, asker = request.path_params["session_id"], requester(request)
+    remains = await (await asker.hub()).delete(session_id, asker.principal)
+    return json_response({"deleted": session_id, "remains": msgspec.to_builtins(remains)})
+
+
+def bounded(text: str | None, default: int, most: int) -> int:
+    """Read a count from a query; what is no count is the default."""
+    if text is None or not (text.isascii() and text.isdigit()):
+        return default
+    return max(1, min(int(text[:9]), most))
+
+
+async def _messages(
+    hub: Hub, live: LiveSession, before: str | None, limit: int
+) -> list[JsonObject]:
+    """Return the turns before one (or the newest), each as a pair of messages with their times."""
+    turns = await hub.history.page(live, before, limit)
+    times = await hub.history.times(live.id, turns)
+    out: list[JsonObject] = []
+    for past in turns:
+        turn, (started, ended) = past.turn, times[past.number]
+        for echo in turn.inputs[:1]:
+            text = echo.data.get("text", "")
+            content = text if isinstance(text, str) else ""
+            out.append(
+                {
+                    "role": "user",
+                    "content": content,
+                    "timestamp": started,
+                    "turn_id": turn.id,
+                    "input_type": echo.input_type,
+                    "data": echo.data,
+                }
+                | ({"origin": echo.origin} if echo.origin is not None else {})
+            )
+        shown = [part for part in past.output if "/" not in part.id]
+        events = [{"tool": "", "component": c.type, "props": c.props, "id": c.id} for c in shown]
+        answer: JsonObject = {"role": "assistant", "content": past.text, "timestamp": ended}
+        state = {"turn_id": turn.id, "status": turn.status, "usage": turn.usage}
+        order = {"parts": _parts(past), "tools": _tools(past)}
+        out.append({**answer, "ui_events": events, **order, **state})
+    return out
+
+
+def _parts(past: PastTurn) -> list[JsonObject]:
+    """Return the order of texts and components; texts stand in `content` one after the other."""
+    return [
+        {"id": part.id, "characters": len(part.props["content"])}
+        if is_text_part(part, past.turn.id)
+        else {"id": part.id}
+        for part in past.output
+    ]
+
+
+def _tools(past: PastTurn) -> list[JsonObject]:
+    """Return the uses of tools, each with its place among the parts (protocol.md 2.3)."""
+    places = {mark.number: mark.behind for mark in past.turn.marks if mark.kind == "tool"}
+    return [
+        {**tool_object(run), "behind": msgspec.to_builtins(places[number])}
+        for number, run in enumerate(past.turn.tools)
+    ]
+
+
+def chat_row(meta: SessionMeta) -> JsonObject:
+    """Return a chat as lists have it."""
+    return {
+        "id": meta.id,
+        "workflow_name": meta.workflow,
+        "workflow_path": f"/{meta.workflow}",
+        "title": meta.title,
+        "pinned": meta.pinned,
+        "owner": meta.owner,
+        "created_at": meta.created_at,
+        "updated_at": meta.updated_at,
+        "message_count": meta.turn_count,
+    }
+
+
+def found_row(match: Match) -> JsonObject:
+    """Return a chat that was found, and where."""
+    row = chat_row(match.meta)
+    if match.turn_id is not None:
+        row["match"] = {"turn_id": match.turn_id, "text": match.excerpt}
+    return row
+
+
+def tool_object(run: ToolRun) -> JsonObject:
+    """Return one use of a tool as JSON; what is not known is left out."""
+    return {
+        "tool": run.tool,
+        "args": run.args,
+        "ok": run.ok,
+        **({} if run.error is None else {"error": run.error}),
+        **({} if run.result is None else {"result": run.result}),
+        **({} if run.result_ref is None else {"result_ref": run.result_ref}),
+        **({} if run.duration_ms is None else {"duration_ms": run.duration_ms}),
+    }
+
+
+async def _events(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stream what changes in the asker's list of chats, for lists in other tabs."""
+    asker: Requester = scope["arp"]
+    hub = await asker.hub()
+    outbox = QueueOutbox()
+
+    def tell(changed: SessionMeta | str) -> None:
+        outbox.send([_changed(changed)])
+        if outbox.buffered > MOST_BYTES:
+            outbox.close(1013, "too slow")
+
+    stop = hub.listing.listen(asker.principal.name, tell)
+    try:
+        with asker.streaming(outbox):
+            await stream(receive, send, outbox, ReadyEvents())
+    finally:
+        stop()
+
+
+def _changed(changed: SessionMeta | str) -> bytes:
+    if isinstance(changed, str):
+        return event(encode_json({"id": changed}), name="removed")
+    return event(encode_json(chat_row(changed)), name="chat")
+
+
+CHAT_ROUTES = [
+    Route("/_api/arp", _hello),
+    Route("/_api/workflows", _workflows),
+    Route("/_api/chats", _list),
+    Route("/_api/chats/{session_id:path}", _get, methods=["GET"]),
+    Route("/_api/chats/{session_id:path}", _change, methods=["PATCH"]),
+    Route("/_api/chats/{session_id:path}", _delete, methods=["DELETE"]),
+    StreamRoute("/_api/chat-events", _events),
+]

@@ -1,0 +1,276 @@
+"""`McpImports`: tools of MCP servers in the registry: `arp tools import`.
+
+Theory of operation. `mcp_servers.json` says which servers there are. Each of their tools is a tool
+of the registry with `runtime.entry` = `mcp:SERVER/TOOL`; the runtime of the scheme `mcp` calls it.
+A server is connected with the first call, and stays connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from base64 import b64encode
+from pathlib import Path
+from typing import Final
+
+import mcp_types as mcp
+from msgspec import Struct, field, structs
+
+from arp.protocol.json_value import Json, JsonObject
+from arp.runtime.contract.types import McpServer
+from arp.runtime.mcp.tools import ServerLink
+from arp.tools.errors import (
+    InvalidToolMeta,
+    RuntimeMissing,
+    ToolCallFailed,
+    ToolConflict,
+    ToolTimeout,
+)
+from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.models import (
+    RuntimeInfo,
+    RuntimeType,
+    SchedulingMode,
+    ToolMeta,
+    ToolScheduling,
+    ToolStatus,
+)
+from arp.tools.run.runtime import OnChunk
+from arp.tools.service import ToolService
+from arp.turn.tool import ToolFailed
+
+SERVERS_FILE: Final = "mcp_servers.json"
+SCHEME: Final = "mcp"
+CALL_S: Final = 300.0
+"""So long a call may take."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+
+
+class _ServersDocument(Struct, frozen=True):
+    """`mcp_servers.json`."""
+
+    servers: list[McpServer] = field(default_factory=list)
+
+
+class McpImports:
+    """The MCP servers of one data directory, and a `ToolRuntime` for their tools.
+
+    Args:
+        service: Whose registry has the tools.
+    """
+
+    def __init__(self, service: ToolService) -> None:
+        self._service = service
+        self._file = JsonFile(Path(service.settings.data_dir) / SERVERS_FILE, _ServersDocument)
+        self._links: dict[str, ServerLink] = {}
+        self._opening = asyncio.Lock()
+        service.on_removed(self._forget)
+
+    def servers(self) -> list[McpServer]:
+        """Return the servers."""
+        return self._file.read().servers
+
+    async def add(self, server: McpServer) -> list[ToolMeta]:
+        """Connect to a server, and register its tools; those that it had before are replaced.
+
+        A tool that was disabled stays disabled.
+
+        Raises:
+            InvalidToolMeta: The name cannot be one.
+            RuntimeMissing: It cannot be reached; nothing is registered.
+            ToolConflict: A tool of another origin has the id of one of its tools.
+        """
+        if not _NAME.fullmatch(server.name):
+            raise InvalidToolMeta(f"name {server.name!r:.80}: take letters, digits, - and _")
+        link = ServerLink(server)
+        await link.open()
+        try:
+            if not link.is_listed:
+                raise RuntimeMissing(
+                    link.problem or f"the MCP server {server.name} cannot be reached"
+                )
+            found = [self._as_before(_meta(server, tool)) for tool in link.tools]
+            self._check_free(server, found)
+            self._file.change(lambda before: (_with(before, server), None))
+            return [self._service.registry.add(tool, replace=True) for tool in found]
+        finally:
+            await link.aclose()
+            if (old := self._links.pop(server.name, None)) is not None:
+                await old.aclose()
+
+    def _as_before(self, tool: ToolMeta) -> ToolMeta:
+        """Return a tool with the status that the one of its id has, if a person disabled that."""
+        known = self._service.registry.find(tool.tool_id)
+        is_disabled = known is not None and known.status is ToolStatus.INACTIVE
+        return structs.replace(tool, status=ToolStatus.INACTIVE) if is_disabled else tool
+
+    async def _forget(self, tool: ToolMeta) -> None:
+        """Forget a server whose last tool was removed, with its variables and headers."""
+        scheme, _, place = tool.runtime.entry.partition(":")
+        name = place.partition("/")[0]
+        others = (one.runtime.entry for one in self._service.registry)
+        if scheme != SCHEME or any(one.startswith(f"{SCHEME}:{name}/") for one in others):
+            return
+        self._file.change(lambda before: (_without(before, name), None))
+        if (link := self._links.pop(name, None)) is not None:
+            await link.aclose()
+
+    def _check_free(self, server: McpServer, tools: list[ToolMeta]) -> None:
+        for tool in tools:
+            known = self._service.registry.find(tool.tool_id)
+            if known is not None and not known.runtime.entry.startswith(f"{SCHEME}:{server.name}/"):
+                raise ToolConflict(f"tool_id {tool.tool_id} is taken by another tool")
+
+    async def _link(self, tool: ToolMeta) -> tuple[ServerLink, str]:
+        """Return the connection to the server of a tool, and what the tool is called there.
+
+        Raises:
+            RuntimeMissing: There is no such server, or it cannot be reached.
+        """
+        name, _, tool_name = tool.runtime.entry.removeprefix(f"{SCHEME}:").partition("/")
+        async with self._opening:
+            link = self._links.get(name)
+            if link is None or not link.is_listed:
+                server = next((one for one in self.servers() if one.name == name), None)
+                if server is None:
+                    raise RuntimeMissing(f"there is no MCP server {name!r:.80} any more; import it")
+                if link is not None:
+                    await link.aclose()
+                link = self._links[name] = ServerLink(server)
+                await link.open()
+        if not link.is_listed:
+            raise RuntimeMissing(link.problem or f"the MCP server {name} cannot be reached")
+        return link, tool_name
+
+    # -- ToolRuntime -----------------------------------------------------------------------------
+
+    async def check(self) -> None:
+        """Return: each server is connected when it is needed."""
+
+    async def start(self, tool: ToolMeta) -> RuntimeInfo:
+        """Connect to the server of a tool."""
+        await self._link(tool)
+        return tool.runtime
+
+    async def call(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
+        """Call a tool of a server; what it returns as pictures are data URLs in the result.
+
+        Raises:
+            ToolAgentError: It failed.
+
+        Cancel: Safe.
+        """
+        link, tool_name = await self._link(tool)
+        caller = _ChunkCaller(on_chunk)
+        try:
+            async with asyncio.timeout(CALL_S):
+                output = await link.call(tool_name, params, caller)
+        except ToolFailed as failed:
+            raise ToolCallFailed(failed.message) from failed
+        except TimeoutError:
+            raise ToolTimeout(f"{tool.tool_id} took longer than {CALL_S:g} s") from None
+        finally:
+            await caller.flush()
+        if output.failed:
+            raise ToolCallFailed(output.text or f"{tool.tool_id} failed")
+        if not output.images:
+            return output.value
+        pictures = [_data_url(content, mime) for content, mime in output.images]
+        return {"result": output.value, "images": pictures}
+
+    async def healthy(self, tool: ToolMeta) -> None:
+        """Return if the server of a tool is connected and still has it."""
+        link, tool_name = await self._link(tool)
+        try:
+            await link.check()
+        except ToolFailed as failed:
+            raise ToolCallFailed(failed.message) from failed
+        if all(one.name != tool_name for one in link.tools):
+            raise ToolCallFailed(f"the MCP server has no tool {tool_name!r:.80} any more")
+
+    async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
+        """Do nothing: other tools may use the connection."""
+        return tool.runtime
+
+    async def stop(self, tool: ToolMeta) -> RuntimeInfo:
+        """Do nothing: other tools may use the connection."""
+        return tool.runtime
+
+    async def aclose(self) -> None:
+        """Disconnect from all servers."""
+        links, self._links = list(self._links.values()), {}
+        await asyncio.gather(*(link.aclose() for link in links))
+        self._opening = asyncio.Lock()
+
+
+class _ChunkCaller:
+    """The caller of a tool of a server: takes its progress, and declines its questions.
+
+    The registry does not know sessions, so all calls share a connection.
+    """
+
+    session_id = turn_id = ""
+
+    def __init__(self, on_chunk: OnChunk | None) -> None:
+        self._on_chunk = on_chunk
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def progress(self, text: str, done: float, total: float | None) -> None:
+        """Pass the progress on as a chunk."""
+        if self._on_chunk is None:
+            return
+        chunk = text or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
+
+        async def send() -> None:
+            assert self._on_chunk is not None
+            await self._on_chunk(chunk)
+
+        self._tasks.add(asyncio.get_running_loop().create_task(send()))
+
+    async def flush(self) -> None:
+        """Wait until all chunks have been passed on."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
+        """Decline."""
+        return None
+
+
+def _meta(server: McpServer, tool: mcp.Tool) -> ToolMeta:
+    """Return the registry's entry for a tool of a server."""
+    tool_id = re.sub(r"[^A-Za-z0-9_-]+", "_", f"{server.name}_{tool.name}").strip("-")[:128]
+    return ToolMeta(
+        tool_id,
+        tool.title or tool.name,
+        "mcp",
+        tool.description or "",
+        dict(tool.input_schema),
+        _output_schema(tool),
+        runtime=RuntimeInfo(RuntimeType.API, f"{SCHEME}:{server.name}/{tool.name}"),
+        scheduling=ToolScheduling(SchedulingMode.HOT),
+        status=ToolStatus.ACTIVE,
+    )
+
+
+def _output_schema(tool: mcp.Tool) -> JsonObject:
+    """Return the schema of what `call` returns: the SDK wraps what is no object in `result`."""
+    schema = tool.output_schema
+    if not schema:
+        return {}
+    inner = schema.get("properties", {})
+    if set(inner) == {"result"}:
+        rest = {name: value for name, value in schema.items() if name == "$defs"}
+        return {**inner["result"], **rest}
+    return dict(schema)
+
+
+def _data_url(content: bytes, mime: str) -> str:
+    return f"data:{mime};base64,{b64encode(content).decode()}"
+
+
+def _with(before: _ServersDocument, server: McpServer) -> _ServersDocument:
+    return _ServersDocument([*_without(before, server.name).servers, server])
+
+
+def _without(before: _ServersDocument, name: str) -> _ServersDocument:
+    return _ServersDocument([one for one in before.servers if one.name != name])

@@ -1,0 +1,1 @@
+"""Tools that are built to order: router, coding agent and its toolbox."""

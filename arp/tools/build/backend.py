@@ -1,0 +1,74 @@
+"""`ToolBackend`: the whole Tool Agent below its faces: tools, tasks, router and coding agent."""
+
+from __future__ import annotations
+
+from arp.tools.build.bus import MessageBus
+from arp.tools.build.coding_agent import CodingAgent, OpenPlace
+from arp.tools.build.coding_job import Coder
+from arp.tools.build.router import Router, TaskRequest
+from arp.tools.build.workplace import Workplace
+from arp.tools.service import ToolService
+from arp.tools.tasks.task_book import TaskBook, TaskRecord
+
+
+class ToolBackend:
+    """One Tool Agent.
+
+    Args:
+        service: With the tools; started and closed with the backend.
+        coder: The coding agent; `None`: there is none.
+        open_place: Begins a turn for a task; `None`: tasks are carried out headless.
+    """
+
+    def __init__(
+        self,
+        service: ToolService | None = None,
+        coder: Coder | None = None,
+        open_place: OpenPlace | None = None,
+    ) -> None:
+        self.service = service or ToolService()
+        self.bus = MessageBus()
+        self.book = TaskBook(self.service.settings.data_dir)
+        self.router = Router(self.service, self.bus, self.book)
+        self.coding = CodingAgent(self.service, self.bus, self.book, coder, open_place)
+        self._is_started = False
+        self.service.on_alert(self.router.on_alert)
+        self.service.on_removed(self.router.forget)
+        self.service.on_removed(self.coding.forget)
+
+    async def start(self) -> None:
+        """Start everything. May be repeated.
+
+        Raises:
+            ToolAgentError: A file of the data directory cannot be read.
+        """
+        if self._is_started:
+            return
+        self._is_started = True
+        self.bus.clear()
+        self.book.forget_waiting()
+        await self.service.start()
+        await self.coding.start()
+        await self.router.start()
+
+    async def aclose(self) -> None:
+        """Stop everything, in the opposite order. May be repeated."""
+        if not self._is_started:
+            return
+        self._is_started = False
+        await self.coding.aclose()
+        await self.router.aclose()
+        await self.service.aclose()
+
+    async def build(self, request: TaskRequest, place: Workplace) -> TaskRecord:
+        """Carry out a request in a place; return its task when it is over.
+
+        Raises:
+            ToolAgentError: The request is refused; there is no task.
+
+        Cancel: Safe; the task is cancelled.
+        """
+        task = self.router.accept(request)
+        self.coding.expect(task.task_id)
+        await self.router.dispatch(task.task_id)
+        return await self.coding.work(task.task_id, place)

@@ -1,0 +1,143 @@
+"""Clones a repository into a project, and nothing else.
+
+Theory of operation. The address was checked (`check_repo_url`), and is checked again here. git gets
+it behind `--`, with an environment of its own: no configuration of a user, no protocol but the one
+that is meant, no hooks, no submodules, no questions, no links. What it takes is bounded in time and
+size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from arp.tools.errors import CapacityExceeded, RuntimeMissing, ToolCallFailed, ToolTimeout
+from arp.tools.projects.project_disk import disk_use
+from arp.tools.projects.projects import LocalProjects
+from arp.tools.tasks.task_specs import check_repo_url
+
+CLONE_S: Final = 300.0
+"""So long a clone may take."""
+MAX_CLONE_BYTES: Final = 512 << 20
+NOT_COPIED: Final = frozenset({".git", ".venv", ".home"})
+"""Of a clone: they are not the project's, or ours."""
+MAX_REASON: Final = 1_000
+"""Characters of what git writes that an error has."""
+_SAFE: Final = (
+    "protocol.allow=never",
+    "core.hooksPath=/dev/null",
+    "core.symlinks=false",
+    "core.fsmonitor=false",
+    "http.followRedirects=false",
+    "credential.helper=",
+    "transfer.fsckObjects=true",
+)
+"""Settings of git: a repository of a stranger runs nothing here, and leads nowhere else."""
+
+
+@asynccontextmanager
+async def cloned(
+    url: str, hosts: Sequence[str], local_folders: Sequence[Path]
+) -> AsyncIterator[Path]:
+    """Clone a repository into a temporary folder, and yield the folder.
+
+    Args:
+        url: Of the repository.
+        hosts: Whose repositories may be cloned.
+        local_folders: Folders of this machine from which repositories may be cloned.
+
+    Raises:
+        ToolRefused: The address may not be cloned.
+        RuntimeMissing: There is no git.
+        ToolCallFailed, ToolTimeout, CapacityExceeded: It could not be cloned.
+
+    Cancel: Safe.
+    """
+    address = check_repo_url(url, hosts, local_folders)
+    git = shutil.which("git")
+    if git is None:
+        raise RuntimeMissing("git is not installed; Debian: apt-get install git")
+    protocol = "file" if address.startswith("/") else "https"
+    settings = [*_SAFE, f"protocol.{protocol}.allow=always"]
+    command = [git, *(part for one in settings for part in ("-c", one)), "clone", "--quiet"]
+    command += ["--depth=1", "--single-branch", "--no-tags", "--no-recurse-submodules"]
+    source = f"file://{address}" if protocol == "file" else address
+    scratch = await asyncio.to_thread(tempfile.mkdtemp, prefix="arp-clone-")
+    try:
+        folder = Path(scratch) / "work"
+        await _run([*command, "--template=", "--", source, str(folder)], scratch)
+        if await asyncio.to_thread(_size_of, folder) > MAX_CLONE_BYTES:
+            raise CapacityExceeded(f"{url} has more than {MAX_CLONE_BYTES >> 20} MB")
+        yield folder
+    finally:
+        await asyncio.to_thread(shutil.rmtree, scratch, True)
+
+
+def copy_into(folder: Path, projects: LocalProjects, project_dir: Path) -> int:
+    """Copy the files of a clone into a project; return how many. Links are left out.
+
+    Raises:
+        ToolAgentError: One of them cannot be written.
+    """
+    project = projects.project_of(project_dir)
+    projects.disk_limit(project).check_room(disk_use(folder))
+    files = projects.files(project)
+    count = 0
+    for root, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if one not in NOT_COPIED]
+        for name in names:
+            path = Path(root) / name
+            if name not in NOT_COPIED and path.is_file() and not path.is_symlink():
+                files.write(str(path.relative_to(folder)), path.read_bytes())
+                count += 1
+    return count
+
+
+async def _run(command: list[str], home: str) -> None:
+    environment = {
+        "PATH": os.defpath,
+        "HOME": home,
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "/bin/false",
+        "GIT_SSH_COMMAND": "/bin/false",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(CLONE_S):
+            _, stderr = await process.communicate()
+    except TimeoutError:
+        raise ToolTimeout(f"the repository was not cloned within {CLONE_S:g} s") from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    if process.returncode:
+        text = stderr.decode(errors="replace").strip()[-MAX_REASON:]
+        raise ToolCallFailed(f"the repository cannot be cloned: {text}")
+
+
+def _size_of(folder: Path) -> int:
+    return sum(
+        path.lstat().st_size
+        for root, _, names in os.walk(folder)
+        for path in (Path(root) / name for name in names)
+    )

@@ -1,0 +1,425 @@
+"""`CodingAgent`: carries out tasks with a `Coder`, a `Toolbox` and a workplace that people see.
+
+Theory of operation. `CodingAgent` takes `tool_request` messages. A task is carried out in a
+workplace: the turn of a chat in which somebody asked for it (`expect`, then `work`), or a turn of a
+session of its own that `open_place` begins, or headless. There:
+
+1. A repair begins with a restart of the tool; if that is enough, no coder is called.
+2. What the coder may cost is reserved.
+3. A repository is cloned into a project.
+4. The coder gets the task in words and the ten tools of a `Toolbox`. It calls them by MCP, or in
+   this process.
+5. The task is done if a tool is registered and answers; whatever else the coder says, it failed.
+6. Projects and containers of a task that failed or was cancelled are removed.
+
+What came of it goes to the router: `tool_ready` or `tool_error`. A bad task spec is a `tool_error`.
+
+When the service stops (`leave`), a task that is cut off is pending again, and the next start begins
+it from its spec: what the attempt before has left is removed, unless it had registered its tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from arp.tools.build.bus import (
+    CANCELLED,
+    BadMessage,
+    MessageBus,
+    ToolError,
+    ToolReady,
+    ToolRequest,
+    payload_of,
+)
+from arp.tools.build.cloning import cloned, copy_into
+from arp.tools.build.coding_job import Coder, CodingJob, CodingOutcome
+from arp.tools.build.coding_log import CodingLog
+from arp.tools.build.toolbox import Toolbox
+from arp.tools.build.workplace import ApprovalRequest, Headless, Workplace
+from arp.tools.errors import ToolAgentError, ToolCallFailed, ToolConflict, UnknownTool
+from arp.tools.registry.models import ToolMeta, ToolStatus
+from arp.tools.registry.registry import url_of
+from arp.tools.run.runtime import HealthAlert
+from arp.tools.service import ToolService
+from arp.tools.tasks.task_book import TaskBook, TaskRecord, TaskStatus
+from arp.tools.tasks.task_leftovers import is_made_by, remove_leftovers
+from arp.tools.tasks.task_money import TaskMoney
+from arp.tools.tasks.task_specs import (
+    GithubDeploy,
+    RepairTool,
+    TaskSpec,
+    name_of_spec,
+    task_spec_of,
+)
+from arp.tools.tasks.task_words import words_for
+
+logger = logging.getLogger(__name__)
+
+MAX_ALERTS: Final = 1_000
+"""Tools whose last alert is remembered."""
+MAX_TITLE: Final = 200
+"""Characters of a task's description in the billing log."""
+RESTARTED: Final = "it was started again, and answers"
+"""What is said of a tool that needed nothing else."""
+
+
+OpenPlace = Callable[[TaskRecord], Awaitable[None]]
+"""Begins a turn for a task, in which somebody calls `CodingAgent.work`."""
+
+
+class CodingAgent:
+    """The side of the bus that carries out tasks.
+
+    Args:
+        service: With the tools.
+        bus: To the router.
+        book: Of the tasks.
+        coder: The agent that carries out tasks; `None`: each task fails with an error that says so.
+        open_place: Begins a turn for a task; `None`: tasks are carried out headless.
+    """
+
+    def __init__(
+        self,
+        service: ToolService,
+        bus: MessageBus,
+        book: TaskBook,
+        coder: Coder | None,
+        open_place: OpenPlace | None = None,
+    ) -> None:
+        self._service, self._bus, self._book = service, bus, book
+        self._coder = coder
+        self._open_place = open_place
+        self._expected: set[str] = set()
+        """Tasks for which somebody has a place."""
+        self._requests: dict[str, asyncio.Future[ToolRequest]] = {}
+        """The requests of tasks that are expected or were sent, by the id of the task."""
+        self._working: set[str] = set()
+        """Tasks that are carried out, or wait for their request in a place."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._listening: asyncio.Task[None] | None = None
+        self._is_leaving = False
+        """The service stops: what is cut off goes on after the next start."""
+        self._room = asyncio.Semaphore(service.settings.current.coding_tasks_at_once)
+        self.alerts: dict[str, HealthAlert] = {}
+        """The last alert of each tool."""
+
+    async def start(self) -> None:
+        """Begin to take messages; nothing is left of an earlier start."""
+        self._is_leaving = False
+        self._room = asyncio.Semaphore(self._service.settings.current.coding_tasks_at_once)
+        for left in (self._expected, self._working, self._requests):
+            left.clear()
+        self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    def leave(self) -> None:
+        """Note that the service stops: tasks that are cut off from now on become pending again."""
+        self._is_leaving = True
+
+    async def aclose(self) -> None:
+        """Stop; tasks that run are cut off."""
+        self.leave()
+        tasks = [*self._tasks, *([self._listening] if self._listening is not None else [])]
+        for one in tasks:
+            one.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listening = None
+
+    async def forget(self, tool: ToolMeta) -> None:
+        """Forget the alert of a tool that was removed."""
+        self.alerts.pop(tool.tool_id, None)
+
+    # -- messages --------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        while True:
+            message = await self._bus.receive("coding")
+            try:
+                payload = payload_of(message)
+            except BadMessage as bad:
+                task_id = message.payload.get("task_id")
+                named = task_id if isinstance(task_id, str) else ""
+                await self._bus.send("router", ToolError("", str(bad), named))
+                continue
+            match payload:
+                case ToolRequest():
+                    self._take_request(payload)
+                case HealthAlert():
+                    self.alerts[payload.tool_id] = payload
+                    while len(self.alerts) > MAX_ALERTS:
+                        del self.alerts[next(iter(self.alerts))]
+                case _:
+                    logger.warning("the coding agent does not handle %s messages", message.type)
+
+    def _take_request(self, request: ToolRequest) -> None:
+        if not self._is_pending(request.task_id) or self._future(request.task_id).done():
+            logger.warning("a request for task %.80r is ignored", request.task_id)
+            return
+        future = self._future(request.task_id)
+        future.set_result(request)
+        if request.task_id in self._expected:
+            return
+        task = asyncio.get_running_loop().create_task(self._work_somewhere(request))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _work_somewhere(self, request: ToolRequest) -> None:
+        """Carry out a task for which nobody calls `work`."""
+        async with self._room:
+            try:
+                if self._open_place is None:
+                    allows = not self._service.settings.current.approve_builds
+                    await self.work(request.task_id, Headless(allows))
+                else:
+                    await self._open_place(self._book.get(request.task_id))
+                    if not self._is_leaving and self._is_pending(request.task_id):
+                        # Somebody has removed the turn before it began.
+                        await self._bus.send("router", ToolError("", CANCELLED, request.task_id))
+                    await self._book.over(request.task_id)
+            except Exception as failed:
+                if self._is_leaving:
+                    return  # the next start begins it
+                logger.exception("task %s could not be begun", request.task_id)
+                error = ToolError(
+                    "", f"it could not be begun: {type(failed).__name__}", request.task_id
+                )
+                await self._bus.send("router", error)
+
+    def _is_pending(self, task_id: str) -> bool:
+        try:
+            return self._book.get(task_id).status is TaskStatus.PENDING
+        except UnknownTool:
+            return False
+
+    def _future(self, task_id: str) -> asyncio.Future[ToolRequest]:
+        if task_id not in self._requests:
+            self._requests[task_id] = asyncio.get_running_loop().create_future()
+        return self._requests[task_id]
+
+    # -- work ------------------------------------------------------------------------------------
+
+    def expect(self, task_id: str) -> None:
+        """Note that a caller will call `work` for a task, so no place is opened for it."""
+        self._expected.add(task_id)
+
+    async def work(self, task_id: str, place: Workplace) -> TaskRecord:
+        """Carry out a task in a place, once its request has come; return the task when it is over.
+
+        A task that is carried out in another place already is only waited for.
+
+        Cancel: Safe; what it has started is ended. The task is cancelled, or pending again if the
+        service stops.
+        """
+        if task_id in self._working:
+            return await self._book.over(task_id)
+        self._working.add(task_id)
+        over = asyncio.ensure_future(self._book.over(task_id))
+        try:
+            request = self._future(task_id)
+            futures: set[asyncio.Future[Any]] = {request, over}
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+            if not over.done():
+                outcome = await self._outcome(request.result(), place)
+                await self._bus.send("router", outcome)
+            return await over
+        except asyncio.CancelledError:
+            if self._is_leaving:
+                self._put_back(task_id)
+            else:
+                task = self._book.get(task_id)
+                await asyncio.shield(remove_leftovers(self._service, task, all_tools=False))
+                await self._bus.send("router", ToolError("", CANCELLED, task_id))
+            raise
+        finally:
+            over.cancel()
+            self._working.discard(task_id)
+            self._expected.discard(task_id)
+            self._requests.pop(task_id, None)
+
+    def _put_back(self, task_id: str) -> None:
+        task = self._book.get(task_id)
+        if not task.is_over:
+            self._book.set(task_id, TaskStatus.PENDING, waiting_for="")
+
+    async def _outcome(self, request: ToolRequest, place: Workplace) -> ToolReady | ToolError:
+        """Carry out a task; return its outcome as a message."""
+        task_id, name = request.task_id, ""
+        try:
+            attempts = self._book.get(task_id).attempts + 1
+            where = {"session_id": place.session_id, "turn_id": place.turn_id}
+            task = self._book.set(task_id, TaskStatus.RUNNING, attempts=attempts, **where)
+            spec = task_spec_of(request.task_spec)
+            name = name_of_spec(spec)
+            tool, result = await self._execute(task, spec, place)
+            return ToolReady(tool.tool_id, result, url_of(tool), task_id)
+        except ToolAgentError as failed:
+            error = failed.message
+        except Exception as failed:
+            logger.exception("task %s failed", task_id)
+            error = f"the task failed: {type(failed).__name__}: {failed}"[:500]
+        await remove_leftovers(self._service, self._book.get(task_id), all_tools=False)
+        return ToolError(name, error, task_id)
+
+    async def _execute(
+        self, task: TaskRecord, spec: TaskSpec, place: Workplace
+    ) -> tuple[ToolMeta, str]:
+        """Build or repair a tool, with log lines; return the tool and a sentence about it.
+
+        Raises:
+            ToolAgentError: It failed; the message says why.
+        """
+        log, began, error = CodingLog(), time.monotonic(), ""
+        money = TaskMoney(self._service.budget, _title(task))
+        log.started(task.description)
+        try:
+            return await self._carry_out(task, spec, place, money, log)
+        except ToolAgentError as failed:
+            error = failed.message
+            raise
+        finally:
+            log.done(time.monotonic() - began)
+            cost = await money.close()
+            if cost:
+                log.cost(float(cost))
+                place.cost(money.model, float(cost))
+            if error:
+                log.failed(error)
+
+    async def _carry_out(
+        self, task: TaskRecord, spec: TaskSpec, place: Workplace, money: TaskMoney, log: CodingLog
+    ) -> tuple[ToolMeta, str]:
+        if isinstance(spec, RepairTool):
+            self._check_enabled(spec.tool_id)
+        if task.attempts > 1 and (found := await self._registered_before(task, spec)):
+            return found, "it was registered before the service was stopped, and answers"
+        if isinstance(spec, RepairTool) and (healed := await self._restart(spec, place, log)):
+            return healed, RESTARTED
+        if self._coder is None:
+            raise ToolConflict("no coding agent is configured; arp tools serve --coder NAME")
+        if task.attempts > 1:
+            await remove_leftovers(self._service, task, all_tools=True)
+        toolbox = Toolbox(self._service, spec, asks=self._service.settings.current.approve_builds)
+        job = CodingJob(task, "", toolbox, place, self._book)
+        job.log, job.money = log, money
+        await self._reserve(self._coder, job, money)
+        if isinstance(spec, GithubDeploy):
+            await self._clone(spec, job)
+        job.words = words_for(spec, toolbox.projects, self.alerts.get(name_of_spec(spec)))
+        outcome = await self._run_coder(self._coder, job, money)
+        if toolbox.registered is None:
+            why = outcome.error or outcome.text.strip() or "it ended without a message"
+            raise ToolCallFailed(f"no tool was registered: {why[-1_000:]}")
+        self._check_enabled(toolbox.registered.tool_id)
+        return toolbox.registered, "the tool is registered, and answers"
+
+    def _check_enabled(self, tool_id: str) -> None:
+        """Check that nobody has removed or disabled a tool.
+
+        Raises:
+            UnknownTool, ToolConflict: Somebody has.
+        """
+        if self._service.registry.get(tool_id).status is ToolStatus.INACTIVE:
+            raise ToolConflict(f"tool {tool_id} was disabled by a person; enable it first")
+
+    async def _run_coder(self, coder: Coder, job: CodingJob, money: TaskMoney) -> CodingOutcome:
+        """Run the coder until it ends or its money is used up; return how it ended.
+
+        Cancel: Safe; the coder and its calls have ended.
+        """
+        working = asyncio.ensure_future(coder.work(job))
+        stopping = asyncio.ensure_future(money.exhausted.wait())
+        futures: set[asyncio.Future[Any]] = {working, stopping}
+        try:
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                return CodingOutcome(
+                    error=f"the coding agent was stopped: it has cost ${money.used_usd:.2f} of the "
+                    f"${money.reserved_usd:.2f} that a task may cost (coding_task_usd)"
+                )
+            outcome = working.result()
+            await money.report(outcome.cost_usd or 0, outcome.model)
+            return outcome
+        finally:
+            for one in futures:
+                one.cancel()
+            await asyncio.gather(*futures, return_exceptions=True)
+            await job.aclose()
+            job.log_text()
+
+    async def _reserve(self, coder: Coder, job: CodingJob, money: TaskMoney) -> None:
+        """Reserve what the coder may cost; above the threshold a person is asked.
+
+        Raises:
+            BudgetRefused, ApprovalNeeded: It may not begin; nothing is spent.
+        """
+        most = self._service.settings.current.coding_task_usd
+        arguments = {"provider": coder.name, "up_to_usd": most, "description": money.description}
+
+        async def approve(title: str, message: str) -> bool:
+            async with job.place.call("budget", arguments) as shown:
+                request = ApprovalRequest(title, arguments, "require_approval_above_usd", message)
+                return (await job.request_approval(shown, request, None)).allowed
+
+        # The settings say whether builds are approved; money needs a person in any case.
+        await money.reserve(coder.name, most, approve if job.place.session_id else None)
+
+    async def _restart(self, spec: RepairTool, place: Workplace, log: CodingLog) -> ToolMeta | None:
+        """Restart a tool; return it if it answers after that.
+
+        Files of a tool that is not active may have changed since a person has seen them, so it is
+        restarted only if nobody is asked.
+        """
+        status = self._service.registry.get(spec.tool_id).status
+        asks = self._service.settings.current.approve_builds
+        if asks and status is not ToolStatus.ACTIVE:
+            return None
+        arguments = {"tool_id": spec.tool_id}
+        log.tool_use("restart", arguments)
+        async with place.call("restart", arguments) as shown:
+            try:
+                tool = await self._service.restart(spec.tool_id)
+            except ToolAgentError as failed:
+                shown.result(failed.message)
+                log.text(failed.message)
+                return None
+            if tool.status is ToolStatus.STAGING:  # the service stopped while it was registered
+                tool = self._service.set_life(tool.tool_id, "activate")
+            shown.result({"tool_id": tool.tool_id, "state": str(tool.scheduling.state)})
+        log.text(RESTARTED)
+        return tool
+
+    async def _clone(self, spec: GithubDeploy, job: CodingJob) -> None:
+        projects, now = self._service.projects, self._service.settings.current
+        arguments = {"repo_url": spec.repo_url}
+        job.log.tool_use("clone", arguments)
+        async with (
+            job.place.call("clone", arguments) as shown,
+            cloned(spec.repo_url, now.git_hosts, now.git_directories) as folder,
+        ):
+            known = {project.name for project in projects.projects()}
+            names = [spec.tool_name, *(f"{spec.tool_name}-{number}" for number in range(2, 100))]
+            free = next((name for name in names if name not in known), names[-1])
+            project_dir = await projects.create(free, note=job.toolbox.take_project)
+            count = await asyncio.to_thread(copy_into, folder, projects, project_dir)
+            shown.result({"project_dir": str(project_dir), "files": count})
+
+    # -- after a restart -------------------------------------------------------------------------
+
+    async def _registered_before(self, task: TaskRecord, spec: TaskSpec) -> ToolMeta | None:
+        """Return the tool that an earlier attempt has registered, if it answers."""
+        if isinstance(spec, RepairTool):
+            return None  # it is started again in any case
+        for tool in self._service.registry.tools():
+            if is_made_by(task, tool) and tool.status is ToolStatus.ACTIVE:
+                with suppress(ToolAgentError):
+                    return await self._service.restart(tool.tool_id)
+        return None
+
+
+def _title(task: TaskRecord) -> str:
+    """Return the description of a task for the billing log."""
+    return f"{task.description[:MAX_TITLE]} (task {task.task_id})"

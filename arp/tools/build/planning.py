@@ -1,0 +1,115 @@
+"""From a request in words to an existing tool, or to the spec of a task.
+
+It calls no model: it compares words, and recognises the address of a repository. A caller that
+wants another plan passes the spec.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final
+
+from arp.tools.registry.models import ToolMeta, ToolState, ToolStatus
+from arp.tools.tasks.task_specs import BuildTool, GithubDeploy, TaskSpec
+
+ENOUGH: Final = 0.6
+"""So much of a request a tool's own words have to cover, so that the tool is what is asked for."""
+MAX_NAME_WORDS: Final = 4
+"""Of a name that is made from a request."""
+
+_NO_MEANING: Final = frozenset(
+    re.findall(
+        r"\S+",
+        "a an and are as at be by can could create do every for from give have i in into is it its "
+        "let like make me my need needs new of on one or our please service should so some "
+        "something such that the there this to tool tools want we which with would write you your "
+        "build deploy",
+    )
+)
+"""Words that say nothing of what a tool does."""
+_NO_MEANING_IN_CHINESE: Final = re.compile("需要|一个|工具|编写|请|的|给|我|做|个|写")
+_ADDRESS: Final = re.compile(r"https://[^\s<>\"'()\[\]\u3000-\u303f\uff00-\uffef]+")
+_WORD: Final = re.compile(r"[a-z0-9]+")
+_ENDINGS: Final = ("ation", "ions", "ion", "ing", "or", "er", "ed", "es", "s", "e")
+"""Cut off words before they are compared: compress, compresses, compression are one."""
+_LEAST_STEM: Final = 4
+
+
+def existing_tool(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
+    """Return the active tool that matches a request; `None` if none does.
+
+    A tool that is named by its id is meant, whatever else the request says. A degraded tool is
+    returned only if no other one matches.
+    """
+    by_health: tuple[list[ToolMeta], list[ToolMeta]] = ([], [])
+    for tool in tools:
+        if tool.status is ToolStatus.ACTIVE:
+            by_health[tool.scheduling.state is ToolState.DEGRADED].append(tool)
+    healthy, degraded = by_health
+    return _matching(description, healthy) or _matching(description, degraded)
+
+
+def _matching(description: str, tools: Iterable[ToolMeta]) -> ToolMeta | None:
+    """Return the tool that matches a request best; `None` if none does."""
+    words_of_request = _meaning(description)
+    best, most = None, 0.0
+    for tool in tools:
+        if re.search(rf"(?<![\w-]){re.escape(tool.tool_id)}(?![\w-])", description):
+            return tool
+        words = _meaning(" ".join((tool.tool_id, tool.name, tool.description)))
+        covered = len(words_of_request & words) / len(words_of_request) if words_of_request else 0.0
+        if covered > most:
+            best, most = tool, covered
+    return best if most >= ENOUGH else None
+
+
+def spec_for(description: str, git_hosts: Sequence[str], *, has_docker: bool) -> TaskSpec:
+    """Return the spec of a task that makes what a request asks for.
+
+    Args:
+        description: The request, in words.
+        git_hosts: Whose repositories may be cloned: an address there is a project to deploy.
+        has_docker: Whether containers can be had.
+    """
+    for address in _ADDRESS.findall(description):
+        url = address.rstrip(".,;:!?/")
+        host, _, path = url.removeprefix("https://").partition("/")
+        if host.lower() in git_hosts and path.count("/") >= 1:
+            name = path.split("/")[1].removesuffix(".git")
+            runtime = "docker" if has_docker else "uv"
+            return GithubDeploy(url, name_for(name), runtime, description=description)
+    return BuildTool(name_for(description), "uv", description)
+
+
+def name_for(description: str) -> str:
+    """Return an id for a tool, made of the first words of a request that mean something.
+
+    A request in another script has a name made of its digest.
+    """
+    plain = unicodedata.normalize("NFKD", description).encode("ascii", "ignore").decode().lower()
+    words = [word for word in _WORD.findall(plain) if word not in _NO_MEANING]
+    name = "_".join(words[:MAX_NAME_WORDS])[:60].strip("_")
+    return name or f"tool_{sha256(description.encode()).hexdigest()[:8]}"
+
+
+def _meaning(text: str) -> set[str]:
+    """Return what is compared of a text: the stems of its words, of Chinese pairs of characters."""
+    lower = unicodedata.normalize("NFKC", text).lower()
+    words = {_stem(word) for word in _WORD.findall(lower) if word not in _NO_MEANING}
+    spaced = _NO_MEANING_IN_CHINESE.sub(" ", lower)
+    for run in re.findall(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+", spaced):
+        words |= {run[at : at + 2] for at in range(max(1, len(run) - 1))}
+    return words
+
+
+def _stem(word: str) -> str:
+    """Return a word without its endings, as long as something is left of it."""
+    while True:
+        ending = next((one for one in _ENDINGS if word.endswith(one)), "")
+        is_plural = ending != "s" or not word.endswith("ss")
+        if not ending or not is_plural or len(word) - len(ending) < _LEAST_STEM:
+            return word
+        word = word.removesuffix(ending)

@@ -1,0 +1,350 @@
+"""`Router`: turns requests into tasks, and delivers their outcomes.
+
+Theory of operation. A request becomes a task that is pending. If a tool does already what is asked
+for, the task is completed with it; else its spec goes to the coding agent as a `tool_request`. What
+comes back (`tool_ready`, `tool_error`) ends the task and is delivered to its `callback_url`. A
+message about a task that is not open, or that names a tool that is not registered, changes nothing.
+A degraded tool is handed out to nobody: who asks for it waits for its repair.
+
+A `health_alert` of an active tool is passed on, with a repair task behind it. While a tool is being
+repaired no further one is made for it. A tool that could not be repaired is checked on, so that its
+alert comes again; after `MAX_REPAIRS` in a row that failed or were cancelled it is left alone until
+it is healthy once, or somebody asks for a repair. A restart counts the repairs in the task book.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from contextlib import suppress
+from typing import Final
+
+from msgspec import Struct
+
+from arp.protocol.json_value import JsonObject
+from arp.tools.build.bus import (
+    CANCELLED,
+    BadMessage,
+    MessageBus,
+    Payload,
+    ToolError,
+    ToolReady,
+    ToolRequest,
+    payload_of,
+)
+from arp.tools.build.callbacks import CallbackSender
+from arp.tools.build.planning import existing_tool, spec_for
+from arp.tools.errors import InvalidToolMeta, ToolAgentError, ToolRefused, UnknownTool
+from arp.tools.registry.models import RuntimeType, ToolMeta, ToolState, ToolStatus
+from arp.tools.registry.registry import url_of
+from arp.tools.run.runtime import HealthAlert
+from arp.tools.service import ToolService
+from arp.tools.tasks.task_book import CUT_OFF, MAX_ATTEMPTS, TaskBook, TaskRecord, TaskStatus
+from arp.tools.tasks.task_leftovers import remove_leftovers
+from arp.tools.tasks.task_specs import (
+    MAX_DESCRIPTION,
+    GithubDeploy,
+    RepairTool,
+    TaskSpec,
+    check_repo_url,
+    name_of_spec,
+    task_spec_of,
+    task_spec_text,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_REPAIRS: Final = 3
+"""Repairs of one tool in a row that may fail before nobody tries any more."""
+DEGRADED: Final = "somebody asks for it, and it does not answer"
+"""The error of a repair that begins with a request for a tool."""
+ALREADY_THERE: Final = "there is such a tool already"
+"""The result of a task for which nothing had to be built."""
+
+
+class TaskRequest(Struct, frozen=True):
+    """A request for a tool."""
+
+    description: str
+    """In words."""
+    callback_url: str = ""
+    """Who gets the outcome over HTTP; empty: nobody."""
+    owner: str = ""
+    """Who asks; empty where users are not told apart."""
+    spec: TaskSpec | None = None
+    """What exactly is to be done; `None`: the router writes it."""
+
+
+class Router:
+    """The side of the bus that takes requests from outside.
+
+    Args:
+        service: With the tools.
+        bus: To the coding agent.
+        book: Of the tasks.
+        callbacks: Delivers outcomes; `None`: as the settings say.
+    """
+
+    def __init__(
+        self,
+        service: ToolService,
+        bus: MessageBus,
+        book: TaskBook,
+        callbacks: CallbackSender | None = None,
+    ) -> None:
+        self.service, self.bus, self.book = service, bus, book
+        self.callbacks = callbacks or CallbackSender(service.settings)
+        self._failed_repairs: Counter[str] = Counter()
+        self._last_healthy: dict[str, str | None] = {}
+        """When each tool was last healthy, as its last alert says."""
+        self._deliveries: set[asyncio.Task[None]] = set()
+        self._delayed: set[asyncio.Task[None]] = set()
+        """Requests that wait until a tool is repaired."""
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to take messages; send tasks and callbacks that were not over at the last end."""
+        self._task = asyncio.get_running_loop().create_task(self._listen())
+        self._failed_repairs.clear()
+        for task in self.book.tasks():
+            self._count_repair(task)
+        for task in self.book.tasks():
+            if task.is_over and not task.callback:
+                self._send(task)
+        for task in self.book.reopen():
+            if task.attempts < MAX_ATTEMPTS:
+                await self.dispatch(task.task_id)
+            else:
+                await remove_leftovers(self.service, task, all_tools=False)
+                cut_off = ToolError(task.tool_id, CUT_OFF, task.task_id)
+                await self._watch(cut_off)
+                self._count_repair(self._finish(cut_off, TaskStatus.FAILED))
+
+    async def aclose(self) -> None:
+        """Stop; a callback that is under way is sent again after the next start."""
+        tasks = [
+            *self._deliveries,
+            *self._delayed,
+            *([self._task] if self._task is not None else []),
+        ]
+        for one in tasks:
+            one.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._task = None
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def accept(self, request: TaskRequest) -> TaskRecord:
+        """Store a request as a pending task, and return it; `dispatch` begins it.
+
+        Raises:
+            ToolAgentError: The description is empty or too long, the callback can never be called,
+                the repository may not be cloned, or too many tasks are open.
+        """
+        words = request.description.strip()
+        if not words or len(words) > MAX_DESCRIPTION:
+            raise InvalidToolMeta(f"description: write 1 to {MAX_DESCRIPTION} characters")
+        if request.callback_url:
+            self.callbacks.check(request.callback_url)
+        spec = request.spec
+        if isinstance(spec, GithubDeploy):
+            self.check_repo(spec.repo_url)
+        task = self.book.add(words, callback_url=request.callback_url, owner=request.owner)
+        if spec is None:
+            return task
+        text, name = task_spec_text(spec), name_of_spec(spec)
+        return self.book.set(task.task_id, task_spec=text, tool_id=name)
+
+    def check_repo(self, url: str) -> str:
+        """Return what may be cloned.
+
+        Raises:
+            ToolRefused: It may not.
+        """
+        now = self.service.settings.current
+        return check_repo_url(url, now.git_hosts, now.git_directories)
+
+    async def dispatch(self, task_id: str) -> TaskRecord:
+        """Begin a pending task: complete it by a tool that is there, or send it; return it.
+
+        A request that only a degraded tool fits waits for the repair of that tool, or is one.
+        """
+        task = self.book.get(task_id)
+        if not task.task_spec:
+            found = existing_tool(task.description, self.service.registry.tools())
+            if found is not None and found.scheduling.state is not ToolState.DEGRADED:
+                ready = ToolReady(found.tool_id, ALREADY_THERE, url_of(found), task_id)
+                return self._finish(ready, TaskStatus.COMPLETED)
+            if found is not None and (repair := self._open_repair(found.tool_id)) is not None:
+                self._dispatch_after(repair.task_id, task_id)
+                return task
+            spec = await self._spec(task.description, found)
+            text, name = task_spec_text(spec), name_of_spec(spec)
+            task = self.book.set(task_id, task_spec=text, tool_id=name)
+        await self.bus.send("coding", ToolRequest(task.task_spec, task_id, task.callback_url))
+        return task
+
+    async def request(self, request: TaskRequest) -> TaskRecord:
+        """Accept a request and begin it; return its task.
+
+        Raises:
+            ToolAgentError: As `accept`.
+        """
+        return await self.dispatch(self.accept(request).task_id)
+
+    def _dispatch_after(self, repair_id: str, task_id: str) -> None:
+        """Begin a task when another one is over."""
+
+        async def work() -> None:
+            try:
+                await self.book.over(repair_id)
+                if not self.book.get(task_id).is_over:
+                    await self.dispatch(task_id)
+            except Exception:  # the next start tries again
+                logger.exception("task %s could not be begun", task_id)
+
+        waiting = asyncio.get_running_loop().create_task(work())
+        self._delayed.add(waiting)
+        waiting.add_done_callback(self._delayed.discard)
+
+    async def _spec(self, description: str, degraded: ToolMeta | None) -> TaskSpec:
+        """Return the spec for a request: the repair of a degraded tool that fits, or a new tool."""
+        if degraded is not None:
+            container_id = degraded.runtime.container_id
+            return RepairTool(degraded.tool_id, DEGRADED, container_id, description)
+        reports = await self.service.runtimes.reports()
+        has_docker = any(one.type == RuntimeType.DOCKER and one.available for one in reports)
+        hosts = self.service.settings.current.git_hosts
+        return spec_for(description, hosts, has_docker=has_docker)
+
+    # -- health ----------------------------------------------------------------------------------
+
+    async def on_alert(self, alert: HealthAlert) -> None:
+        """Pass an alert on, and have the tool repaired."""
+        await self.bus.send("coding", alert)
+        tool_id = alert.tool_id
+        tool = self.service.registry.find(tool_id)
+        if tool is None or tool.status is not ToolStatus.ACTIVE:
+            return  # it was removed or disabled, or a task has it in hand
+        if self._open_repair(tool_id) is not None:
+            return
+        if alert.last_healthy != self._last_healthy.get(tool_id):  # it was healthy in between
+            self._failed_repairs.pop(tool_id, None)
+        self._last_healthy[tool_id] = alert.last_healthy
+        if self._failed_repairs[tool_id] >= MAX_REPAIRS:
+            logger.warning("tool %s: %d repairs failed; nobody tries again", tool_id, MAX_REPAIRS)
+            return
+        words = "The tool failed its health check: find out why, and repair it."
+        spec = RepairTool(tool_id, alert.error, alert.container_id, words)
+        try:
+            await self.request(TaskRequest(f"Repair {tool_id}: {alert.error}"[:500], spec=spec))
+        except ToolAgentError as refused:
+            logger.warning("no repair task for tool %s: %s", tool_id, refused.message)
+
+    async def forget(self, tool: ToolMeta) -> None:
+        """Forget the repairs of a tool that was removed: the next one of this id is another one."""
+        self._failed_repairs.pop(tool.tool_id, None)
+        self._last_healthy.pop(tool.tool_id, None)
+
+    def _open_repair(self, tool_id: str) -> TaskRecord | None:
+        """Return the open task that repairs a tool; `None` if there is none."""
+        open_tasks = (task for task in self.book.tasks() if not task.is_over)
+        return next((task for task in open_tasks if self._repairs(task, tool_id)), None)
+
+    def _count_repair(self, task: TaskRecord) -> None:
+        """Count what a task that is over says of its tool: a repair has failed, or it is ready."""
+        if task.status is TaskStatus.COMPLETED and task.result != ALREADY_THERE:
+            self._failed_repairs.pop(task.tool_id, None)
+        elif task.is_over and self._repairs(task, task.tool_id):
+            self._failed_repairs[task.tool_id] += 1
+
+    async def _watch(self, payload: Payload) -> None:
+        """Have a tool checked on whose repair has failed, so that its alert comes again."""
+        if not isinstance(payload, ToolError):
+            return
+        task = self.book.get(payload.task_id)
+        if not task.is_over and self._repairs(task, task.tool_id):
+            with suppress(UnknownTool):  # it was removed
+                await self.service.scheduler.watch(task.tool_id)
+
+    def _repairs(self, task: TaskRecord, tool_id: str) -> bool:
+        if task.tool_id != tool_id or not task.task_spec:
+            return False
+        try:
+            return isinstance(task_spec_of(task.task_spec), RepairTool)
+        except InvalidToolMeta:
+            return False
+
+    # -- outcomes --------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        while True:
+            message = await self.bus.receive("router")
+            try:
+                payload = payload_of(message)
+                await self._watch(payload)
+                try:
+                    self.receive(payload)
+                except ToolAgentError as refused:
+                    self._fail_running(payload, refused)
+                    raise
+            except (BadMessage, ToolAgentError) as refused:
+                logger.warning("a message to the router is passed over: %s", refused)
+            except Exception:
+                logger.exception("a message to the router failed")
+
+    def _fail_running(self, payload: Payload, refused: ToolAgentError) -> None:
+        """End a task that runs and whose tool somebody removed or disabled as it became ready."""
+        if not isinstance(payload, ToolReady):
+            return
+        with suppress(UnknownTool):
+            if self.book.get(payload.task_id).status is TaskStatus.RUNNING:
+                error = ToolError(payload.tool_id, refused.message, payload.task_id)
+                self._count_repair(self._finish(error, TaskStatus.FAILED))
+
+    def receive(self, payload: Payload) -> None:
+        """End the task that an outcome is about.
+
+        Raises:
+            ToolAgentError: There is no such open task, or no such tool: nothing changes.
+        """
+        match payload:
+            case ToolReady(tool_id=tool_id):
+                tool = self.service.registry.get(tool_id)
+                if tool.status is not ToolStatus.ACTIVE:
+                    raise ToolRefused(f"tool {tool_id} is {tool.status}, so it is not ready")
+                self._count_repair(self._finish(payload, TaskStatus.COMPLETED))
+            case ToolError(error=error):
+                status = TaskStatus.CANCELLED if error == CANCELLED else TaskStatus.FAILED
+                self._count_repair(self._finish(payload, status))
+            case _:
+                raise ToolRefused(f"the router takes no {type(payload).__name__}")
+
+    def _finish(self, outcome: ToolReady | ToolError, status: TaskStatus) -> TaskRecord:
+        """Store the outcome of a task, and deliver it."""
+        task = self.book.get(outcome.task_id)
+        if task.is_over:
+            raise ToolRefused(f"task {outcome.task_id} is {task.status} already")
+        fields: JsonObject = {"waiting_for": ""}
+        if isinstance(outcome, ToolReady):
+            fields |= {"tool_id": outcome.tool_id, "url": outcome.url, "result": outcome.result}
+        else:
+            fields |= {"tool_id": outcome.tool_id or task.tool_id, "error": outcome.error}
+        task = self.book.set(outcome.task_id, status, **fields)
+        self._send(task)
+        return task
+
+    def _send(self, task: TaskRecord) -> None:
+        """Begin to deliver the outcome of a task if it has a callback."""
+        if task.callback_url:
+            delivery = asyncio.get_running_loop().create_task(self._deliver(task))
+            self._deliveries.add(delivery)
+            delivery.add_done_callback(self._deliveries.discard)
+
+    async def _deliver(self, task: TaskRecord) -> None:
+        outcome: ToolReady | ToolError = ToolError(task.tool_id, task.error, task.task_id)
+        if task.status is TaskStatus.COMPLETED:
+            outcome = ToolReady(task.tool_id, task.result, task.url, task.task_id)
+        result = await self.callbacks.deliver(task.callback_url, outcome)
+        self.book.set(task.task_id, callback=result)

@@ -1,0 +1,155 @@
+"""`TurnPlace`: a turn of a session in which a task is carried out.
+
+Each of the ten tools shows as a tool of the turn; what it asks is a permission there, which every
+screen, the terminal and the control plane list and can answer; what ran is in the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from arp.protocol.components import Component
+from arp.protocol.json_value import Json, JsonObject
+from arp.tools.build.workplace import ApprovalAnswer, ApprovalRequest, ProcessRun, Recheck, WorkCall
+from arp.tools.errors import ToolAgentError
+from arp.turn.tool import Approval, SecondLook, ToolCall, ToolFailed
+from arp.turn.turn import Turn
+
+MAX_CODE = 20_000
+"""Characters of a file that is shown when it is written."""
+LANGUAGES = {
+    ".py": "python", ".toml": "toml", ".json": "json", ".js": "javascript", ".ts": "typescript",
+    ".sh": "bash", ".html": "html", ".css": "css", ".md": "markdown", ".yaml": "yaml",
+    ".yml": "yaml",
+}  # fmt: skip
+"""What a file is written in, by the ending of its name."""
+
+
+class TurnPlace:
+    """A turn as a workplace.
+
+    Args:
+        turn: Whose tools, questions and facts those of the task are.
+    """
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    @property
+    def session_id(self) -> str:
+        """The session of the turn."""
+        return self._turn.session_id
+
+    @property
+    def turn_id(self) -> str:
+        """The turn."""
+        return self._turn.id
+
+    async def say(self, text: str) -> None:
+        """Say it in the turn."""
+        await self._turn.say(text)
+
+    def think(self, text: str) -> None:
+        """Add it to the turn's thinking."""
+        self._turn.think(text)
+
+    def cost(self, model: str, amount_usd: float) -> None:
+        """Record it, and add it to what the turn used."""
+        cost = {"amount": amount_usd, "currency": "USD"}
+        self._turn.record("cost.recorded", {"model": model or "coding agent", **cost})
+        self._turn.usage(cost_usd=amount_usd)
+
+    @asynccontextmanager
+    async def call(self, name: str, args: JsonObject) -> AsyncIterator[WorkCall]:
+        """Show a tool of the turn; of a file that is written, its content as code."""
+        try:
+            async with self._turn.tool(name, args) as shown:
+                if name == "write_file":
+                    shown.show(_written(args))
+                try:
+                    yield TurnCall(shown)
+                except ToolAgentError as failed:
+                    raise ToolFailed(failed.message) from failed  # so it is shown
+        except ToolFailed as failed:
+            if isinstance(failed.__cause__, ToolAgentError):
+                raise failed.__cause__ from None
+            raise
+
+
+class TurnCall:
+    """A tool of a turn as a call of the task."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self._call = call
+
+    def progress(self, text: str) -> None:
+        """Show it as the tool's progress."""
+        self._call.progress(text)
+
+    def result(self, value: Json) -> None:
+        """Show it as the tool's result."""
+        self._call.result(value)
+
+    async def ran(self, run: ProcessRun) -> None:
+        """Record the process, its output, and what kept it in."""
+        record = self._call.record
+        if run.sandbox:
+            record("sandbox.applied", {"sandbox": run.sandbox})
+        process = record.process(run.command, cwd=run.cwd)
+        if run.stdout:
+            await process.output(run.stdout)
+        if run.stderr:
+            await process.output(run.stderr, "stderr")
+        if run.exit_code:
+            process.failed(f"exit code {run.exit_code}", exit_code=run.exit_code)
+        else:
+            process.completed(0)
+
+    async def ask(self, request: ApprovalRequest, recheck: Recheck | None = None) -> ApprovalAnswer:
+        """Ask for permission in the turn.
+
+        Cancel: Safe; the question is withdrawn.
+        """
+
+        async def look(approval: Approval) -> SecondLook:
+            assert recheck is not None
+            return SecondLook(refusal=await recheck())
+
+        approval = await self._call.ask_permission(
+            request.title,
+            rule=request.rule,
+            input=_with_files(request),
+            message=request.message or None,
+            session_rule=request.task_rule or None,
+            keeps_grant=False,  # it is for the task, which remembers it
+            files=request.files or None,
+            recheck=look if recheck is not None else None,
+            confirm_label="Allow",
+            deny_label="Deny",
+        )
+        return ApprovalAnswer(approval.allowed, approval.reason, approval.scope == "session")
+
+
+def _with_files(request: ApprovalRequest) -> JsonObject:
+    """Return the input of a request with its files: every screen shows an input whole."""
+    if not request.files:
+        return request.input
+    files: JsonObject = {}
+    for number, file in enumerate(request.files):
+        state = "new or changed, " if number < request.changed else ""
+        files[str(file["path"])] = f"{state}{file['bytes']} bytes, sha256 {file['sha256']}"
+    return {**request.input, "files": files}
+
+
+def _written(args: JsonObject) -> list[Component]:
+    """Return the component that shows a written file; `None` if the call writes none."""
+    path, content = args.get("path"), args.get("content")
+    if not isinstance(path, str) or not isinstance(content, str) or not content.strip():
+        return []
+    name = path.rsplit("/", 1)[-1]
+    language = LANGUAGES.get(f".{name.rsplit('.', 1)[-1]}" if "." in name else "", "text")
+    code = content[:MAX_CODE]
+    if len(content) > MAX_CODE:
+        code += f"\n… {len(content) - MAX_CODE} more characters"
+    return [Component("", "code-block", {"title": name, "language": language, "code": code})]

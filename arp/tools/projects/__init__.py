@@ -1,0 +1,1 @@
+"""Projects of tools on the disk: their files, limits and programs."""

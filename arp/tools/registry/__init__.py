@@ -1,0 +1,1 @@
+"""Which tools there are: their descriptions, schemas and states, in files."""

@@ -1,0 +1,214 @@
+"""`ToolRegistry`: all tools, in `registry.json`.
+
+Source: internal_api.md 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import field
+
+from arp.protocol.json_value import JsonObject
+from arp.tools.errors import ToolConflict, UnknownTool
+from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.models import RuntimeType, ToolMeta, ToolStatus, check_tool_id
+from arp.tools.registry.schemas import check_schemas
+
+REGISTRY_FILE: Final = "registry.json"
+VERSION: Final = "1.0"
+
+
+class RegistryDocument(msgspec.Struct, frozen=True):
+    """`registry.json`."""
+
+    tools: list[ToolMeta] = field(default_factory=list)
+    version: str = VERSION
+
+    def __post_init__(self) -> None:
+        if self.version.partition(".")[0] != "1":
+            raise ValueError(f"version {self.version!r:.20} is not known; this is for version 1.x")
+        ids = [tool.tool_id for tool in self.tools]
+        if len(set(ids)) < len(ids):
+            raise ValueError("two tools have the same tool_id")
+
+
+class ToolRegistry:
+    """The tools of one data directory; every change is on disk when the method returns.
+
+    Safe to use from threads, tasks and processes at the same time.
+
+    Args:
+        data_dir: Where `registry.json` is.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._file = JsonFile(data_dir / REGISTRY_FILE, RegistryDocument)
+
+    @property
+    def path(self) -> Path:
+        """Of `registry.json`."""
+        return self._file.path
+
+    def tools(self, status: ToolStatus | None = None) -> list[ToolMeta]:
+        """Return all tools, by category and then in the order in which they were added.
+
+        Args:
+            status: Only those with this status.
+
+        Raises:
+            DataFileDamaged: The registry cannot be read; it stays as it is.
+        """
+        found = [tool for tool in self._read().tools if status in (None, tool.status)]
+        return sorted(found, key=lambda tool: tool.category)
+
+    def find(self, tool_id: str) -> ToolMeta | None:
+        """Return a tool, or `None` if there is none of this id."""
+        return next((tool for tool in self._read().tools if tool.tool_id == tool_id), None)
+
+    def get(self, tool_id: str) -> ToolMeta:
+        """Return a tool.
+
+        Raises:
+            UnknownTool: There is none of this id.
+        """
+        tool = self.find(tool_id)
+        if tool is None:
+            raise _unknown_tool(tool_id)
+        return tool
+
+    def add(self, tool: ToolMeta, replace: bool = False) -> ToolMeta:
+        """Add a tool; return it.
+
+        Args:
+            tool: What is added.
+            replace: Whether it may take the place of a tool with the same id.
+
+        Raises:
+            ToolConflict: The id is taken.
+            InvalidToolMeta: The id cannot be one, or a schema is no JSON Schema.
+        """
+        check_tool_id(tool.tool_id)
+        check_schemas(tool)
+
+        def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
+            others = list(document.tools)
+            for index, other in enumerate(others):
+                if other.tool_id == tool.tool_id:
+                    if not replace:
+                        raise ToolConflict(
+                            f"tool_id {tool.tool_id} is taken; choose another one, or replace it"
+                        )
+                    others[index] = tool
+                    break
+            else:
+                others.append(tool)
+            return msgspec.structs.replace(document, tools=others), tool
+
+        return self._file.change(make)
+
+    def update(
+        self, tool_id: str, change: Callable[[ToolMeta], ToolMeta], durable: bool = True
+    ) -> ToolMeta:
+        """Replace a tool by what `change` makes of it; return that.
+
+        Args:
+            tool_id: Of the tool.
+            change: Gets the tool as it is now. What it raises comes out of here, and nothing has
+                changed. It must not change the registry itself.
+            durable: Whether it has to survive a loss of power; statistics need not.
+
+        Raises:
+            UnknownTool: There is none of this id.
+        """
+
+        def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
+            for index, tool in enumerate(document.tools):
+                if tool.tool_id == tool_id:
+                    after = change(tool)
+                    if after == tool:
+                        return document, tool
+                    tools = [*document.tools[:index], after, *document.tools[index + 1 :]]
+                    return msgspec.structs.replace(document, tools=tools), after
+            raise _unknown_tool(tool_id)
+
+        return self._file.change(make, durable)
+
+    def remove(self, tool_id: str) -> ToolMeta:
+        """Remove a tool; return it.
+
+        Raises:
+            UnknownTool: There is none of this id.
+        """
+
+        def make(document: RegistryDocument) -> tuple[RegistryDocument, ToolMeta]:
+            for tool in document.tools:
+                if tool.tool_id == tool_id:
+                    rest = [other for other in document.tools if other is not tool]
+                    return msgspec.structs.replace(document, tools=rest), tool
+            raise _unknown_tool(tool_id)
+
+        return self._file.change(make)
+
+    def get_endpoint(self, tool_id: str) -> JsonObject:
+        """Return how a tool is called, in the shape of the document for its runtime.
+
+        Raises:
+            UnknownTool: There is none of this id.
+        """
+        return endpoint_of(self.get(tool_id))
+
+    def _read(self) -> RegistryDocument:
+        return self._file.read()
+
+    def __iter__(self) -> Iterator[ToolMeta]:
+        return iter(self.tools())
+
+
+def endpoint_of(tool: ToolMeta) -> JsonObject:
+    """Return how a tool is called.
+
+    For `docker` and `local` it has exactly the fields of the document. For `api` and `browser`, of
+    which the document says nothing, it is `type`, `url` and `http_method`.
+    """
+    runtime = tool.runtime
+    if runtime.type is RuntimeType.DOCKER:
+        return {
+            "type": "docker",
+            "url": url_of(tool),
+            "host_port": runtime.host_port,
+            "internal_port": runtime.internal_port,
+            "container_id": runtime.container_id,
+            "host_dir": runtime.host_dir,
+            "http_method": runtime.http_method,
+        }
+    if runtime.type is RuntimeType.LOCAL:
+        return {
+            "type": "local",
+            "host_dir": runtime.host_dir,
+            "http_method": runtime.http_method,
+            "endpoint_path": runtime.endpoint_path,
+        }
+    return {
+        "type": str(runtime.type),
+        "url": url_of(tool),
+        "http_method": runtime.http_method,
+    }
+
+
+def url_of(tool: ToolMeta) -> str:
+    """Return the address at which a tool is called; empty for one that is a process."""
+    runtime = tool.runtime
+    path = "/" + runtime.endpoint_path.lstrip("/")
+    if runtime.type is RuntimeType.API:
+        return runtime.entry.rstrip("/") + (path if path != "/" else "")
+    if runtime.type is RuntimeType.BROWSER:
+        return runtime.entry
+    return f"http://localhost:{runtime.host_port}{path}" if runtime.host_port else ""
+
+
+def _unknown_tool(tool_id: str) -> UnknownTool:
+    return UnknownTool(f"there is no tool {tool_id!r:.140}; GET /tools lists all of them")

@@ -1,0 +1,90 @@
+"""The two state machines of a tool: its life cycle, and its running state.
+
+Theory of operation. Whatever decides what may happen to a tool is in this file, in the manner of
+`h11/_state.py`. Nothing else assigns `ToolMeta.status` or `ToolScheduling.state`.
+
+The life of a tool (`status`):
+
+    STAGING ──build──► BUILDING ──activate──► ACTIVE ──disable──► INACTIVE
+      ▲ ▲                │  ▲                 │ │ ▲                 │
+      │ └──────fail──────┘  └──────build──────┘ │ └─────enable──────┘
+      └─────────────────change──────────────────┘
+
+A person disables and enables a tool; no task registers a disabled one. A task that changes what a
+tool runs (`change`) has to register it again.
+
+What it does now (`scheduling.state`):
+
+    STOPPED ──start──► RUNNING ──sleep──► SLEEPING      fail: RUNNING, SLEEPING → DEGRADED
+       ▲                │   ▲ ──fail──► DEGRADED        stop: every state → STOPPED
+       └──────stop──────┘   └──start──── SLEEPING, DEGRADED
+
+Only an active tool is called. A call starts a tool that is stopped or sleeps; one that ended by
+itself is started again, and runs as before.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from arp.tools.errors import ToolConflict
+from arp.tools.registry.models import ToolMeta, ToolState, ToolStatus
+
+LifeEvent: TypeAlias = Literal["build", "fail", "activate", "disable", "enable", "change"]
+StateEvent: TypeAlias = Literal["start", "sleep", "fail", "stop"]
+
+_STAGING, _BUILDING = ToolStatus.STAGING, ToolStatus.BUILDING
+_ACTIVE, _INACTIVE = ToolStatus.ACTIVE, ToolStatus.INACTIVE
+_RUNNING, _SLEEPING = ToolState.RUNNING, ToolState.SLEEPING
+_STOPPED, _DEGRADED = ToolState.STOPPED, ToolState.DEGRADED
+
+LIFE: Final[dict[ToolStatus, dict[LifeEvent, ToolStatus]]] = {
+    _STAGING: {"build": _BUILDING, "activate": _ACTIVE},  # api tools and imports need no build
+    _BUILDING: {"activate": _ACTIVE, "fail": _STAGING},
+    _ACTIVE: {"disable": _INACTIVE, "build": _BUILDING, "change": _STAGING},
+    _INACTIVE: {"enable": _ACTIVE},
+}
+"""Status → event → status behind it."""
+
+STATES: Final[dict[ToolState, dict[StateEvent, ToolState]]] = {
+    _STOPPED: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
+    _RUNNING: {"start": _RUNNING, "sleep": _SLEEPING, "stop": _STOPPED, "fail": _DEGRADED},
+    _SLEEPING: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
+    _DEGRADED: {"start": _RUNNING, "stop": _STOPPED, "fail": _DEGRADED},
+}
+"""State → event → state behind it."""
+
+
+def with_life(tool: ToolMeta, event: LifeEvent) -> ToolMeta:
+    """Return the tool after an event of its life cycle.
+
+    Raises:
+        ToolConflict: It is not possible in the tool's status.
+    """
+    after = LIFE[tool.status].get(event)
+    if after is None:
+        possible = ", ".join(LIFE[tool.status])
+        raise ToolConflict(
+            f"{event} is not possible: tool {tool.tool_id} is {tool.status}; possible: {possible}"
+        )
+    return msgspec.structs.replace(tool, status=after)
+
+
+def with_state(tool: ToolMeta, event: StateEvent) -> ToolMeta:
+    """Return the tool after an event of its running state.
+
+    Raises:
+        ToolConflict: It is not possible in the tool's state.
+    """
+    scheduling = tool.scheduling
+    after = STATES[scheduling.state].get(event)
+    if after is None:
+        raise ToolConflict(
+            f"{event} is not possible: tool {tool.tool_id} is {scheduling.state}; "
+            f"possible: {', '.join(STATES[scheduling.state])}"
+        )
+    return msgspec.structs.replace(
+        tool, scheduling=msgspec.structs.replace(scheduling, state=after)
+    )

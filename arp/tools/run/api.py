@@ -1,0 +1,149 @@
+"""`ApiRuntime`: tools that run on other servers, called over HTTP.
+
+`RuntimeInfo.entry` is the address, `endpoint_path` follows it; `env` has headers that are sent with
+each call, such as `Authorization`. Addresses are checked at the socket (`addresses`). What failed
+on the way is tried again, if trying it twice cannot do harm: a connection that was not made, and
+calls by `GET`, `HEAD`, `PUT` and `DELETE` that were answered with 429, 502, 503 or 504.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import httpx
+
+from arp.protocol.json_value import Json, JsonObject
+from arp.tools.errors import InvalidToolMeta, ToolCallFailed, ToolRefused
+from arp.tools.registry.models import RuntimeInfo, ToolMeta
+from arp.tools.registry.registry import url_of
+from arp.tools.run.addresses import AddressRules, check_url, checked_client
+from arp.tools.run.http_call import HttpCall, HttpStatusFailed, call_http, check_answers
+from arp.tools.run.runtime import OnChunk
+from arp.tools.settings import LiveSettings
+
+ATTEMPTS: Final = 3
+FIRST_WAIT_S: Final = 0.25
+"""Before the second attempt; twice as long before each further one."""
+MAX_WAIT_S: Final = 5.0
+"""A server that asks for more by `Retry-After` is not waited for."""
+HEALTH_S: Final = 10.0
+RETRIED: Final = frozenset((429, 502, 503, 504))
+IDEMPOTENT: Final = frozenset(("GET", "HEAD", "PUT", "DELETE"))
+
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_NOT_SET: Final = frozenset(
+    ("connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade")
+)
+"""Headers that say how the message travels, which is ours to say."""
+
+
+class ApiRuntime:
+    """Calls tools of type `api`.
+
+    Args:
+        settings: Which private addresses may be reached, and how long a call may take.
+        sleep: Waits between attempts.
+    """
+
+    def __init__(
+        self, settings: LiveSettings, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self._settings = settings
+        self._sleep = sleep
+        self._client: httpx.AsyncClient | None = None
+        self._older: list[httpx.AsyncClient] = []
+        self._made_for: tuple[list[str], float] | None = None
+
+    async def check(self) -> None:
+        """See `ToolRuntime.check`; nothing is needed."""
+
+    async def start(self, tool: ToolMeta) -> RuntimeInfo:
+        """See `ToolRuntime.start`: checks the address and the headers, sends nothing."""
+        check_url(url_of(tool), AddressRules(self._settings.current.api_private_hosts))
+        _headers(tool)
+        return tool.runtime
+
+    async def call(self, tool: ToolMeta, params: JsonObject, on_chunk: OnChunk | None) -> Json:
+        """See `ToolRuntime.call`. A service is asked for a stream only if it supports that."""
+        call = HttpCall(
+            tool.runtime.http_method,
+            url_of(tool),
+            params,
+            _headers(tool),
+            f"tool {tool.tool_id}",
+            may_stream=tool.stream_support,
+        )
+        wait = FIRST_WAIT_S
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return await call_http(self._http(), call, on_chunk)
+            except ToolCallFailed as error:
+                pause = _pause_before_next(call, error, wait)
+                if attempt == ATTEMPTS or pause is None:
+                    raise
+            await self._sleep(pause)
+            wait *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    async def healthy(self, tool: ToolMeta) -> None:
+        """See `ToolRuntime.healthy`: its server takes a connection and answers, whatever it says.
+
+        A tool whose method is not `GET` is not called for that: it could do something.
+        """
+        call = HttpCall(
+            "HEAD", url_of(tool).partition("{")[0], {}, _headers(tool), f"tool {tool.tool_id}"
+        )
+        await check_answers(self._http(), call, HEALTH_S)
+
+    async def sleep(self, tool: ToolMeta) -> RuntimeInfo:
+        """See `ToolRuntime.sleep`; there is nothing to free here."""
+        return tool.runtime
+
+    async def stop(self, tool: ToolMeta) -> RuntimeInfo:
+        """See `ToolRuntime.stop`; there is nothing to end here."""
+        return tool.runtime
+
+    async def aclose(self) -> None:
+        """See `ToolRuntime.aclose`."""
+        for client in [*self._older, *([self._client] if self._client else [])]:
+            await client.aclose()
+
+    def _http(self) -> httpx.AsyncClient:
+        """Return the client, a new one after the settings have changed."""
+        now = self._settings.current
+        wanted = (now.api_private_hosts, now.call_timeout_s)
+        if self._client is None or self._client.is_closed or wanted != self._made_for:
+            if self._client is not None:
+                self._older.append(self._client)  # calls may still use it
+            rules = AddressRules(now.api_private_hosts)
+            self._client = checked_client(rules, now.call_timeout_s, follow_redirects=True)
+            self._made_for = wanted
+        return self._client
+
+
+def _pause_before_next(call: HttpCall, error: ToolCallFailed, wait: float) -> float | None:
+    """Return how long to wait before the call is sent again; `None`: it is not."""
+    if isinstance(error, HttpStatusFailed):
+        if error.status not in RETRIED or call.method not in IDEMPOTENT:
+            return None
+        requested = float(error.retry_after) if error.retry_after.isdecimal() else wait
+        return max(requested, wait) if requested <= MAX_WAIT_S else None
+    return wait if isinstance(error.__cause__, httpx.ConnectError) else None
+
+
+def _headers(tool: ToolMeta) -> dict[str, str]:
+    """Return the headers of a tool's calls.
+
+    Raises:
+        InvalidToolMeta: One cannot be a header.
+        ToolRefused: One is ours to set.
+    """
+    for name, value in tool.runtime.env.items():
+        if not _HEADER.fullmatch(name) or not value.isprintable() or not value.isascii():
+            raise InvalidToolMeta(f"env: {name!r:.60} cannot be a header of tool {tool.tool_id}")
+        if name.lower() in _NOT_SET:
+            raise ToolRefused(f"env: header {name} is set by the client itself")
+    return tool.runtime.env

@@ -1,0 +1,170 @@
+"""`ContainerTable`: the containers that the Tool Agent made, in `containers.json`.
+
+A container stays in the table when it is destroyed, so that one can see when; of destroyed ones the
+newest `KEPT_DESTROYED` are kept.
+
+Source: internal_api.md 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import field
+
+from arp.tools.clock import SYSTEM_CLOCK, Clock
+from arp.tools.errors import ToolConflict, UnknownTool
+from arp.tools.registry.json_file import JsonFile
+from arp.tools.registry.models import ContainerInfo, ContainerStatus, utc
+
+CONTAINERS_FILE: Final = "containers.json"
+KEPT_DESTROYED: Final = 200
+"""A day of builds; more would make each change of the file slower."""
+
+
+class ContainersDocument(msgspec.Struct, frozen=True):
+    """`containers.json`."""
+
+    containers: list[ContainerInfo] = field(default_factory=list)
+
+
+class ContainerTable:
+    """The containers of one data directory; every change is on disk when the method returns.
+
+    Safe to use from threads, tasks and processes at the same time.
+
+    Args:
+        data_dir: Where `containers.json` is.
+        clock: What time it is.
+    """
+
+    def __init__(self, data_dir: Path, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._file = JsonFile(data_dir / CONTAINERS_FILE, ContainersDocument)
+        self._clock = clock
+
+    @property
+    def path(self) -> Path:
+        """Of `containers.json`."""
+        return self._file.path
+
+    def containers(self, status: ContainerStatus | None = None) -> list[ContainerInfo]:
+        """Return all containers, the oldest first.
+
+        Args:
+            status: Only those with this status.
+
+        Raises:
+            DataFileDamaged: The file cannot be read; it stays as it is.
+        """
+        return [one for one in self._file.read().containers if status in (None, one.status)]
+
+    def get(self, container_id: str) -> ContainerInfo:
+        """Return a container that runs.
+
+        Raises:
+            UnknownTool: We made none with this id, or it was destroyed.
+        """
+        for one in self.containers(ContainerStatus.RUNNING):
+            if one.container_id == container_id:
+                return one
+        raise _unknown(container_id)
+
+    def add(self, container: ContainerInfo) -> ContainerInfo:
+        """Add a container that was just made; return it with its times.
+
+        Raises:
+            ToolConflict: It is in the table already.
+        """
+        now = utc(self._clock.now())
+        added = msgspec.structs.replace(container, created_at=now, last_accessed=now)
+
+        def make(document: ContainersDocument) -> tuple[ContainersDocument, ContainerInfo]:
+            if any(one.container_id == added.container_id for one in document.containers):
+                raise ToolConflict(f"container {added.container_id:.12} is in the table already")
+            return ContainersDocument([*document.containers, added]), added
+
+        return self._file.change(make)
+
+    def update(
+        self, container_id: str, change: Callable[[ContainerInfo], ContainerInfo]
+    ) -> ContainerInfo:
+        """Replace a container by what `change` makes of it; return that.
+
+        Raises:
+            UnknownTool: We made none with this id.
+        """
+
+        def make(document: ContainersDocument) -> tuple[ContainersDocument, ContainerInfo]:
+            for index, one in enumerate(document.containers):
+                if one.container_id == container_id:
+                    after = change(one)
+                    if after == one:
+                        return document, one
+                    rest = document.containers
+                    changed = [*rest[:index], after, *rest[index + 1 :]]
+                    return ContainersDocument(_without_old(changed)), after
+            raise _unknown(container_id)
+
+        return self._file.change(make)
+
+    def touch(self, container_id: str) -> ContainerInfo:
+        """Set the time of a container's last use to now, so that it is not cleaned up.
+
+        Raises:
+            UnknownTool: We made none with this id.
+        """
+        now = utc(self._clock.now())
+        return self.update(
+            container_id, lambda one: msgspec.structs.replace(one, last_accessed=now)
+        )
+
+    def destroyed(self, container_id: str) -> ContainerInfo:
+        """Note that a container is gone. May be repeated.
+
+        Raises:
+            UnknownTool: We made none with this id.
+        """
+        now = utc(self._clock.now())
+
+        def change(one: ContainerInfo) -> ContainerInfo:
+            if one.status is ContainerStatus.DESTROYED:
+                return one
+            return msgspec.structs.replace(one, status=ContainerStatus.DESTROYED, destroyed_at=now)
+
+        return self.update(container_id, change)
+
+    def ports(self) -> set[int]:
+        """Return the ports of this machine that containers use now."""
+        running = self.containers(ContainerStatus.RUNNING)
+        return {port for one in running for port in one.port_mapping.values()}
+
+    def unused_since(self, seconds: float) -> list[ContainerInfo]:
+        """Return the containers that have not been used for that long.
+
+        One whose last use is in the future, because the clock was set back, counts as used now.
+        """
+        now = utc(self._clock.now())
+        return [
+            one
+            for one in self.containers(ContainerStatus.RUNNING)
+            if (now - utc(one.last_accessed)).total_seconds() >= seconds
+        ]
+
+
+def _without_old(containers: list[ContainerInfo]) -> list[ContainerInfo]:
+    """Return the containers without the oldest of many destroyed ones."""
+    gone = [one for one in containers if one.status is ContainerStatus.DESTROYED]
+    if len(gone) <= KEPT_DESTROYED:
+        return containers
+    never = datetime(1970, 1, 1, tzinfo=UTC)
+    gone.sort(key=lambda one: one.destroyed_at or never)
+    dropped = {one.container_id for one in gone[: len(gone) - KEPT_DESTROYED]}
+    return [one for one in containers if one.container_id not in dropped]
+
+
+def _unknown(container_id: str) -> UnknownTool:
+    return UnknownTool(f"there is no container {container_id!r:.80} of ours that runs")

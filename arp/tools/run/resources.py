@@ -1,0 +1,175 @@
+"""`Resources`: what the machine has, and what has been allocated to tools.
+
+The rule: the cores of all tools that run, and of the next one, are at most those of the machine;
+their memory is at most 80 % of the machine's.
+
+Source: internal_api.md 8.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Final, Protocol
+
+from arp.tools.errors import CapacityExceeded, extra_missing
+from arp.tools.registry.models import ResourceLimits, ResourceUsage, SystemInfo
+
+MEMORY_SHARE: Final = 0.8
+"""The rest is for the system and for us."""
+_MIB: Final = 2**20
+_GIB: Final = 2**30
+GPU_S: Final = 5.0
+
+
+class MachineInfo(Protocol):
+    """What a machine has; asked each time."""
+
+    def system(self) -> SystemInfo:
+        """Return what it has and how much of it is in use."""
+
+    def gpu_memory_mb(self) -> float:
+        """Return the memory of its GPUs; 0 if it has none."""
+
+
+class ThisMachine:
+    """The machine that we run on.
+
+    Args:
+        disk: A path on the disk that is meant.
+    """
+
+    def __init__(self, disk: Path = Path("/")) -> None:
+        self._disk = disk
+        self._gpu_memory_mb: float | None = None
+
+    def system(self) -> SystemInfo:
+        """Return what it has and how much of it is in use.
+
+        Raises:
+            RuntimeMissing: psutil is not installed.
+        """
+        try:
+            import psutil
+        except ImportError as error:
+            raise extra_missing("psutil") from error
+        memory = psutil.virtual_memory()
+        disk = psutil.disk_usage(str(_existing(self._disk)))
+        return SystemInfo(
+            cpu_count=psutil.cpu_count() or 1,
+            cpu_percent=psutil.cpu_percent(),
+            memory_total_mb=memory.total // _MIB,
+            memory_available_mb=memory.available // _MIB,
+            memory_percent=memory.percent,
+            disk_total_gb=round(disk.total / _GIB, 1),
+            disk_free_gb=round(disk.free / _GIB, 1),
+        )
+
+    def gpu_memory_mb(self) -> float:
+        """Return the memory of its GPUs, as `nvidia-smi` has it; 0 if there is none."""
+        if self._gpu_memory_mb is None:
+            self._gpu_memory_mb = _gpu_memory_mb()
+        return self._gpu_memory_mb
+
+
+class Resources:
+    """What tools have been allocated, and whether there is room for one more.
+
+    Args:
+        machine: What there is.
+    """
+
+    def __init__(self, machine: MachineInfo) -> None:
+        self._machine = machine
+        self._allocated: dict[str, ResourceUsage] = {}
+
+    def system(self) -> SystemInfo:
+        """Return what the machine has and how much of it is in use."""
+        return self._machine.system()
+
+    def usage(self, tool_id: str) -> ResourceUsage:
+        """Return what a tool has been allocated; nothing while it does not run."""
+        return self._allocated.get(tool_id, ResourceUsage())
+
+    def allocated(self) -> ResourceUsage:
+        """Return what all tools have been allocated."""
+        return _sum(self._allocated.values())
+
+    def allocate(self, tool_id: str, limits: ResourceLimits) -> ResourceUsage:
+        """Allocate what a tool may use; what it had before is given back.
+
+        Raises:
+            CapacityExceeded: There is not enough; nothing has changed. The message says of what.
+        """
+        shortage = self.shortage(tool_id, limits)
+        if shortage:
+            raise CapacityExceeded(shortage)
+        gpu_mb = self._machine.gpu_memory_mb() if limits.gpu else 0.0
+        usage = ResourceUsage(limits.cores, float(limits.memory_mb), gpu_mb)
+        self._allocated[tool_id] = usage
+        return usage
+
+    def shortage(self, tool_id: str, limits: ResourceLimits, without: Collection[str] = ()) -> str:
+        """Return what is missing for a tool; empty if there is enough.
+
+        Args:
+            tool_id: Of the tool; what it has itself is free for it.
+            limits: What it may use.
+            without: Tools whose allocations do not count.
+        """
+        gone = {tool_id, *without}
+        others = {one: usage for one, usage in self._allocated.items() if one not in gone}
+        used = _sum(others.values())
+        system = self._machine.system()
+        if used.cpu_cores + limits.cores > system.cpu_count:
+            return (
+                f"tool {tool_id} needs {limits.cores:g} cores; {used.cpu_cores:g} of "
+                f"{system.cpu_count} are allocated: stop a tool, or lower its cpu"
+            )
+        room = system.memory_total_mb * MEMORY_SHARE
+        if used.memory_mb + limits.memory_mb > room:
+            return (
+                f"tool {tool_id} needs {limits.memory_mb:g} MB; {used.memory_mb:g} of {room:.0f} "
+                f"(80 % of {system.memory_total_mb}) are allocated: stop a tool"
+            )
+        if limits.gpu and not self._machine.gpu_memory_mb():
+            return f"tool {tool_id} needs a GPU, and this machine has none"
+        holder = next((one for one, usage in others.items() if usage.gpu_memory_mb), None)
+        if limits.gpu and holder is not None:
+            return f"tool {tool_id} needs the GPU, which tool {holder} has"
+        return ""
+
+    def release(self, tool_id: str) -> None:
+        """Give back what a tool has been allocated. May be repeated."""
+        self._allocated.pop(tool_id, None)
+
+
+def _sum(usages: Iterable[ResourceUsage]) -> ResourceUsage:
+    cores = memory = gpu = 0.0
+    for usage in usages:
+        cores += usage.cpu_cores
+        memory += usage.memory_mb
+        gpu += usage.gpu_memory_mb
+    # Cores have three decimals at most: sums of ten times 0.1 are 1.
+    return ResourceUsage(round(cores, 3), memory, gpu)
+
+
+def _existing(path: Path) -> Path:
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _gpu_memory_mb() -> float:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return 0.0
+    words = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=GPU_S, check=True)
+        return sum(float(line) for line in done.stdout.split())
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return 0.0

@@ -1,0 +1,1 @@
+"""Tasks of the Tool Agent: their specs, records, costs and texts."""

@@ -1,0 +1,199 @@
+"""Calls that an author must await: taken for their answer, they say so instead of passing for yes.
+
+A coroutine is true, so `if turn.confirm("Delete?"):` would delete without asking. Besides, Python
+tells by a warning when a coroutine was never awaited; here it gets the name of the agent.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import warnings
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec, TextIO, TypeVar
+
+from arp.live.loop_watch import is_authors
+from arp.live.tasks import CURRENT_TURN
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class AuthorCall(Coroutine[Any, Any, T]):
+    """What a call gives until it is awaited."""
+
+    __slots__ = ("_coroutine", "_name")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], name: str) -> None:
+        self._coroutine = coroutine
+        self._name = name
+
+    def __bool__(self) -> NoReturn:
+        """Raise `TypeError`: there is no answer before it is awaited."""
+        self._coroutine.close()
+        raise TypeError(
+            f"{self._name}(…) was not awaited, so there is no answer yet; "
+            f"write: await {self._name}(…)"
+        )
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        """Run the call and return its result."""
+        return self._coroutine.__await__()
+
+    def send(self, value: Any, /) -> Any:
+        """As of any coroutine."""
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """As of any coroutine."""
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        """As of any coroutine."""
+        self._coroutine.close()
+
+
+def must_await(
+    name: str,
+) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
+    """Mark a method whose result decides something: it is given as an `AuthorCall`.
+
+    Args:
+        name: As authors write the call.
+    """
+
+    def mark(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+            return AuthorCall(method(*args, **kwargs), name)
+
+        return call
+
+    return mark
+
+
+class AuthorBlock(AbstractAsyncContextManager[T]):
+    """What a call gives that has to be entered: `async with turn.tool(…)`."""
+
+    __slots__ = ("_block", "_entered", "_name", "_place", "_turn")
+
+    def __init__(
+        self, block: AbstractAsyncContextManager[T], name: str, place: tuple[str, int]
+    ) -> None:
+        self._block = block
+        self._name = name
+        self._place = place
+        self._turn = CURRENT_TURN.get()
+        self._entered = False
+
+    async def __aenter__(self) -> T:
+        """Enter it."""
+        self._entered = True
+        return await self._block.__aenter__()
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        """Leave it."""
+        return await self._block.__aexit__(*raised)
+
+    def __enter__(self) -> NoReturn:
+        """Raise `TypeError`: it says how it is written."""
+        self._entered = True
+        raise TypeError(f"write: async with {self._name}(…)")
+
+    def __exit__(self, *raised: object) -> None:
+        """Is never called."""
+
+    def __await__(self) -> NoReturn:
+        """Raise `TypeError`: it says how it is written."""
+        self.__enter__()
+
+    def __del__(self) -> None:
+        """Log that it was never entered, so that nothing came of it."""
+        turn = self._turn
+        if self._entered or turn is None:
+            return
+        path, number = self._place
+        mistake = f"{turn.agent!r} called {self._name} and never entered it: {path}:{number}"
+        if turn.is_new(mistake):
+            logger.warning(
+                "agent %s (turn %s of session %r)", mistake, turn.turn_id, turn.session_id
+            )
+            turn.show_details(f"agent {mistake}", f"Write: async with {self._name}(…):")
+
+
+def must_enter(
+    name: str,
+) -> Callable[[Callable[P, AbstractAsyncContextManager[T]]], Callable[P, AuthorBlock[T]]]:
+    """Mark a method that gives a block: one that is never entered is told in the log.
+
+    Args:
+        name: As authors write the call.
+    """
+
+    def mark(method: Callable[P, AbstractAsyncContextManager[T]]) -> Callable[P, AuthorBlock[T]]:
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> AuthorBlock[T]:
+            frame = sys._getframe(1)
+            place = (frame.f_code.co_filename, frame.f_lineno)
+            return AuthorBlock(method(*args, **kwargs), name, place)
+
+        return call
+
+    return mark
+
+
+# -- calls that nobody awaited ---------------------------------------------------------------------
+
+_NEVER = r"coroutine '(?P<name>[^']+)' was never awaited"
+_CREATED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
+
+_ORIGIN_FRAMES = 2
+"""Where a coroutine is made, and from where that is called: `must_await` may stand between."""
+
+
+def name_unawaited_calls(track: bool = False) -> None:
+    """Let Python's warning of a coroutine that nobody awaited go to the log, with the agent.
+
+    Args:
+        track: Python notes where each coroutine is made in this thread, which takes time, and warns
+            each time; else it warns once of each line, and of a call whose result was kept in a
+            variable it does not tell the line.
+    """
+    global _show_others
+    if warnings.showwarning is not _show:
+        _show_others, warnings.showwarning = warnings.showwarning, _show
+    if track:
+        sys.set_coroutine_origin_tracking_depth(_ORIGIN_FRAMES)
+        warnings.filterwarnings("always", _NEVER, RuntimeWarning)
+
+
+_show_others = warnings.showwarning
+
+
+def _show(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    found = re.match(_NEVER, str(message)) if category is RuntimeWarning else None
+    turn = CURRENT_TURN.get()
+    if found is None or turn is None:
+        _show_others(message, category, filename, lineno, file, line)
+        return
+    mistake = f"{turn.agent!r} called {found['name']} and never awaited it"
+    created = [(one["file"], int(one["line"])) for one in _CREATED.finditer(str(message))]
+    for path, number in [*reversed(created), (filename, lineno)]:
+        if is_authors(path):
+            mistake = f"{mistake}: {path}:{number}"
+            break
+    if turn.is_new(mistake):
+        logger.warning("agent %s (turn %s of session %r)", mistake, turn.turn_id, turn.session_id)
+        turn.show_details(f"agent {mistake}", "Write await in front of the call.")

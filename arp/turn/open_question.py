@@ -1,0 +1,79 @@
+"""A question that a turn has asked, as its author sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar, cast
+
+from arp.protocol.errors import SurfaceDestroyed
+from arp.protocol.json_value import Json
+from arp.turn.author_call import must_await
+from arp.turn.host import AskedQuestion, TurnHost
+from arp.turn.question_outcome import (
+    DECLINED,
+    QuestionExpired,
+    QuestionOutcome,
+    QuestionWithdrawn,
+)
+
+T = TypeVar("T")
+
+
+class OpenQuestion(Generic[T]):
+    """A question that shows; `await question` waits for its answer.
+
+    Several may be open at once. Those that are still open when the turn ends are withdrawn.
+    """
+
+    def __init__(self, host: TurnHost, asked: AskedQuestion, read: Callable[[Json], T]) -> None:
+        self.id = asked.question.component_id
+        """Of its component."""
+        self.asked = asked
+        """What the turn has of it."""
+        self._host = host
+        self._read = read
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be answered."""
+        return self._host.session.is_open(self.asked.question)
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        """As `answer`."""
+        return self.answer().__await__()
+
+    @must_await("question.answer")
+    async def answer(self) -> T:
+        """Wait for the answer, as `Turn.ask` returns it.
+
+        Raises:
+            QuestionExpired: Nobody answered in time.
+            QuestionWithdrawn: It was withdrawn.
+            SurfaceDestroyed: The turn is over.
+
+        Cancel: Safe; the question stays open, and may be awaited again.
+        """
+        return self.taken(await self._host.outcome_of(self.asked, withdraws=False))
+
+    def withdraw(self) -> bool:
+        """Close the question on every renderer without an answer; the turn goes on.
+
+        Returns:
+            Whether it was open: an answer that came before counts.
+        """
+        return self._host.withdraw(self.asked)
+
+    def taken(self, outcome: QuestionOutcome) -> T:
+        """Return what an author gets for an outcome, or raise."""
+        match outcome.kind:
+            case "answered":
+                return self._read(outcome.value)
+            case "declined":
+                return cast("T", DECLINED)  # a `T` of who asked so is `… | Declined`
+            case "expired":
+                raise QuestionExpired("Nobody answered in time.", detail=self.id)
+            case "withdrawn":
+                raise QuestionWithdrawn(f"question {self.id!r} was withdrawn", detail=self.id)
+            case "over":
+                pass
+        raise SurfaceDestroyed(f"turn {self._host.turn_id} is over", detail=self._host.turn_id)

@@ -1,0 +1,292 @@
+"""A surface besides `main`, as an agent's author has it in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec import UNSET, UnsetType, convert
+
+from arp.protocol.catalog import take_children
+from arp.protocol.components import Component
+from arp.protocol.errors import InvalidComponent, SurfaceDestroyed
+from arp.protocol.json_value import Json
+from arp.protocol.messages import CloseReason, SurfaceInfo, Viewport
+from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
+from arp.record.wording import check_kind
+from arp.surface.change import RenderChange
+from arp.turn.author_call import must_await
+from arp.turn.host import TurnHost, text_of
+from arp.turn.surfaces import over
+from arp.values.shown import as_component, components_of
+
+Shown: TypeAlias = Any
+"""What `show` takes: components, texts, data, figures; lists of them. See `Turn.show`."""
+
+OnClose = TypeVar("OnClose", bound=Callable[[CloseReason], Awaitable[object]])
+OnFocus = TypeVar("OnFocus", bound=Callable[[bool], Awaitable[object]])
+OnConfigure = TypeVar("OnConfigure", bound=Callable[[Viewport, tuple[str, ...]], Awaitable[object]])
+
+
+class Closed(Awaitable[CloseReason]):
+    """`await` it to wait until a surface is closed; it may be awaited again."""
+
+    def __init__(self, host: TurnHost, name: str) -> None:
+        self._host = host
+        self._closing = host.surfaces.closing(name)
+
+    def __await__(self) -> Generator[Any, Any, CloseReason]:
+        """Wait, and return why the surface was closed.
+
+        Raises:
+            SurfaceDestroyed: The turn is over.
+
+        Cancel: Safe; the surface stays open.
+        """
+        return self._wait().__await__()
+
+    async def _wait(self) -> CloseReason:
+        self._host.settle()
+        reason = await self._host.waiting_for(self._closing)
+        if reason is None:
+            raise over(self._host.turn_id)
+        return reason
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the surface was closed while this turn had it in hand."""
+        return self._closing.done()
+
+
+class OpenSurface:
+    """One surface: `turn.surface("details", title="Details")`.
+
+    It belongs to the session, and stays when the turn ends. A user may close it at any time; to
+    show something on it after that raises `SurfaceDestroyed`. Functions that are given to
+    `on_close`, `on_focus` and `on_configure` are called while the turn runs; they may be used as
+    decorators.
+    """
+
+    def __init__(self, host: TurnHost, name: str) -> None:
+        self.name = name
+        """What inputs on it have as their `surface`."""
+        self._host = host
+        self._closed = Closed(host, name)
+
+    @property
+    def title(self) -> str:
+        """What users read above it; empty: nothing."""
+        return self._info.title
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is there."""
+        return not self._closed.is_closed and self._host.session.tree(self.name) is not None
+
+    @property
+    def closed(self) -> Closed:
+        """Waits until it is closed: `reason = await surface.closed`.
+
+        The reason is `user`, `agent`, `timeout`, `parent` (what it was placed on was closed) or
+        `transferred`.
+        """
+        return self._closed
+
+    @property
+    def _info(self) -> SurfaceInfo:
+        return self._host.session.screen.info(self.name)
+
+    # -- output ----------------------------------------------------------------------------------
+
+    def show(self, *components: Shown, tool: str | None = None) -> str:
+        """Show components at its end, or in the place of those with their ids, as `turn.show`.
+
+        Raises:
+            SurfaceDestroyed: It is closed, or the turn is over.
+            InvalidComponent, TypeError, ValueError: As `turn.show`.
+        """
+        named = named_for(self._host, components, "surface.show")
+        self._check_open()
+        self._host.gather(self.name, RenderChange(named, tool and text_of(tool, "tool")))
+        return named[-1].id if named else ""
+
+    def patch(self, target: str, path: str, value: Json) -> None:
+        """Set a property of a component, as `turn.patch`."""
+        self._change(Update(target, path, value))
+
+    def append(self, target: str, path: str, value: Json) -> None:
+        """Extend a string, or an array by the items of an array."""
+        self._change(Append(target, path, value))
+
+    def insert(
+        self,
+        component: Shown,
+        *,
+        after: str | UnsetType | None = UNSET,
+        parent: str | None = None,
+    ) -> str:
+        """Put a component behind another (`None`: first), or last; into the group `parent`.
+
+        A value that is no component is shown as by `show`.
+        """
+        where = "surface.insert"
+        named = self._host.named(as_component(component, where), where)
+        self._change(Insert(named, after, parent))
+        return named.id
+
+    def remove(self, target: str) -> None:
+        """Take a component away, with its children."""
+        self._change(Remove(target))
+
+    def replace(self, target: str, component: Shown) -> str:
+        """Put another component, or what `show` makes of a value, in the place of one."""
+        where = "surface.replace"
+        named = self._host.named(as_component(component, where), where)
+        self._change(Replace(target, named))
+        return named.id
+
+    def reorder(self, target: str, after: str | None) -> None:
+        """Move a component behind another of the same list; `None`: first."""
+        self._change(Reorder(target, after))
+
+    def _change(self, op: PatchOp) -> None:
+        self._check_open()
+        self._host.change(self.name, op)
+
+    def _check_open(self) -> None:
+        self._host.check_running()
+        if self._closed.is_closed or self._host.session.tree(self.name) is None:
+            raise SurfaceDestroyed(
+                f"surface {self.name!r} is closed; make a new one with turn.surface(…)",
+                detail=self.name,
+            )
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    def set_title(self, title: str) -> None:
+        """Change what users read above it.
+
+        Raises:
+            SurfaceDestroyed: It is closed, or the turn is over.
+        """
+        self._describe(title=text_of(title, "title"))
+
+    def set_fullscreen(self, is_on: bool = True) -> None:
+        """Fill the whole display with it, or not any more.
+
+        Raises:
+            InvalidSerial: Nobody has done anything on it recently; switching it off is always
+                possible.
+            SurfaceDestroyed: It is closed, or the turn is over.
+        """
+        check_kind(is_on, bool, "is_on")
+        self._check_open()
+        if is_on:
+            self._host.surfaces.serial(self.name)
+        self._describe(fullscreen=is_on)
+
+    def _describe(self, **changed: Any) -> None:
+        self._check_open()
+        self._host.settle()
+        self._host.surfaces.describe(self.name, **changed)
+
+    def close(self) -> None:
+        """Close it on every renderer, with what is placed on it; a closed one stays so.
+
+        Questions on it that are open are withdrawn.
+        """
+        self._host.check_running()
+        self._host.settle()
+        if not self._closed.is_closed:
+            self._host.surfaces.close(self.name)
+
+    @must_await("surface.transfer")
+    async def transfer(self, *, to_session: str, retain_content: bool = True) -> None:
+        """Give it to another session, and close it in this one.
+
+        The other session gets it with its title, at once for all its renderers, and its agent finds
+        it in `turn.surfaces`. Answers to what it asks begin turns there.
+
+        Args:
+            to_session: The id of a session of the same user; or that of another agent, which is
+                reached through a renderer of the object dialect that shows both.
+            retain_content: Whether its components go along.
+
+        Raises:
+            TransferDenied: There is no such session, it can take no more surfaces, no renderer
+                hands it over, or this is a popup or an overlay. Nothing has changed. If the message
+                says that no renderer has said whether the other session has it, each one that joins
+                is asked again, and the surface is closed when one says so.
+            SurfaceDestroyed: It is closed, or the turn is over.
+        """
+        self._check_open()
+        self._host.settle()
+        await self._host.services.transfer(
+            self._host.live, self.name, text_of(to_session, "to_session"), retain_content
+        )
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def on_close(self, callback: OnClose) -> OnClose:
+        """Call `await callback(reason)` when it is closed, also by this agent."""
+        self._host.surfaces.listen(self.name, "close", callback)
+        return callback
+
+    def on_focus(self, callback: OnFocus) -> OnFocus:
+        """Call `await callback(is_focused)` when a user turns to it, or away from it."""
+        self._host.surfaces.listen(self.name, "focus", callback)
+        return callback
+
+    def on_configure(self, callback: OnConfigure) -> OnConfigure:
+        """Call `await callback(size, states)` when a renderer shows it in another size or state.
+
+        `size` has `width` and `height` in CSS pixels or cells; `states` are some of `activated`,
+        `suspended`, `resizing` and `fullscreen`.
+        """
+        self._host.surfaces.listen(self.name, "configure", callback)
+        return callback
+
+
+class OpenPopup(OpenSurface):
+    """A popup or an overlay: `await popup.done` waits until it is gone.
+
+    It stays when the turn ends, until a user dismisses it or its time is over.
+    """
+
+    @property
+    def done(self) -> Closed:
+        """Waits until it is gone, and returns why, as `closed`."""
+        return self._closed
+
+
+def named_for(host: TurnHost, shown: Sequence[Shown], where: str) -> list[Component]:
+    """Return the components of what is shown, each with an id.
+
+    Raises:
+        InvalidComponent: None is given, one is wrong, or two have one id; `where` says in which
+            call.
+    """
+    if not shown:
+        raise InvalidComponent(
+            f"{where}: nothing to show; give a component, a text or data, or a list, which may be "
+            "empty"
+        )
+    named = [host.named(one, where) for given in shown for one in components_of(given, where)]
+    _refuse_same_ids(named, where)
+    return named
+
+
+def _refuse_same_ids(components: Iterable[Component], where: str) -> None:
+    """Refuse two components with one id in one call: the first would never be seen."""
+    seen: set[str] = set()
+    waiting = list(components)
+    while waiting:
+        one = waiting.pop()
+        if one.id in seen:
+            raise InvalidComponent(
+                f"{where}: two components have the id {one.id!r:.80}, so the second would take "
+                "the place of the first; give each its own, or none"
+            )
+        seen.add(one.id)
+        _, children = take_children(one.type, one.props)
+        waiting += [convert(child, Component) for child in children]

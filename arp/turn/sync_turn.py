@@ -1,0 +1,84 @@
+"""`SyncTurn`: a turn for agents that are no `async def`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from arp.protocol.components import Component
+from arp.protocol.json_value import Json, JsonObject
+from arp.turn.thread import InLoop, TurnThread
+from arp.turn.tool import ToolCall
+from arp.turn.turn import Turn
+
+
+class SyncTurn(InLoop[Turn]):
+    """A turn for a function that is no `async def`: everything of `Turn`, without `await`.
+
+        @app.agent
+        def agent(turn: SyncTurn) -> None:
+            turn.say("Let me look. ")
+            with turn.tool("query", {"sql": SQL}) as tool:
+                tool.result(query(SQL))
+            if turn.confirm("Export?"):
+                turn.show(ui.status_card("success", "Exported"))
+
+    The function runs in a thread of its own, so it may block. If the user cancels the turn, the
+    call that waits, or the next one, raises `asyncio.CancelledError`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """As `Turn.text`."""
+        return str(self.__getattr__("text"))
+
+    def say(self, text: str, *, author: str | None = None) -> None:
+        """As `Turn.say`."""
+        self.__getattr__("say")(text, author=author)
+
+    def show(self, *components: Any, **more: Any) -> str:
+        """As `Turn.show`."""
+        return str(self.__getattr__("show")(*components, **more))
+
+    def ask(self, asked: Component | type[Any], **options: Any) -> Any:
+        """As `Turn.ask`."""
+        return self.__getattr__("ask")(asked, **options)
+
+    def confirm(self, title: str, message: str | None = None, **more: Any) -> bool:
+        """As `Turn.confirm`."""
+        return bool(self.__getattr__("confirm")(title, message, **more))
+
+    def use(self, name: str, args: JsonObject | None = None) -> Json:
+        """As `Turn.use`."""
+        return self.__getattr__("use")(name, args)
+
+    @contextmanager
+    def tool(self, name: str, args: Json = None) -> Iterator[InLoop[ToolCall]]:
+        """As `Turn.tool`: `with turn.tool(name, args) as tool:`."""
+        with self.__getattr__("tool")(name, args) as call:
+            yield call
+
+    @contextmanager
+    def frame(self) -> Iterator[None]:
+        """As `Turn.frame`: `with turn.frame():`."""
+        with self.__getattr__("frame")():
+            yield
+
+
+def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an `async def` agent that runs a plain function in a thread, with a `SyncTurn`.
+
+    Context variables are those of the turn. What the function returns is returned.
+    """
+
+    @wraps(function)
+    async def agent(turn: Turn, *args: Any) -> Any:
+        thread = TurnThread(f"arp-{turn.session_id}-{turn.id}")
+        sync = SyncTurn(turn, thread)
+        return await thread.run(lambda: function(sync, *args))
+
+    return agent

@@ -1,0 +1,1 @@
+"""What renderers of the object dialect receive."""
