@@ -151,7 +151,7 @@ lowest: install  ## run all tests with the oldest dependencies that pyproject.to
 	  --deselect tests/dev_tools/test_gen_schemas.py::test_every_generated_file_is_up_to_date
 
 # Paths, not names: for the name of a subpackage, coverage would import arp twice.
-coverage: install  ## list branches of layers 1 to 3 that their own tests miss (there should be none)
-	$(PYTEST) -q tests/protocol tests/surface tests/ledger tests/session tests/view --cov-branch \
-	  --cov=arp/protocol --cov=arp/surface --cov=arp/ledger --cov=arp/session --cov=arp/view \
+coverage: install  ## list branches of the pure packages that their own tests miss (there should be none)
+	$(PYTEST) -q tests/protocol tests/surface tests/ledger tests/audit/models tests/session tests/view --cov-branch \
+	  --cov=arp/protocol --cov=arp/surface --cov=arp/ledger --cov=arp/audit/models --cov=arp/session --cov=arp/view \
 	  --cov-fail-under=100 $(ARGS)
