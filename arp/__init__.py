@@ -8,7 +8,7 @@
     async def echo(turn: Turn) -> None:
         await turn.say(turn.text)
 
-`arp serve app.py` serves it to browsers, terminals and whoever speaks the protocol.
+`arp serve app.py` serves it to browsers, terminals and every other renderer of the protocol.
 """
 
 from __future__ import annotations

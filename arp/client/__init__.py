@@ -1,5 +1,6 @@
-"""A renderer's end of the wire, for asyncio: a session kept connected, and its screen kept.
+"""A client for asyncio programs: it keeps one session connected, and the state of its screen.
 
-Read in this order: `client`, `options`, `events`, `callbacks`, `watch`, `inputs`, `uploads`,
-`driver`, `dial`, `link`, `websocket_link`, `sse_link`, `stdio_link`, `errors`.
+Read in this order: `client`, `options`, `address`; `events`, `callbacks`, `watch`; `inputs`,
+`uploads`; `driver`, `dial`, `link`; one transport (`websocket_link`, `sse_link` with
+`http_access`, `stdio_link`, `unix_link`, `grpc_link`); `errors`.
 """

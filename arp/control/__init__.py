@@ -1,5 +1,6 @@
-"""The control plane: what a program may do with sessions, as Python and as JSON-RPC 2.0.
+"""The control plane: what programs can do with sessions, as Python values and as JSON-RPC 2.0.
 
-Read in this order: `context`, `method`, `facts`, then an area each: `sessions`, `turns`, `actions`,
-`tasks`, `exports`, `benchmarks`; then `control`, and its JSON-RPC side: `jsonrpc`, `connection`.
+Read in this order: `context`, `method`, `facts`; one file for each area: `sessions`, `turns`,
+`actions`, `surfaces`, `tasks` with `task_facts`, `exports`, `benchmarks`; then `control`,
+`jsonrpc`, `connection`.
 """

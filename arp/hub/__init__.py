@@ -1,1 +1,5 @@
-"""The one loop: facts are made durable, then delivered. The order to read it is in README.md."""
+"""The event loop: it runs agents, connects renderers, and delivers facts once they are durable.
+
+Read `hub` (the interface for servers), `directory`, `runner`, `peer`; then `models`, `history` and
+`replay`, which read the log. `README.md` lists the other files by subject.
+"""

@@ -1,5 +1,5 @@
-"""One session in memory: what is recorded, written and delivered.
+"""One session in memory: recording, the group commit, and delivery to its renderers.
 
-Read `settings`, `live_session`, `writer`, `delivery`; then `cache`, `states` and `archive` (what is
-stored beside the log), `files`, `tasks`.
+Read in this order: `settings`, `live_session`, `writer`, `outbox`, `delivery`; then the caches
+stored beside the log (`cache`, `states`, `archive`), `files`, `quotas`, `listing`, `tasks`.
 """

@@ -1,5 +1,5 @@
-"""Servers within bounds: what every listener of this package shares.
+"""Shared infrastructure of network servers: limits that every listener applies.
 
-Read in this order: `connections`, `bounded_server`, `bodies`, `grpc_bounds`. `http_problems` says
-what went wrong with a request that this package or a framework made.
+Read in this order: `connections`, `bounded_server`, `bodies`, `grpc_bounds`, `grpc_library`.
+`http_problems` describes failed HTTP requests in plain words.
 """

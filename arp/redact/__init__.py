@@ -1,4 +1,4 @@
-"""Secrets: what they look like, and how they are removed from text and JSON.
+"""Redaction: recognise secrets in text and JSON, and replace them with a mark.
 
 Read in this order: `names`, `shapes`, `settings`, `redactor`, `stream`.
 """

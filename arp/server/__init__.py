@@ -1,5 +1,6 @@
-"""The HTTP face: WebSocket, event streams, uploads, lists, the pages and metrics.
+"""The HTTP server: WebSocket, event streams, uploads, lists, pages and metrics.
 
-Read in this order: `settings`, `state`, `application`, `sockets`, `streams`, `uploads`, `chats`,
-`workflows`, `runs`, `page`, `monitoring`, `serve`.
+Read in this order: `settings`, `state`, `application`, `answers`, `uploads`, `page`; `routes`,
+`login`, `ports`; then `mounting`, `lifespan`, `workers`, `serve`, `ending`. `static` and
+`protocol` hold files that are served.
 """

@@ -1,4 +1,5 @@
-"""Who may do what now: sessions, turns, the queue, questions. Events in, facts and effects out.
+"""One session as a pure state machine: events in, facts and effects out.
 
-What may happen to a turn now stands on one page, `turn_states`; `README.md` has the reading order.
+`turn_states` defines the legal transitions of a turn and of the queue. Read it, then `projection`,
+`recorded`, `log`, `session`, `inputs`, `recovery`. `README.md` has the complete order.
 """

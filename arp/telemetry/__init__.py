@@ -1,4 +1,4 @@
-"""Spans and metrics of OpenTelemetry, derived from the facts of the log.
+"""OpenTelemetry spans and metrics, computed from the facts of the log.
 
 Read `settings`, `conventions`, `fold` (facts → spans and figures), `exporting`, `follower`.
 """

@@ -1,4 +1,5 @@
-"""How bytes travel. A transport knows frames, never what is in them.
+"""Transports: they carry frames and never look into them.
 
-Read in this order: `queue_outbox`, `wire`, `websocket`, `event_stream`, `stdio`.
+Read in this order: `queue_outbox`, `wire`, `websocket`, `event_stream`, `stdio`, `unix_socket`,
+`grpc_stream`.
 """

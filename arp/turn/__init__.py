@@ -1,4 +1,6 @@
-"""What an agent's code works with: `Turn`, its tools, questions, surfaces and approvals.
+"""The author's interface: `Turn`, and its tools, questions, surfaces and memory.
 
-Read `host` (what a turn needs of its session), `turn`, `tool`, `open_question`, `open_surface`.
+Read `turn`, `tool`, `open_question`, `open_surface` (what authors call); then `host` (what a turn
+needs of its session) with `pending_changes`, `services` and `surfaces`; `sync_turn` and `thread`
+(agents without async).
 """

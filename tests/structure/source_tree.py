@@ -53,8 +53,8 @@ def modules(*folders: str) -> list[Module]:
     return [module for module in found if not module.is_generated]
 
 
-def rooms() -> list[Path]:
-    """The folders of `arp` that hold Python."""
+def packages() -> list[Path]:
+    """Return the folders of the top-level packages of `arp`, in order of name."""
     return sorted(path.parent for path in (ROOT / "arp").glob("*/__init__.py"))
 
 

@@ -17,8 +17,8 @@ OF_THE_SERVER = ["arp.hub.hub", "arp.store.blobs", "arp.store.sqlite", "mimetype
 """What a server loads when it starts, and an agent's file does not need to be read."""
 
 
-def test_every_room_imports_from_lower_floors_only() -> None:
-    """The contracts stand in pyproject.toml; the output names the import that breaks one."""
+def test_each_package_imports_from_lower_layers_only() -> None:
+    """The contracts are in pyproject.toml; the output names the import that breaks one."""
     linter = Path(sys.executable).with_name("lint-imports")
     done = run([str(linter), "--no-cache"])
     assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"

@@ -1,5 +1,6 @@
-"""What is exported of a session: packs, replay cases, reviews; and packs, checked.
+"""Exports of a session: evidence packs, replay cases, reviews; and checks of packs.
 
-Read in this order: `manifest`, `sections`, `scope`, `derived`, `fact_lines`; `replay_case` and
-`review`; `trajectory`, `trials`, `comparison`; then `pack_writer`, `pack`, `export`, `checking`.
+Read in this order: `manifest`, `sections`, `scope`, `derived`, `fact_lines`; `replay_case`,
+`review`, `pacing`; `trajectory`, `trials`, `comparison`; then the files that use the disk:
+`pack_writer`, `pack`, `export`, `checking`.
 """

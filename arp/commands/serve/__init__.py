@@ -1,1 +1,5 @@
-"""`arp serve`: its settings, the app that it loads, its ports."""
+"""`arp serve` and `arp app-server`.
+
+Read `serve_settings` (file, environment and flags), `serving_app`, `serving`, `serving_ports`
+(Unix sockets and gRPC), `reload`.
+"""

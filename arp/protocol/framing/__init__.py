@@ -1,1 +1,6 @@
-"""Frames: how messages are cut out of bytes, and put into them."""
+"""Framing: how messages are separated in a stream of bytes.
+
+Read `frame_parts` (counts before decoding), then one format: `event_stream` (server-sent events),
+`length_prefix` (Unix sockets), `envelope` (gRPC). `program_output` interprets the terminal
+output of programs.
+"""

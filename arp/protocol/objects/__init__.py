@@ -1,4 +1,5 @@
 """The object dialect: surfaces as objects with versioned interfaces.
 
-Read `model`, `messages`, `states`, `wire`, `connection`; then `agent` and `renderer`.
+Read `messages` (generated), `states`, `wire`, `model`, `connection`; then `agent` and
+`plain_agent`, `content` and `renderer`, `display`, `conversation`, `screen`.
 """

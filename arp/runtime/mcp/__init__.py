@@ -1,1 +1,4 @@
-"""MCP servers as tools of agents. Read `transport`, `connection`, `tools`."""
+"""MCP servers as tools of agents.
+
+Read `transport`, `connection`, `tools`.
+"""

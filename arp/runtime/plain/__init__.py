@@ -1,1 +1,1 @@
-"""Runtimes without a framework: a Python function, and the fake for tests."""
+"""Runtimes without a framework: `function` (an async function) and `fake` (for tests)."""

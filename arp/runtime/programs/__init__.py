@@ -1,4 +1,5 @@
-"""Agents that are programs: processes that speak JSON over standard input and output.
+"""Adapters for agents that are programs: processes that speak JSON over pipes.
 
-Read `agent_process` and `json_rpc_peer`, then one of `claude`, `codex`, `acp`.
+Read `agent_process` (starts every program), `json_rpc_peer` and `program_version`; then one of
+`claude`, `codex`, `acp`.
 """

@@ -1,4 +1,6 @@
-"""Runtimes over HTTP and gRPC, both ends.
+"""Remote runtimes: client and server over HTTP and gRPC.
 
-Read `remote`, then `http_runtime` with `http_gateway`, or `grpc_runtime` with `grpc_server`.
+Read `remote` (shared by the clients), then `http_runtime` with `http_gateway`, or `grpc_runtime`
+with `grpc_server` and `grpc_status`; `tls`. `proto_fields` and `proto_codec` write and read
+Protocol Buffers; `make gen` writes `proto_numbers.json`.
 """

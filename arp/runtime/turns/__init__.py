@@ -1,4 +1,6 @@
-"""Turns of ARP sessions, carried out by a runtime: the only part that knows `Turn`.
+"""Turns that a runtime carries out: the only part of `arp.runtime` that knows `Turn`.
 
-Read `agent`, `agent_sessions`, `linked_session`, `runtime_turn`, `turn_questions`.
+Read `linked_session`, `session_commands`, `runtime_messages`, `agent_sessions`; then
+`runtime_turn`, `turn_questions`, `late_answers`, `named_files`, `run_facts`; last `agent`, which
+combines them.
 """

@@ -1,1 +1,6 @@
-"""Ways of connecting besides plain HTTP: WebSocket, streams, gRPC, Unix socket, pipes."""
+"""Connections of renderers and programs, by transport.
+
+HTTP: `sockets` (WebSocket) with `socket_protocol`, `streams` (server-sent events). Others:
+`unix_port` with `descriptor_uploads`, `grpc_port` with `grpc_uploads`, `pipes` (standard input
+and output).
+"""

@@ -1,5 +1,5 @@
-"""The Tool Agent of an app: tools of `arp.tools`, built by agents of `arp.runtime`, in sessions.
+"""The Tool Agent of an app: it connects `arp.tools` with agents of `arp.runtime`.
 
-Read `agent` (what is handed to an `App`), `ari_coder` (an agent runtime carries out tasks), then
-`imported` (MCP servers as tools).
+Read `agent` (`ToolAgent`, the argument of `App(tools=…)`), `ari_coder` (an agent runtime as coding
+agent), `imported` (tools of MCP servers).
 """

@@ -1,1 +1,6 @@
-"""Tools that are built to order: router, coding agent and its toolbox."""
+"""Tools made to order: from a request in words to a tool that works.
+
+Read `bus`, `planning` and `router` with `callbacks`; `workplace` and `turn_place`; `toolbox` with
+`toolbox_approval` and `toolbox_server`; `coding_job` and `coding_agent` with `cloning` and
+`coding_log`; `backend` puts all of it together.
+"""

@@ -1,1 +1,5 @@
-"""How others reach the Tool Agent: HTTP routes, an MCP server, the tools of an app."""
+"""Interfaces to the Tool Agent for other programs.
+
+Read `routes` with `openapi` (HTTP), `mcp_face` (an MCP server), `catalog` with `pictures` (tools of
+turns and models).
+"""

@@ -1,1 +1,4 @@
-"""Projects of tools on the disk: their files, limits and programs."""
+"""Projects of local tools: their directories, files, disk limits and programs.
+
+Read `projects`, `project_table`, `project_files`, `project_look`, `project_disk`, `program`.
+"""

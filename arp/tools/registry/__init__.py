@@ -1,1 +1,5 @@
-"""Which tools there are: their descriptions, schemas and states, in files."""
+"""The registry: descriptions, schemas and states of tools, stored in JSON files.
+
+Read `models` (the objects of the interface), `states` (the two state machines of a tool),
+`json_file`, `registry`, `schemas` with `schema_patterns`.
+"""

@@ -1,1 +1,4 @@
-"""What renderers of the object dialect receive."""
+"""What renderers of the object dialect receive.
+
+Read `flat` (components without a conversation), then `dialect` (one renderer's requests).
+"""

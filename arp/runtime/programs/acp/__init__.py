@@ -1,1 +1,4 @@
-"""Agents of the Agent Client Protocol. Read `messages`, `session`, `acp`."""
+"""Agents of the Agent Client Protocol as runtimes.
+
+Read `messages` (pure functions), `history`, `session`, `acp`.
+"""

@@ -1,1 +1,5 @@
-"""Claude Code as an agent runtime. Read `messages`, `process`, `session`, `claude_code`."""
+"""Claude Code as an agent runtime.
+
+Read `messages` (what the program writes), `process`, `asking`, `transcripts`, `session`,
+`claude_code`.
+"""

@@ -1,1 +1,4 @@
-"""Codex as an agent runtime. Read `messages`, `questions`, `server`, `codex`."""
+"""Codex as an agent runtime.
+
+Read `messages` (pure functions), `questions`, `server` (the process and its threads), `codex`.
+"""
