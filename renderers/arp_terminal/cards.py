@@ -113,7 +113,7 @@ def image(props: JsonObject, options: Options) -> RenderableType:
     if size:
         head.append(f"  {('×' if options.unicode else 'x').join(size)}", style=DIM)
     source = line(props.get("src"))
-    address = Text(shown_address(source), style=LINK)
+    address = Text(shown_address(source, options), style=LINK)
     caption = line(props.get("caption"))
     return stack(
         [
@@ -128,11 +128,11 @@ def product_cards(props: JsonObject, options: Options) -> RenderableType:
     """Draw `product-cards`: one card below the other, name and price first."""
     title = line(props.get("title"))
     sign = "▌" if options.unicode else "|"
-    cards = [rail(_product(card), sign, ACCENT) for card in objects(props.get("cards"))]
+    cards = [rail(_product(card, options), sign, ACCENT) for card in objects(props.get("cards"))]
     return stack([label(title, HEADING) if title else None, stack(cards, gap=1)])
 
 
-def _product(card: JsonObject) -> RenderableType:
+def _product(card: JsonObject, options: Options) -> RenderableType:
     head = label(card.get("name"), TITLE)
     if card.get("price") is not None:
         head.append("  ")
@@ -147,7 +147,7 @@ def _product(card: JsonObject) -> RenderableType:
     for name in ("url", "image"):
         if card.get(name):
             address = label(f"{name}: " if name == "image" else "", DIM)
-            parts.append(address.append(shown_address(line(card[name])), style=LINK))
+            parts.append(address.append(shown_address(line(card[name]), options), style=LINK))
     return stack(parts)
 
 

@@ -57,7 +57,9 @@ REST = 3
 """How many times as long as drawing took is waited at least."""
 
 
-async def chat(client: Client, *, place: str = "", level: str = "standard") -> str:
+async def chat(
+    client: Client, *, place: str = "", level: str = "standard", server: str = ""
+) -> str:
     """Let a person talk with a client's session, until they leave or it is gone for good.
 
     At a terminal with a cursor the prompt stays below what streams; everywhere else line after
@@ -67,11 +69,12 @@ async def chat(client: Client, *, place: str = "", level: str = "standard") -> s
         client: Connected; stays open.
         place: Where the session is, for the first line.
         level: Conformance level that the client has offered.
+        server: Address of the server over HTTP; empty if it has none.
 
     Returns:
         Why it ended: `quit`, `new` (a new session is wanted), `interrupted`, or `lost`.
     """
-    options = options_for(sys.stdout, level=level)
+    options = options_for(sys.stdout, level=level, server=server)
     if not is_terminal(sys.stdin) or not is_terminal(sys.stdout) or is_dumb(os.environ):
         return await line_chat(client, options, sys.stdin, sys.stdout)
     depth = None if options.colour else ColorDepth.DEPTH_1_BIT

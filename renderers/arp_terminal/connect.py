@@ -9,8 +9,9 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
+from arp.client.address import ENDPOINT, parse_address
 from arp.client.client import ArpClient, connect
 from arp.client.options import Options
 from arp.protocol.capabilities import LEVELS, PING
@@ -72,6 +73,7 @@ async def _run(
         more = {**more, "reconnect": False, "on_stderr": _say}
     if more.get("listen"):
         print(f"Waiting for an agent at {sanitise_line(url)}", file=sys.stderr)  # noqa: T201
+    server = "" if more.get("listen") else http_address(url)
     why = "new"
     while why == "new":
         options: Options = {
@@ -85,7 +87,7 @@ async def _run(
         }
         async with connect(url, **options) as client:
             place = "  ".join((*agent_names(client), host))
-            why = await chat(client, place=place, level=level)
+            why = await chat(client, place=place, level=level, server=server)
             last = client.session_id
             workflow = client.workflow or workflow
         session = None
@@ -94,6 +96,13 @@ async def _run(
         command = sanitise_line(f"arp connect {how}{url} --session {last}")
         print(f"\nThe session goes on: {command}")  # noqa: T201
     return EXIT_CODES[why]
+
+
+def http_address(url: str) -> str:
+    """Return where a server that is reached at `url` answers over HTTP; empty if it does not."""
+    parts = urlsplit(parse_address(url).input_url)
+    prefix = parts.path.removesuffix(f"{ENDPOINT}/input")
+    return urlunsplit((parts.scheme, parts.netloc, prefix, "", ""))
 
 
 def _say(line: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from urllib.parse import urljoin
 
 from markdown_it.tree import SyntaxTreeNode
 from rich.cells import cell_len
@@ -15,6 +16,7 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from arp.protocol.blob_path import PREFIX as FILES
 from arp.protocol.safe_text import sanitise
 from arp_terminal.blocks import Hanging, indented, rail, stack
 from arp_terminal.code_block import draw_code
@@ -179,7 +181,8 @@ def _append_inline(text: Text, node: SyntaxTreeNode, style: Style, options: Opti
         case "image":
             sign = "▣ " if options.unicode else "[image] "
             text.append(sign + line(node.content), style=style + DIM)
-            text.append(f" ({shown_address(str(node.attrs.get('src', '')))})", style=style + LINK)
+            address = shown_address(str(node.attrs.get("src", "")), options)
+            text.append(f" ({address})", style=style + LINK)
         case _:
             inner = style + _MARKS.get(node.type, PLAIN)
             for child in node.children:
@@ -187,7 +190,7 @@ def _append_inline(text: Text, node: SyntaxTreeNode, style: Style, options: Opti
 
 
 def _append_link(text: Text, node: SyntaxTreeNode, style: Style, options: Options) -> None:
-    address = shown_address(str(node.attrs.get("href", "")))
+    address = shown_address(str(node.attrs.get("href", "")), options)
     words = "".join(_plain(child) for child in node.children)
     if words == address or f"mailto:{words}" == address:
         text.append(words, style=style + LINK)
@@ -203,10 +206,22 @@ def _plain(node: SyntaxTreeNode) -> str:
     return node.content if not node.children else "".join(_plain(child) for child in node.children)
 
 
-def shown_address(address: str) -> str:
-    """Return an address as it is shown: of a `data:` address the size of its data."""
+def shown_address(address: str, options: Options) -> str:
+    """Return an address as a person can use it; for a `data:` address, the size of its data.
+
+    Agents write the files of a session without the server (`/_api/blobs/…`), which means nothing
+    outside of a browser.
+    """
     if not address.lower().startswith("data:"):
-        return line(address)
+        if not options.server or address.startswith("#"):
+            return line(address)
+        # The path of a file has no prefix, also where the server is mounted below one.
+        if address.startswith(FILES):
+            return line(options.server + address)
+        try:
+            return line(urljoin(f"{options.server}/", address))
+        except ValueError:  # no address, whatever it is
+            return line(address)
     kind, _, data = address[5:].partition(",")
     return line(f"embedded {kind.split(';')[0] or 'text/plain'}, {len(data):,} characters")
 

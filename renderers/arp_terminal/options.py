@@ -27,6 +27,8 @@ class Options(Struct, frozen=True):
     """Conformance level (protocol.md 7): components beyond it show their fallback."""
     max_rows: int | None = 100
     """Rows of a table that are shown; `None` = all."""
+    server: str = ""
+    """Address of the server over HTTP, without a slash at its end; empty: it has none."""
     simplify: Simplify | None = None
     """How a component beyond the level is degraded, where no agent side has done it."""
     depth: int = 0

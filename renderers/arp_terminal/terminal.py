@@ -18,6 +18,7 @@ def options_for(
     *,
     level: str = "standard",
     width: int | None = None,
+    server: str = "",
     environ: Mapping[str, str] | None = None,
 ) -> Options:
     """Return the options that fit a stream.
@@ -33,6 +34,7 @@ def options_for(
         unicode=speaks_unicode(out),
         level=level,
         max_rows=100 if terminal else None,
+        server=server,
     )
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from arp import App, Turn, ui
@@ -21,6 +22,10 @@ app = App(title="Exports")
 
 @app.agent
 async def export(turn: Turn) -> None:
+    if turn.text == "file":
+        file = await turn.save_file("out.csv", b"a,b", mime="text/csv")
+        await turn.say(f"[out.csv]({turn.file_url(file)})")
+        return
     if turn.text == "people":
         rows = [["Ann", 3], ["Bob", 5], ["Cem", 8]]
         asked = ui.table("People", ["name", "age"], rows, selectable="many")
@@ -47,6 +52,30 @@ def command(
     paths = [str(ROOT), str(ROOT / "renderers")]
     program = f"import sys; sys.path[:0] = {paths}; from arp_terminal.connect import run; "
     return [sys.executable, "-c", f"{program}raise SystemExit({call})"]
+
+
+def test_the_address_of_a_file_can_be_opened(server: Serving, tmp_path: Path) -> None:
+    with PseudoTerminal(command(server.http), tmp_path, size=(40, 200)) as terminal:
+        terminal.until_at_rest()
+        terminal.type("file\r")
+        terminal.until_at_rest("/out.csv)")
+        (address,) = re.findall(r"out\.csv \((http\S+)\)", terminal.shown)
+    assert httpx.get(address).content == b"a,b"
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("https://a.example/below/", "https://a.example/below"),
+        ("wss://a.example/below/_arp/v1", "https://a.example/below"),
+        ("stdio:python app.py", ""),
+        ("unix:/run/a.sock", ""),
+        ("grpc://127.0.0.1:9090", ""),
+    ],
+)
+def test_where_a_server_answers_over_http(url: str, address: str) -> None:
+    assert connect.http_address(url) == address
 
 
 def test_a_session_from_the_first_word_to_the_last(server: Serving, tmp_path: Path) -> None:

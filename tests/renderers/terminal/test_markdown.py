@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arp_terminal.markdown import markdown
+from arp_terminal.markdown import markdown, shown_address
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
 from arp_terminal.pieces import finished, lines_over
@@ -47,6 +47,24 @@ def test_a_link_shows_its_text_and_its_true_address() -> None:
 
 def test_an_image_shows_what_it_is_of_and_where_it_is() -> None:
     assert shown("![a cat](https://a.example/c.png)") == "▣ a cat (https://a.example/c.png)"
+
+
+@pytest.mark.parametrize(
+    ("address", "full"),
+    [
+        ("/_api/blobs/sabc/1/out.csv", "https://a.example/below/_api/blobs/sabc/1/out.csv"),
+        ("/other", "https://a.example/other"),
+        ("more.html", "https://a.example/below/more.html"),
+        ("https://b.example/", "https://b.example/"),
+        ("mailto:c@d.example", "mailto:c@d.example"),
+        ("#part", "#part"),
+        ("http://[", "http://["),
+    ],
+)
+def test_an_address_is_shown_with_the_server_that_it_belongs_to(address: str, full: str) -> None:
+    chosen = Options(server="https://a.example/below")
+    assert shown_address(address, chosen) == full
+    assert shown_address(address, Options()) == address
 
 
 def test_a_link_that_the_parser_refuses_stays_as_it_is_written() -> None:
