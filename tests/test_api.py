@@ -10,7 +10,10 @@ import pytest
 
 from arp import api
 
-BLOCKED = "ag_ui", "agents", "django", "docker", "grpc", "langgraph", "mcp", "pydantic_ai"
+BLOCKED = (
+    *("ag_ui", "agents", "django", "docker", "grpc", "langgraph", "mcp", "pydantic_ai"),
+    "pydantic_settings",
+)
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({BLOCKED}))\n"
 """A process in which no extra is installed."""
 
@@ -25,12 +28,16 @@ def run(program: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(api._LATER))
 def test_name_is_what_its_module_has(name: str) -> None:
-    """The paths of before are still there."""
     assert getattr(api, name) is getattr(import_module(api._LATER[name]), name)
 
 
+def test_ari_has_the_objects_of_agent_runtimes() -> None:
+    assert api.ari is import_module(api._MODULES["ari"])
+    assert api.ari.CreateSessionRequest is api.CreateSessionRequest
+
+
 def test_every_public_name_is_listed_or_needs_an_extra() -> None:
-    assert set(api.__all__) | set(api._EXTRAS) == set(api._LATER)
+    assert set(api.__all__) | set(api._EXTRAS) == set(api._LATER) | set(api._MODULES)
     assert not set(api.__all__) & set(api._EXTRAS)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from arp import App
-from arp.runtime.named import environment_of, named_runtime
+from arp.api import environment_of, named_runtime
 
 PROJECT = os.environ.get("PROJECT", ".")
 PASSED = os.environ.get("PASS_ENV", "").split()

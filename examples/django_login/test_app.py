@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arp.protocol.errors import SessionNotFound, Unauthenticated
+from arp.api import SessionNotFound, Unauthenticated
 from arp.testing import ServedApp, serve
 
 

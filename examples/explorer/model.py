@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from arp import App, ToolFailed, Turn
-from arp.runtime.contract.errors import AriError
+from arp.api import AriError
 from charts import ChartPlan
 from errors import ModelFailed
 from model_tools import TOOLS, ModelWork, describe_tables, work_of_turn
 from workspace import Workspace
 
 if TYPE_CHECKING:
-    from arp.runtime.turns.agent import RuntimeAgent
+    from arp.api import RuntimeAgent
 
 OPENAI_MODEL = "gpt-5-mini"
 ANTHROPIC_MODEL = "claude-sonnet-5-5"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from arp import Component, Turn, ui
-from arp.protocol.errors import ResourceLimit
+from arp.api import ResourceLimit
 from charts import ChartPlan
 from errors import ExplorerError
 from export import EXPORT_LIMITS, export_directory, free_path, write_csv

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 import msgspec
 
 from arp import Component, Turn
-from arp.protocol.json_value import Json
 
 WORD_MS = 30.0
 """Milliseconds between two words; the speed of a fast model, and faster than people read."""
@@ -71,7 +70,7 @@ def _first_points(chart: Component, count: int) -> Component:
     return msgspec.structs.replace(chart, props={**chart.props, "datasets": datasets})
 
 
-def _append(turn: Turn, chart_id: str, points: list[list[Json]]) -> None:
+def _append(turn: Turn, chart_id: str, points: list[list[float | None]]) -> None:
     for number, data in enumerate(points):
         if data:
             turn.append(chart_id, f"props.datasets.{number}.data", data)

@@ -3,7 +3,7 @@
 import pytest
 from app import agent, api
 
-from arp.protocol.errors import SessionNotFound, Unauthenticated
+from arp.api import SessionNotFound, Unauthenticated
 from arp.testing import ServedApp, serve
 
 

@@ -12,11 +12,7 @@ import sys
 from pathlib import Path
 
 from arp import App, Turn, ui
-from arp.api import ToolAgent
-from arp.protocol.messages import FileRef
-from arp.tools.build.planning import existing_tool
-from arp.tools.service import ToolService
-from arp.tools.settings import LiveSettings, ToolSettings
+from arp.api import FileRef, LiveSettings, ToolAgent, ToolService, ToolSettings, existing_tool
 
 sys.path.insert(0, str(Path(__file__).parent))
 from smith import ScriptedSmith  # type: ignore[import-not-found]  # the file beside this one

@@ -16,10 +16,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from arp.api import FunctionRuntime, FunctionTurn
-from arp.runtime.contract import types as ari
-from arp.runtime.contract.feed import SessionFeed
-from arp.runtime.contract.task_runtime import TaskSession
+from arp.api import FunctionRuntime, FunctionTurn, SessionFeed, TaskSession, ari
 
 SOURCE = Path(__file__).with_name("image_tool.py")
 WORDS = ("compress", "smaller", "shrink", "压缩")
