@@ -15,7 +15,7 @@ BENCH = stream paced fanout transports patch idle start ledger terminal framewor
 # Tests and benchmarks start hundreds of Python processes: each would compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test install opencode fix check lint types gen fixtures bench docs release web web-test web-e2e draft-interop web-fresh bench-web browser pictures kill-test soak lowest coverage walk matrix
+.PHONY: help demo test install opencode fix check lint types gen fixtures bench docs release web web-test web-e2e draft-interop web-fresh bench-web browser pictures kill-test soak lowest coverage walk figures matrix
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -97,8 +97,11 @@ web-test: install web  ## check types and run the tests of the web packages
 web-e2e: install web  ## test the page in Chromium with a real server (ARGS="-t W17" selects tests)
 	$(NPM) --prefix web/e2e run e2e -- $(ARGS)
 
-walk: install  ## count the calls of one delta and of one input, by package (ARGS=-v lists them)
+walk: install  ## count calls, files and packages of one delta and of one input (ARGS=-v lists the calls)
 	$(VENV)/python -m tools.trace_walk $(ARGS)
+
+figures: install  ## measure how readable the tree is (ARGS="--root ../before" measures another one)
+	$(VENV)/python -m tools.measure_tree --walks $(ARGS)
 
 pictures: install  ## make the pictures of the README again; needs chromium and tmux
 	$(VENV)/python -m tools.screenshots

@@ -1,12 +1,17 @@
-"""Trace a text delta and an input through the packages of arp/, and print how they change packages.
+"""Trace a text delta and an input through the files and packages of `arp/`.
 
-Run from the project's root: `make walk` (ARGS=-v lists every call). An ASGI WebSocket without a
-network, a SQLite ledger in a temporary folder. Prints for each walk the number of calls, of
-packages, and of stays: how often the walk enters a package.
+Run `make walk` from the project's root; `ARGS=-v` lists every call, `ARGS=--json` prints the
+figures as JSON. The input comes over an ASGI WebSocket without a network; the ledger is a SQLite
+file in a temporary folder. The figures of a walk:
+
+- calls: functions of ours that were called;
+- files, packages: how many different ones the walk visits;
+- file changes, package changes: how often the walk enters a file or a package, the first included.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -18,10 +23,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+import arp
 from arp import App, Turn
 from arp.server.application import Application
 
-HERE = str(Path(__file__).parents[1] / "arp") + os.sep
+HERE = str(Path(arp.__file__).parent) + os.sep
+"""Folder of the package that was imported, which need not be beside this script."""
 
 SCOPE: dict[str, Any] = {
     "type": "websocket",
@@ -63,10 +70,10 @@ class Trace:
         self.calls: list[Call] = []
         self.is_recording = False
 
-    def take(self) -> list[Call]:
-        """Return what was recorded, and begin again."""
-        taken, self.calls = self.calls, []
-        return taken
+    def dequeue(self) -> list[Call]:
+        """Return the recorded calls and remove them."""
+        recorded, self.calls = self.calls, []
+        return recorded
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
         """Record a call; for `sys.setprofile`."""
@@ -76,19 +83,38 @@ class Trace:
             self.calls.append(Call(code.co_filename[len(HERE) :], code.co_firstlineno, name))
 
 
-def report(name: str, walk: list[Call], *, verbose: bool) -> None:
+class Walk(NamedTuple):
+    """The calls of one walk, in order."""
+
+    calls: list[Call]
+
+    @property
+    def packages(self) -> list[str]:
+        """The packages that the walk enters, in order."""
+        return [package for package, _ in groupby(call.package for call in self.calls)]
+
+    def figures(self) -> dict[str, int]:
+        """Return the figures that the docstring of this module explains."""
+        files = [path for path, _ in groupby(call.path for call in self.calls)]
+        return {
+            "calls": len(self.calls),
+            "files": len(set(files)),
+            "file changes": len(files),
+            "packages": len(set(self.packages)),
+            "package changes": len(self.packages),
+        }
+
+
+def report(name: str, walk: Walk, *, verbose: bool) -> None:
     """Print one walk on a line, and with `verbose` each call below it."""
-    stays = [package for package, _ in groupby(call.package for call in walk)]
-    print(
-        f"{name}: {len(walk)} calls, {len(set(stays))} packages, {len(stays)} stays: "
-        f"{' '.join(stays)}"
-    )
-    for call in walk if verbose else []:
+    figures = ", ".join(f"{count} {what}" for what, count in walk.figures().items())
+    print(f"{name}: {figures}: {' '.join(walk.packages)}")
+    for call in walk.calls if verbose else []:
         print(f"    {call.path}:{call.line} {call.function}")
 
 
-async def main(*, verbose: bool) -> None:
-    """Make both walks."""
+async def walks() -> dict[str, Walk]:
+    """Make both walks, and return them by name."""
     trace, step = Trace(), asyncio.Event()
     app = App(title="walk")
 
@@ -128,19 +154,33 @@ async def main(*, verbose: bool) -> None:
         for pause_s in (0.3, 0.5):
             step.set()
             await asyncio.sleep(pause_s)
-        delta = trace.take()
+        delta = trace.dequeue()
         trace.is_recording = True
         await say(text("second"))
         trace.is_recording = False
         sys.setprofile(None)
         threading.setprofile(None)
-        report("delta", delta, verbose=verbose)
-        report("input", trace.take(), verbose=verbose)
+        made = {"delta": Walk(delta), "input": Walk(trace.dequeue())}
         await queue.put({"type": "websocket.disconnect"})
         await asyncio.sleep(0.1)
         task.cancel()
         await application.aclose()
+    return made
+
+
+def main() -> None:
+    """Print both walks."""
+    parser = argparse.ArgumentParser(description="Trace a text delta and an input through arp/.")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list every call")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    options = parser.parse_args()
+    made = asyncio.run(walks())
+    if options.json:
+        print(json.dumps({name: walk.figures() for name, walk in made.items()}))
+        return
+    for name, walk in made.items():
+        report(name, walk, verbose=options.verbose)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(verbose="-v" in sys.argv[1:]))
+    main()
