@@ -27,10 +27,10 @@ from arp.tools.errors import (
     ToolRefused,
     UnknownTool,
 )
+from arp.tools.projects import projects as projects_module
 from arp.tools.projects.program import CommandResult, run_program
 from arp.tools.projects.project_files import MAX_READ, ProjectFiles
 from arp.tools.projects.projects import LocalProjects, run_log
-from arp.tools.projects import projects as projects_module
 from tests.tools.local_tools import processes_of, settings_in
 from tests.waiting import becomes
 
