@@ -209,7 +209,13 @@ async def on_grpc(address: str) -> AsyncIterator[PlainRenderer]:
                 raise EOFError
             return READ["json"](unseal(data).frame)
 
-        renderer = PlainRenderer(lambda message: call.write(seal(WRITE["json"](message), "object")))
+        writing = asyncio.Lock()  # gRPC takes one write at a time, and two tasks here write
+
+        async def send(message: Any) -> None:
+            async with writing:
+                await call.write(seal(WRITE["json"](message), "object"))
+
+        renderer = PlainRenderer(send)
         async with _reads(renderer, receive):
             yield renderer
         call.cancel()
