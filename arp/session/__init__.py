@@ -1,4 +1,4 @@
-"""Who may do what now: sessions, turns, the queue, questions. Events in, facts and effects out.
+"""The state machine of a session: turns, the queue, questions. Events in, facts and effects out.
 
-What may happen to a turn now stands on one page, `turn_states`; `README.md` has the reading order.
+`turn_states` has the transitions of a turn on one page; `README.md` has the reading order.
 """
