@@ -5,10 +5,11 @@ Theory of operation. `receive` checks an input in a fixed order:
 1. Shape. The data must have the shape of its `input_type`.
 2. Repetition. An id that took effect before is acknowledged again and does nothing.
 3. Files. The input may name only files that belong to this session.
-4. Edits of a queued turn, and the protocol's own actions (`arp.cancel`, …).
+4. Edits of a queued turn, inputs that only describe the renderer, and the protocol's own actions
+   (`arp.cancel`, …).
 5. Answers. If the input names a component, it must be a valid answer to that component. Otherwise
    it answers the newest open question that accepts it.
-6. Everything else begins a new turn, or joins the queue.
+6. Everything else begins a new turn, which is queued while another turn runs.
 
 An input that is refused changes nothing: every check comes before the first fact is recorded.
 """

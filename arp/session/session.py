@@ -697,7 +697,7 @@ class Session:
         return [RunTurn(turn_id)]
 
     def leave(self) -> None:
-        """Stop the running turn without a fact: the session is removed from memory."""
+        """Clear the running turn without recording a fact: the session is removed from memory."""
         self.turns.set(None, self.queue, self.turns.is_paused, is_waiting=False)
 
     def begin_recording(self) -> None:

@@ -1,5 +1,5 @@
-"""What a session is now, told from its facts alone: read models that fold one fact at a time.
+"""Read models: the current state of a session, computed from its facts one at a time.
 
 Read in this order: `reading`, `records`, `entities` (the table); `turns`, `tasks`, `costs`; then
-`state` (all of it), `read_model` (the fold), `document` (what is given out).
+`state` (all of it), `read_model` (the fold), `document` (the public documents).
 """
