@@ -130,7 +130,7 @@ class Branches:
         if type_name == "turn.submitted" and turn_id is not None:
             edits = payload.get("edits")
             # The rollback facts directly before this one removed the old turns. A renderer that has
-            # received those only needs this fact, and no snapshot.
+            # received those needs only this fact, and no snapshot.
             if edits is not None:
                 self.changed_at = sequence - 1
             self.add(turn_id, self.last if edits is None else self._before.get(edits, self.last))

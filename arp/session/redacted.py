@@ -42,7 +42,7 @@ _CLEAN = frozenset(
 """Facts without secrets, except in an input: they have no other text, or it was redacted before."""
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
-"""Facts whose only text of an agent is the usage."""
+"""Facts in which the usage is the only text that comes from an agent."""
 
 _NOT_IDS = frozenset(("correlation", "native_status", "refs", "status_reason", "telemetry"))
 """Fields beside the payload that are not ids."""

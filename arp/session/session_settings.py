@@ -12,8 +12,8 @@ from arp.session.branches import Branches, Forked, forks
 from arp.session.turn_states import Policy
 
 TITLE_CHARACTERS = 80
-"""Maximum length of a title, in characters. Without a name, it is the beginning of the first text.
-"""
+"""Maximum length of a title, in characters. The title of a session without a name is the beginning
+of its first text."""
 
 MAX_STATE_BYTES = 64 << 10
 """Maximum size of an agent's state of a session, as JSON. Each change is one fact, and every
@@ -129,7 +129,7 @@ class SessionSettings:
             self.title = self.name or self.opening
 
     def switch_to(self, other: SessionSettings) -> None:
-        """Adopt what depends on the shown branch from the session of another branch."""
+        """Adopt the branch-dependent settings of `other`, the session of another branch."""
         self.branches, self.state = other.branches, other.state
         self.restore(self.name, other.opening)
 

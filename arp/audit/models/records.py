@@ -6,8 +6,8 @@ separate groups, each with a limit. Open records stay until they end, so many en
 push out one that is still running; of the ended records only the newest stay. If a group is full,
 its oldest record is evicted and counted.
 
-A row defines what a fact changes in a record. It is a list of words, one for each field, in the
-order of the fields:
+A row defines what a fact changes in a record. It is a list of words, one for each field that
+changes:
 
 - `name`: the field of the payload with this name, read by its kind (`payload_fields`). The field of
   the record is removed if the payload has none. `name:kind` reads it as another kind;
