@@ -1,4 +1,4 @@
-"""Names of fields in benchmark facts: those that ledgers of before have, as they are now."""
+"""Earlier names of fields in benchmark facts, and their current names."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 from arp.protocol.json_value import Json, JsonObject
 
 NOT_KNOWN: Final = "unavailable"
-"""The value of a name that nobody gave."""
+"""Value of a name that is not known."""
 
 EXPORT_REFS: Final = ("trajectoryRef", "runtimeTranscriptRef")
-"""What the export of a trial makes, in `refs` of its fact."""
+"""Fields of `refs` that name the files which the export of a trial creates."""
 
 RENAMED: Final = {
     "changedVariable": "singleChangedVariable",
@@ -25,13 +25,13 @@ RENAMED: Final = {
     "artifactManifest": "artifactManifestRef",
     "qcReport": "agentQcReportRef",
 }
-"""Name in facts that were written before the profile's own names were used → name now."""
+"""Name in older facts → current name, which is the one of the profile."""
 
 
 def renamed(value: Json) -> Json:
-    """Return `benchmark`, `refs` or `comparison` of a fact with the names of now.
+    """Return `benchmark`, `refs` or `comparison` of a fact with the current names.
 
-    A value that is no object is returned as it is.
+    A value that is not an object is returned unchanged.
     """
     if not isinstance(value, dict) or RENAMED.keys().isdisjoint(value):
         return value
@@ -39,5 +39,5 @@ def renamed(value: Json) -> Json:
 
 
 def renamed_object(value: Json) -> JsonObject:
-    """Return an object as `renamed` does, and an empty one for what is no object."""
+    """Return `renamed(value)`, or an empty object if the value is not an object."""
     return renamed(value) if isinstance(value, dict) else {}

@@ -1,9 +1,9 @@
-"""The hash chain over a session's facts: each hash covers the fact and the hash before it.
+"""The hash chain of a session's facts: each hash covers a fact and the hash before it.
 
-So one hash covers a whole history. Who keeps the newest one elsewhere (a pack's manifest, the
-store's segments) can tell that a fact was changed, left out, moved, added, or comes from another
-session. There is no key in it: who may rewrite facts *and* every hash kept of them can make a chain
-that holds.
+Theory of operation. One hash covers a whole history. If the newest hash is also kept elsewhere (in
+the manifest of a pack, in the segments of the store), a comparison detects a fact that was changed,
+removed, moved, added, or taken from another session. The chain has no key: a person who may rewrite
+the facts *and* every kept hash can make a valid chain.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from msgspec import Struct
 from arp.protocol.errors import LocalError
 
 HASH_BYTES: Final = 32
-"""Of SHA-256."""
+"""Length of a SHA-256."""
 
 _DOMAIN: Final = b"arp-chain-1"
-"""Tells these hashes from any other SHA-256, and this way of chaining from a later one."""
+"""Prefix that separates these hashes from other uses of SHA-256 and from later kinds of chain."""
 
 
 Kept: TypeAlias = Sequence[tuple[int, bytes | None]]
-"""Sequences of facts with their hashes, in order, as a store keeps them; `None`: it keeps none."""
+"""Sequence numbers and kept hashes of facts, in order; `None` if the store has no hash of a fact.
+"""
 
 
 class ChainBroken(LocalError):
-    """Facts are not those of which hashes were kept. What was taken before them is good."""
+    """Facts do not match their kept hashes. The facts before them are intact."""
 
     def __init__(self, first: int, through: int, reason: str) -> None:
-        place = f"fact {first}" if first == through else f"one of the facts {first} to {through}"
+        where = f"fact {first}" if first == through else f"one of the facts {first} to {through}"
         super().__init__(
-            f"{place} {reason}; restore the ledger from a backup, or look what differs from a pack "
+            f"{where} {reason}; restore the ledger from a backup, or look what differs from a pack "
             "of that time: arp evidence verify PACK --ledger"
         )
         self.first = first
@@ -41,32 +42,33 @@ class ChainBroken(LocalError):
 
 
 def genesis(session_id: str, epoch: str) -> bytes:
-    """Return the hash before the first fact of one life of a session's log.
+    """Return the hash that comes before the first fact of a session's log.
 
     Args:
-        session_id: Of the session.
-        epoch: Names that life of its log (protocol.md 2.3).
+        session_id: Id of the session.
+        epoch: Id of this log of the session (protocol.md 2.3).
     """
+    # The lengths keep two different pairs of names from giving the same bytes.
     names = [_DOMAIN, session_id.encode(), epoch.encode()]
     return sha256(b"".join(b"%d:%s" % (len(name), name) for name in names)).digest()
 
 
 def link(previous: bytes, fact: bytes) -> bytes:
-    """Return the hash of a fact, which covers everything before it.
+    """Return the hash of a fact, which also covers all facts before it.
 
     Args:
-        previous: Of the fact before, or `genesis`.
-        fact: The bytes that the store holds.
+        previous: Hash of the previous fact, or `genesis`.
+        fact: The fact, as the bytes in the store.
     """
     return sha256(previous + fact).digest()
 
 
 def links(previous: bytes, facts: Iterable[bytes]) -> Iterator[bytes]:
-    """Return the hash of each fact, in order.
+    """Yield the hash of each fact, in order.
 
     Args:
-        previous: Of the fact before the first, or `genesis`.
-        facts: Neighbours, in order.
+        previous: Hash of the fact before the first one, or `genesis`.
+        facts: Consecutive facts, in order.
     """
     for fact in facts:
         previous = sha256(previous + fact).digest()
@@ -74,60 +76,64 @@ def links(previous: bytes, facts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def head(previous: bytes, facts: Iterable[bytes]) -> bytes:
-    """Return the hash of the last fact; `previous` if there is none."""
+    """Return the hash of the last fact; `previous` if there are no facts."""
     for fact in facts:
         previous = sha256(previous + fact).digest()
     return previous
 
 
 class Break(Struct, frozen=True):
-    """Where facts are not those of which hashes were kept."""
+    """A range of facts that do not match their kept hashes."""
 
     sequence: int
-    """The first fact that may be bad."""
+    """Sequence number of the first fact that may be wrong."""
     through: int
-    """The last one that may be."""
+    """Sequence number of the last fact that may be wrong."""
     reason: str
 
 
 class Checked(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What came of comparing a session with the hashes that were kept of it."""
+    """Result of comparing the facts of a session with their kept hashes."""
 
     session_id: str
     facts: int
-    """That were looked at."""
+    """Number of facts that were read."""
     kept_through: int
-    """The last one that a kept hash covers; those behind it have none yet."""
+    """Sequence number of the last fact that a kept hash covers; later facts have no hash yet."""
     head: str
-    """Hash of the last one, in hex: it covers all of them, for whoever writes it down."""
+    """Hash of the last fact in hex. It covers all facts and can be noted elsewhere."""
     broken: Break | None = None
-    """`None`: each fact that a kept hash covers is what it was."""
+    """The mismatch; `None` if every fact that a kept hash covers is unchanged."""
 
 
 class KeptCheck:
-    """Compares the facts of a session, from the first on, with the hashes that were kept of them.
+    """Compares the facts of a session with their kept hashes, from the first fact on.
 
     Args:
-        session_id: Of the session.
-        epoch: Names that life of its log.
-        kept: Of some of its facts. A session of which none is kept has nothing to compare.
+        session_id: Id of the session.
+        epoch: Id of this log of the session.
+        kept: Kept hashes of some of its facts. Without any hash, nothing is compared.
     """
 
     def __init__(self, session_id: str, epoch: str, kept: Kept) -> None:
         self.head = genesis(session_id, epoch)
-        """Hash of the last fact that was taken."""
+        """Hash of the last fact that was read."""
         self.sequence = 0
-        """Of that fact."""
+        """Sequence number of that fact."""
         self.kept_through = 0
-        """The last fact whose hash was compared: nothing is known of those behind it."""
+        """Sequence number of the last fact with a matching hash; later facts are not checked yet.
+        """
         is_kept = any(digest is not None for _, digest in kept)
         self._kept = list(reversed(kept)) if is_kept else []
 
     def take(self, facts: Iterable[bytes]) -> None:
-        """Take the next facts, as they were found.
+        """Compare the next facts.
+
+        Args:
+            facts: The next facts, as the bytes in the store.
 
         Raises:
-            ChainBroken: They are not what they were.
+            ChainBroken: A fact does not match its kept hash.
         """
         for fact in facts:
             self.head = sha256(self.head + fact).digest()
@@ -137,26 +143,28 @@ class KeptCheck:
 
     def _compare(self, digest: bytes | None) -> None:
         first = self.kept_through + 1
-        if digest is None:  # a store keeps the hashes of a session from the first on, or none
+        # A store keeps all hashes of a session or none. A single missing hash was removed, perhaps
+        # together with a change of its fact.
+        if digest is None:
             raise ChainBroken(first, self.sequence, "cannot be checked: its hash was removed")
         if digest != self.head:
             raise ChainBroken(first, self.sequence, "is not what it was when its hash was kept")
         self.kept_through = self.sequence
 
     def finish(self) -> None:
-        """Take note that there are no more facts.
+        """Finish the comparison: there are no more facts.
 
         Raises:
-            ChainBroken: Facts are missing whose hashes were kept.
+            ChainBroken: Hashes are left, so their facts are missing.
         """
         if self._kept:
             raise ChainBroken(self.sequence + 1, self._kept[0][0], "is missing")
 
     def checked(self, session_id: str, broken: Break | None = None) -> Checked:
-        """Return what was found.
+        """Return the result.
 
         Args:
-            session_id: Of the session.
-            broken: What ended the check, where something did.
+            session_id: Id of the session.
+            broken: The mismatch that ended the comparison; `None` if there was none.
         """
         return Checked(session_id, self.sequence, self.kept_through, self.head.hex(), broken)

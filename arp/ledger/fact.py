@@ -1,4 +1,4 @@
-"""A fact: one thing that happened in a session, as the log keeps it."""
+"""A fact: one event in the log of a session."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import msgspec
 from arp.protocol.json_value import Json, JsonObject
 
 SCHEMA_VERSION = "lime-profile-0.4.0"
-"""The profile that every fact written here follows (ledger.md 1)."""
+"""Profile of every fact that this version writes (ledger.md 1)."""
 
 
 class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """One event of the log: eight fields always, the others where they apply.
+    """One event of the log. Eight fields are always present, the others where they apply.
 
-    A correlation that should be there and is not known is written as `unknown`, `unavailable` or
-    `stale`; `None` means "does not apply" and is not written at all. Which type needs which id is
-    in `fact_types.check`.
+    A required correlation id that is not known is written as `unknown`, `unavailable` or `stale`.
+    `None` means "does not apply" and is not written. `fact_types.check` knows the ids that each
+    type needs.
 
     Source: ledger.md 1.
     """
 
     schema_version: str
-    """`SCHEMA_VERSION` in what we write; anything in what we read."""
+    """`SCHEMA_VERSION` when we write it; facts that we read may have any value."""
     runtime_id: str
-    """The process that wrote it."""
+    """Id of the process that wrote it."""
     session_id: str
     event_id: str
-    """Unique over all sessions."""
+    """Id that is unique over all sessions."""
     timestamp: str
-    """RFC 3339, UTC; for people. Order comes from `sequence` alone."""
+    """Time for people, RFC 3339 in UTC. The order is given by `sequence` alone."""
     sequence: int
-    """From 1, per session, without holes."""
+    """Sequence number in the session, from 1, without holes."""
     type: str
-    """One of `fact_types.REQUIRED_IDS`."""
+    """Type, one of `fact_types.REQUIRED_IDS`."""
     payload: JsonObject
-    """What happened. Its values may be `msgspec.Raw`: JSON that is encoded goes in as it is."""
+    """Content of the event. A value may be `msgspec.Raw`, JSON that is encoded already."""
 
     thread_id: str | None = None
     turn_id: str | None = None
@@ -59,15 +59,15 @@ class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
     job_id: str | None = None
     job_item_id: str | None = None
     output_ref: str | None = None
-    """The blob that holds what the payload only previews."""
+    """Blob with the full content of which the payload has a preview."""
     model_request_id: str | None = None
     queue_id: str | None = None
     status: str | None = None
     phase: str | None = None
     status_reason: str | None = None
-    """Why the status is what it is: `cancelled`, `interrupted` …"""
+    """Reason of the status: `cancelled`, `interrupted` …"""
     native_status: str | None = None
-    """The same in the words of the runtime that said it."""
+    """Status in the words of the runtime that reported it."""
     refs: Json = None
     correlation: Json = None
     telemetry: Json = None
@@ -76,28 +76,28 @@ class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
 
 
 ATTRIBUTES: Final = {field.encode_name: field.name for field in msgspec.structs.fields(Fact)}
-"""Name of a field in the log → the attribute of a fact."""
+"""Name of a field in the log → attribute of `Fact`."""
 
 WRITTEN: Final = {name: written for written, name in ATTRIBUTES.items()}
-"""Attribute of a fact → the name of the field in the log."""
+"""Attribute of `Fact` → name of the field in the log."""
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Fact)
 
 
 def encode(fact: Fact) -> bytes:
-    """Return the fact as one JSON object in the profile's spelling, without what does not apply.
+    """Return the fact as one JSON object with the field names of the profile, without `None`.
 
-    The answer is one line unless a `msgspec.Raw` in the payload has line breaks of its own.
+    The result is one line unless a `msgspec.Raw` in the payload contains line breaks.
     """
     return _encoder.encode(fact)
 
 
 def decode(data: bytes) -> Fact:
-    """Read a fact that this or a newer version wrote; fields that are not known are passed over.
+    """Decode a fact that this or a newer version wrote; unknown fields are ignored.
 
     Raises:
-        msgspec.DecodeError: Not JSON, or a required field is missing or of another type
-            (`msgspec.ValidationError`). What the store gave back is damaged then.
+        msgspec.DecodeError: The data is not JSON, or a required field is missing or has the wrong
+            type (`msgspec.ValidationError`). The stored data is then damaged.
     """
     return _decoder.decode(data)

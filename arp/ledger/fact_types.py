@@ -1,12 +1,12 @@
-"""The closed list of fact types: what the payload of each holds, and which ids each must carry.
+"""The closed list of fact types, with the fields of each payload and the ids that each needs.
 
-A fact without its ids cannot be joined to anything later, so it is refused when it is written, not
-missed when it is read.
+A fact without its ids cannot be joined with other facts later. So it is refused when it is written;
+when it is read it would be too late.
 
-A row names the fields that a payload of this project holds: `x` always, `x?` where it applies,
-`x:kind` with a type of its own, `@x` a correlation id that stands in the fact beside its payload.
-More fields may stand in a payload (ledger.md 1 leaves it open): extensions go there and nowhere
-else.
+A row names the fields of a payload that this project writes: `x` is always present, `x?` is present
+where it applies, `x:kind` has a type of its own, and `@x` is a correlation id in the fact itself,
+beside the payload. A payload may have more fields (ledger.md 1 leaves it open). Extensions belong
+there and nowhere else.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ ROWS: Final[dict[str, str]] = {
     "benchmark.reward.recorded": "reward detail? criteria?",
     "benchmark.comparison.completed": "reason?",
 }
-"""Every type of the profile → what its payload holds."""
+"""Fact type → row of its payload. These are all types of the profile."""
 
 _TURN: Final = "thread_id turn_id"
 
@@ -198,7 +198,8 @@ _RULES: Final = {
     "benchmark.reward.": "task_id run_id refs",
     "benchmark.comparison.completed": "comparison refs",
 }
-"""Family → what it needs besides; all rows that a type begins with add up (ledger.md 1)."""
+"""Prefix of a type → additional fields that it needs. All rows with a matching prefix add up
+(ledger.md 1)."""
 
 
 def _required(fact_type: str) -> Iterator[str]:
@@ -208,10 +209,10 @@ def _required(fact_type: str) -> Iterator[str]:
 
 
 REQUIRED_IDS: Final[dict[str, tuple[str, ...]]] = {name: tuple(_required(name)) for name in ROWS}
-"""Every type of the profile → the attributes of `Fact` that it needs besides the eight."""
+"""Fact type → attributes of `Fact` that it needs besides the eight that are always there."""
 
 OBJECTS: Final = frozenset(("refs", "correlation", "telemetry", "benchmark", "comparison"))
-"""What may stand beside the payload and is no text."""
+"""Fields beside the payload that are objects, not texts."""
 
 _CORRELATIONS: Final = tuple(field.name for field in fields(Fact) if not field.required)
 
@@ -223,13 +224,13 @@ _READERS: Final[dict[str, Callable[[Fact], tuple[object, ...]]]] = {
 
 
 class ProfileViolation(LocalError):
-    """A fact of an unknown type, or without an id that its type needs. Nothing was written."""
+    """A fact has an unknown type, or lacks an id that its type needs. Nothing was written."""
 
 
 def check(fact: Fact) -> None:
-    """Guarantees that the fact can be joined: its type is known and its ids are all there.
+    """Check that a fact can be joined with others: its type is known and it has all its ids.
 
-    An empty text is a missing id; what is not known is written as `unknown`, `unavailable` or
+    An empty text counts as a missing id. An unknown id is written as `unknown`, `unavailable` or
     `stale`.
 
     Raises:
@@ -251,14 +252,14 @@ def check(fact: Fact) -> None:
 
 
 def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:
-    """Guarantees that a fact of this type with these ids will pass `check`.
+    """Check the ids of a fact before it exists: a fact with these ids will pass `check`.
 
     Args:
-        fact_type: Of the closed list.
-        ids: Correlations by attribute of `Fact`: texts, and objects where the profile has such.
+        fact_type: Type of the fact, one of `ROWS`.
+        ids: Correlation ids by attribute of `Fact`: texts, or objects for the names in `OBJECTS`.
 
     Raises:
-        ProfileViolation: The message names the type and what is missing or wrong.
+        ProfileViolation: The message names the type and the missing or wrong id.
     """
     if fact_type not in REQUIRED_IDS:
         raise ProfileViolation(unknown_type(fact_type))
@@ -278,7 +279,7 @@ def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:
 
 
 def unknown_type(name: str) -> str:
-    """Say that there is no such type, and which is nearest."""
+    """Return the error message for an unknown type, with the most similar known type."""
     near = get_close_matches(name, REQUIRED_IDS, n=1, cutoff=0.0)
     return f"profile validation failed: no type {name!r:.80}; the nearest is {near[0]}"
 

@@ -1,4 +1,7 @@
-"""Writes the facts of one session; those of text, the most of all, without an object each."""
+"""Encodes the facts of one session.
+
+Most facts are text deltas. `FactWriter.text` formats them directly, without a `Fact` object.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +15,32 @@ from arp.protocol.json_value import Json, JsonObject
 
 
 class FactWriter:
-    """Knows what is the same in every fact of a session."""
+    """Encoder of the facts of one session; it keeps the parts that all these facts share."""
 
-    __slots__ = ("_head", "_runtime_id", "_session_id", "_thread_id", "_turn")
+    __slots__ = ("_head", "_runtime_id", "_session_id", "_tail", "_thread_id")
 
     def __init__(self, runtime_id: str, session_id: str, thread_id: str) -> None:
         self._runtime_id = runtime_id
         self._session_id = session_id
         self._thread_id = thread_id
-        self._head = self._turn = ""
-        """What stands before and behind a text; made for the first: most sessions are idle."""
+        self._head = self._tail = ""
+        """JSON before and after the text of a delta. Built for the first delta, because most
+        sessions are idle."""
 
     def fact(
         self, at: str, sequence: int, type_name: str, payload: JsonObject, ids: Mapping[str, Json]
     ) -> bytes:
-        """Return a fact, encoded.
+        """Return an encoded fact.
 
         Args:
-            at: RFC 3339.
-            sequence: Its place in the session, from 1.
-            type_name: Of the closed list.
+            at: Time of the fact (RFC 3339).
+            sequence: Sequence number in the session, from 1.
+            type_name: Type of the fact, one of `fact_types.ROWS`.
             payload: Values that encode to JSON.
             ids: Correlation ids by field name.
 
         Raises:
-            ProfileViolation: An id that its type needs is missing.
+            ProfileViolation: The type is unknown, or an id that it needs is missing.
         """
         event_id = f"{self._session_id}-{sequence}"
         fact = Fact(
@@ -62,30 +66,34 @@ class FactWriter:
         text: str,
         thread_id: str | None = None,
     ) -> bytes:
-        """Return the fact of a text, the same bytes as `fact` with a payload of `{"text": …}`.
+        """Return the encoded fact of a text delta.
+
+        The bytes are the same as those of `fact` with the payload `{"text": …}`.
 
         Args:
-            at: RFC 3339.
-            sequence: Its place in the session.
+            at: Time of the fact (RFC 3339).
+            sequence: Sequence number in the session.
             type_name: `model.delta` or `reasoning.delta`.
-            turn_id: Letters and digits.
-            text: The text as a JSON string, quotes and all.
-            thread_id: Of the turn; `None` is that of the writer.
+            turn_id: Id of the turn; letters and digits only, because it is not escaped.
+            text: The text as a JSON string, with its quotes.
+            thread_id: Thread of the turn; `None` means the thread of the writer.
 
         Raises:
-            ValueError: It is empty: making it failed, and without it the fact is no JSON.
+            ValueError: `text` is empty.
         """
+        # An empty `text` means that its encoding failed. The line would not be valid JSON, and the
+        # log could not be read from here on.
         if not text:
             raise ValueError(f"fact {sequence} of session {self._session_id}: its text is missing")
         if not self._head:
             self._prepare()
         if thread_id is None or thread_id == self._thread_id:
-            turn = self._turn
+            tail = self._tail
         else:
-            turn = _turn_of(thread_id)
+            tail = _tail_of(thread_id)
         return (
             f'{self._head}{sequence}","timestamp":"{at}","sequence":{sequence},'
-            f'"type":"{type_name}","payload":{{"text":{text}{turn}{turn_id}"}}'
+            f'"type":"{type_name}","payload":{{"text":{text}{tail}{turn_id}"}}'
         ).encode()
 
     def _prepare(self) -> None:
@@ -94,10 +102,11 @@ class FactWriter:
             f'{{"schemaVersion":"{SCHEMA_VERSION}","runtimeId":{runtime},'
             f'"sessionId":{session},"eventId":{session[:-1]}-'
         )
-        self._turn = _turn_of(self._thread_id)
+        self._tail = _tail_of(self._thread_id)
 
 
-def _turn_of(thread_id: str) -> str:
+def _tail_of(thread_id: str) -> str:
+    """Return the JSON between the text and the turn id of a delta."""
     return f'}},"threadId":{_json(thread_id)},"turnId":"'
 
 

@@ -1,6 +1,6 @@
-"""What a name in a payload means: one type and one meaning, in all facts.
+"""Types and meanings of the fields in payloads. A name has the same type and meaning in all facts.
 
-`fact_types.ROWS` says which fact has which of them.
+`fact_types.ROWS` lists the fields of each fact type.
 """
 
 from __future__ import annotations
@@ -24,51 +24,52 @@ Currency: TypeAlias = Annotated[
 ]
 
 Verdict: TypeAlias = Literal["allow", "deny", "ask"]
-"""What a permission rule says of a use."""
+"""Decision of a permission rule about a tool call."""
 Resolution: TypeAlias = Literal["allow", "deny", "cancelled", "expired"]
-"""What became of a permission that was asked for; only `allow` is an approval."""
+"""Outcome of a permission request; only `allow` is an approval."""
 Scope: TypeAlias = Literal["once", "session"]
-"""How far an approval goes."""
+"""Scope of an approval."""
 Outcome: TypeAlias = Literal["answered", "declined", "cancelled", "expired"]
-"""What became of a question."""
+"""Outcome of a question."""
 AuthorityKind: TypeAlias = Literal["rule", "mode", "hook", "hostPolicy", "person"]
 Need: TypeAlias = Literal["input", "permission", "resource"]
-"""What a waiting task waits for."""
+"""Kind of thing that a task is waiting for."""
 Export: TypeAlias = Literal["exported", "not_applicable", "unsupported", "missing_correlation"]
 ExportKind: TypeAlias = Literal["evidence", "replay", "review", "benchmark"]
 Stream: TypeAlias = Literal["stdout", "stderr"]
 
 
 class Authority(Struct, frozen=True):
-    """Who decided on a permission."""
+    """The rule, mode, hook, policy or person that decided on a permission."""
 
     kind: AuthorityKind
     name: Name
-    """Of the rule, mode, hook or host policy; for a person `user` or whom the host knows."""
+    """Name of the rule, mode, hook or host policy; for a person `user`, or the host's name for the
+    person."""
 
 
 class Candidate(Struct, frozen=True, omit_defaults=True):
-    """A model that routing could take."""
+    """A model that routing considered."""
 
     model: Name
     provider: str | None = None
     excluded: str | None = None
-    """Why it cannot be taken; absent where it can."""
+    """Reason why it cannot be used; absent if it can."""
 
 
 class Finding(Struct, frozen=True):
-    """Something that was taken out of what a fact would have held."""
+    """A secret that was removed from a fact."""
 
     rule: Name
-    """The pattern or name that found it, never what was found."""
+    """Pattern or name that found it; never the secret itself."""
     count: Ordinal
 
 
 class TurnFeedback(Struct, frozen=True, omit_defaults=True):
-    """What a user thinks of the answer of a turn."""
+    """A user's feedback on the answer of a turn."""
 
     rating: Literal["up", "down", "none"]
-    """`none`: it was taken back."""
+    """Rating; `none` withdraws an earlier one."""
     comment: str = ""
 
 
@@ -76,29 +77,29 @@ class ApprovedFile(Struct, frozen=True, omit_defaults=True):
     """A file that the input of a permission names."""
 
     path: Name
-    """Behind all links."""
+    """Path with all links resolved."""
     bytes: Count
     sha256: Sha256 | None = None
-    """Of its content; absent: it is too large, cannot be read, or holds a secret."""
+    """SHA-256 of its content; absent if it is too large, cannot be read, or contains a secret."""
 
 
 class Verification(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What a check of an export found."""
+    """Result of a check of an export."""
 
     outcome: Literal["passed", "failed", "unknown"]
     first_bad: Ordinal | None = None
-    """Sequence of the first fact that is not what it was."""
+    """Sequence number of the first fact that was changed."""
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
-    """Whether the outcome of a task reached whom it is for."""
+    """Whether the result of a task reached its recipient."""
 
     state: Literal["pending", "delivered", "failed", "not_applicable"]
     to: str | None = None
 
 
 class Benchmark(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """Which trial a benchmark fact is of: what `benchmark` beside the payload holds."""
+    """Trial of a benchmark fact: the content of `benchmark` beside the payload."""
 
     dataset_id: Name
     """Id of the data set."""
@@ -113,7 +114,7 @@ class Benchmark(Struct, frozen=True, omit_defaults=True, rename="camel"):
     changed_variable: str | None = field(default=None, name="singleChangedVariable")
     """The one variable in which the candidate differs from the baseline."""
     p0_regressions: Count | None = field(default=None, name="p0QcGateRegressionCount")
-    """How many gates of the highest priority failed that passed before."""
+    """Number of gates of the highest priority that failed now and passed before."""
     dataset_ref: str | None = None
     task_id: str | None = None
     harbor_job: str | None = field(default=None, name="harborJobRef")
@@ -121,7 +122,7 @@ class Benchmark(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class BenchmarkRefs(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """Where a benchmark's parts lie: what `refs` beside the payload holds."""
+    """Locations of the parts of a benchmark: the content of `refs` beside the payload."""
 
     harbor_job: str | None = field(default=None, name="harborJobRef")
     harbor_trial: str | None = field(default=None, name="harborTrialRef")
@@ -137,7 +138,7 @@ class BenchmarkRefs(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Comparison(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What came of comparing two configurations: `comparison` beside the payload."""
+    """Result of comparing two configurations: the content of `comparison` beside the payload."""
 
     baseline: Name
     """Configuration id of the baseline."""
@@ -150,7 +151,7 @@ class Comparison(Struct, frozen=True, omit_defaults=True, rename="camel"):
     evidence_completeness: Share = field(name="evidenceCompletenessRate")
     """Share of the trials with complete evidence."""
     p0_regressions: Count = field(name="p0QcGateRegressionCount")
-    """How many gates of the highest priority failed that passed before."""
+    """Number of gates of the highest priority that failed now and passed before."""
     decision: Literal["promote", "revert", "hold"]
     """The decision about the candidate."""
 
@@ -159,7 +160,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "amount": (Amount, "Amount of money, in `currency`."),
     "anew": (
         bool,
-        "True if the id of a component in an evicted turn is used for a new one.",
+        "True if a new component reuses the id of a component in an evicted turn.",
     ),
     "answer": (Json, "The answer as renderers may see it. A password is in no fact."),
     "answers": (
@@ -195,10 +196,13 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "criteria": (list[Name], "Names of the criteria by which a reward was computed."),
     "currency": (Currency, "Three capital letters of ISO 4217."),
     "cwd": (str, "Working directory of a process."),
-    "decidedBy": (Authority, "Whose rule the decision follows."),
+    "decidedBy": (Authority, "The rule, mode, hook, policy or person that decided."),
     "decision": (Outcome, "How a question ended."),
     "delivery": (Delivery, "Whether the result reached its recipient."),
-    "deniedBy": (Authority, "Who denied. Present if and only if the decision is `deny`."),
+    "deniedBy": (
+        Authority,
+        "What or who denied. Present if and only if the decision is `deny`.",
+    ),
     "dependsOn": (list[Name], "Ids of the tasks that must be completed before this one."),
     "detail": (Json, "More details."),
     "digest": (
@@ -206,26 +210,26 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
         "SHA-256 of the input shown or approved, as JSON; one with a secret is salted.",
     ),
     "direction": (Literal["in", "out"], "Direction of a message, seen from the session."),
-    "done": (Count, "How many items are done."),
+    "done": (Count, "Number of items that are done."),
     "durationMs": (Amount, "Duration in milliseconds."),
-    "editable": (bool, "Whether the answer may have another input than the one shown."),
-    "edited": (bool, "True if another input was approved than the one shown."),
-    "edits": (Name, "Id of the turn of which this turn is another version."),
+    "editable": (bool, "Whether the answer may change the input that was shown."),
+    "edited": (bool, "True if the approved input differs from the one shown."),
+    "edits": (Name, "Id of the turn that this turn is a new version of."),
     "encoding": (str, "Encoding of a renderer's messages."),
     "ends": (
         Literal["completed", "cancelled"],
-        "How a turn reads from now on that was cut off while this question was open.",
+        "Final status of a turn that a crash ended while this question was open.",
     ),
     "epoch": (str, "Id of one life of a session's log."),
     "error": (str, "Error message for people."),
     "event": (str, "The event for which a hook was called."),
     "evidenceRefs": (list[Name], "Ids of evidence."),
     "exitCode": (int, "Exit code of a process."),
-    "expiresAt": (str, "From when on no answer counts (RFC 3339)."),
-    "failed": (Count, "How many items failed."),
+    "expiresAt": (str, "Deadline (RFC 3339); later answers are refused."),
+    "failed": (Count, "Number of items that failed."),
     "failedModel": (Name, "The model that could not be used."),
     "features": (list[str], "Features of a renderer."),
-    "feedback": (TurnFeedback, "What a user thinks of the answer of the turn."),
+    "feedback": (TurnFeedback, "A user's feedback on the answer of the turn."),
     "file": (JsonObject, "A file that the agent saved: `id`, `name`, `size`, `mime`, `sha256`."),
     "files": (
         list[ApprovedFile],
@@ -253,30 +257,33 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "kind": (ExportKind, "Kind of an export."),
     "leaving": (
         JsonObject,
-        "The request to hand the surface over (`to_session`, …); empty: it stays.",
+        "The request to transfer the surface (`to_session`, …); empty if the surface stays.",
     ),
     "limit": (Name, "Name of a limit."),
     "maxTokens": (Ordinal, "Maximum size of a model's context."),
     "message": (str, "Message for people."),
-    "messages": (list[Json], "What a model gets, oldest first, in the runtime's words."),
+    "messages": (
+        list[Json],
+        "Messages that a model receives, oldest first, in the runtime's format.",
+    ),
     "messagesLeftOut": (Ordinal, "Older messages that were too large to record."),
     "mime": (str, "Media type."),
     "mode": (str, "Mode of a sandbox, in the host's words."),
     "model": (Name, "Name of a model."),
     "name": (str, "Name for people."),
     "network": (bool, "Whether the sandbox allows network access."),
-    "objective": (Name, "What a task or an agent is to achieve."),
+    "objective": (Name, "Goal of a task or an agent."),
     "operation": (Name, "The operation that was attempted."),
     "origin": (str, "The program that began the turn, if no user did."),
     "outputTokens": (Count, "Tokens that a model wrote."),
     "outputs": (list[Json], "Results: values or references."),
     "owner": (str, "The user to whom a session belongs."),
-    "parameters": (JsonObject, "Parameters of a request to a model, in the runtime's words."),
-    "paused": (bool, "Whether the queue is paused until somebody resumes it."),
+    "parameters": (JsonObject, "Parameters of a request to a model, in the runtime's format."),
+    "paused": (bool, "Whether the queue is paused until a user resumes it."),
     "pid": (Ordinal, "Process id of the operating system."),
     "pinned": (bool, "Whether a session is pinned to the top of the list."),
     "policy": (Name, "Name of a policy."),
-    "position": (Ordinal, "Place in the queue, from 1."),
+    "position": (Ordinal, "Position in the queue, from 1."),
     "preview": (str, "Beginning of the whole content."),
     "previous": (Json, "The value before the change."),
     "profile": (JsonObject, "What a task requires of a model."),
@@ -300,21 +307,21 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "reward": (float, "Score of a benchmark trial."),
     "role": (
         Literal["popup", "overlay"],
-        "What the surface is, if it is no toplevel: renderers without overlays need a snapshot.",
+        "Role of a surface that is not a toplevel: renderers without overlays need a snapshot.",
     ),
     "sandbox": (Name, "Name of a sandbox profile."),
-    "scope": (Scope, "How far an approval goes: this use, or the rest of the session."),
+    "scope": (Scope, "Scope of an approval: this call, or the rest of the session."),
     "sessionRule": (Name, "What an approval for the session allows, as it was shown."),
-    "settings": (JsonObject, "What the user set for the session; see `App(session_settings=…)`."),
+    "settings": (JsonObject, "The user's settings of the session; see `App(session_settings=…)`."),
     "sha256": (Sha256, "SHA-256 of the content."),
-    "sharedState": (JsonObject, "The `turn.shared_state` of the agent, which renderers get."),
+    "sharedState": (JsonObject, "The `turn.shared_state` of the agent, which renderers receive."),
     "signal": (str, "Signal that ended a process."),
     "source": (str, "Origin of reconstructed data."),
     "sources": (list[Json], "Parts of a model's context."),
     "state": (Export, "How an export ended. In `session.updated`: the `turn.state` of the agent."),
     "status": (
         Literal["completed", "failed", "cancelled", "waiting"],
-        "How a turn ended; `waiting`: it was cut off while a question of it was open.",
+        "How a turn ended; `waiting`: a crash ended it while one of its questions was open.",
     ),
     "stream": (Stream, "Output stream of a process."),
     "summary": (str, "Text that replaces the removed part of a context."),
@@ -332,9 +339,9 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "tokensBefore": (Count, "Size of a context before a compaction."),
     "tool": (Name, "Name of a tool."),
     "tools": (list[Name], "Names of tools."),
-    "total": (Count, "How many items there are; of a quota, its size."),
+    "total": (Count, "Number of items; for a quota, its size."),
     "unit": (str, "Unit of a quota."),
-    "usage": (JsonObject, "What a model used, in the provider's words."),
+    "usage": (JsonObject, "Usage of a model, in the provider's format."),
     "value": (Json, "The new value."),
     "verification": (Verification, "Result of a check."),
     "viewer": (Name, "An admin who read a session of another user."),
@@ -342,18 +349,18 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "workflow": (str, "Name of the agent."),
     "writable": (list[str], "Paths that a sandbox may write."),
 }
-"""Name in a payload → its type and its meaning."""
+"""Name of a field → its type and its meaning."""
 
 KINDS: Final[dict[str, Any]] = {
     "object": JsonObject,
     "verdict": Verdict,
     "resolution": Resolution,
 }
-"""Types that a row of `fact_types` gives a name of its own in place of the one above."""
+"""Kind in a row of `fact_types` (`x:kind`) → type that replaces the one in `FIELDS`."""
 
 BESIDE: Final[dict[str, Any]] = {
     "benchmark": Benchmark,
     "comparison": Comparison,
     "refs": BenchmarkRefs,
 }
-"""Objects that stand in a fact of `benchmark.` beside its payload, by field name."""
+"""Types of the objects beside the payload of a `benchmark.` fact, by field name."""

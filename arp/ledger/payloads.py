@@ -1,6 +1,6 @@
-"""The check that the payload of a fact holds what its row of `fact_types.ROWS` says.
+"""Checks that the payload of a fact has the fields of its row in `fact_types.ROWS`.
 
-What a field is, is told once, in `payload_fields`.
+The type and the meaning of each field are defined once, in `payload_fields`.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.validate import explain
 
 TOGETHER: Final = {"cost.recorded": ("amount", "currency")}
-"""Type → fields that stand there both or not at all: an amount of nothing means nothing."""
+"""Fact type → two fields that are both present or both absent. An amount needs its currency."""
 
 ONLY_IF: Final = {"permission.resolved": ("deniedBy", "decision", "deny")}
-"""Type → a field that stands there exactly if another one has a value."""
+"""Fact type → a field that is present if and only if another field has the given value."""
 
 
 class PayloadRow(Struct, frozen=True):
-    """What a fact of one type holds."""
+    """Content of a fact of one type."""
 
     shape: type[Struct]
-    """Its payload; `None` stands for nothing, other fields are passed over."""
+    """Struct of the payload. Unknown fields are ignored when a payload is checked against it."""
     correlations: tuple[str, ...]
-    """Ids that this project writes beside it, besides those of `REQUIRED_IDS`."""
+    """Ids beside the payload that this project writes, in addition to `REQUIRED_IDS`."""
 
 
 @cache
 def row(fact_type: str) -> PayloadRow:
-    """Return what the table says of a type.
+    """Return the row of a type, parsed.
 
     Raises:
-        ProfileViolation: There is no such type.
+        ProfileViolation: The type is unknown.
     """
     if fact_type not in ROWS:
         raise ProfileViolation(unknown_type(fact_type))
@@ -57,15 +57,15 @@ def _field(word: str) -> tuple[str, Any] | tuple[str, Any, Any]:
 
 
 def check_payload(fact_type: str, payload: JsonObject, ids: Mapping[str, Json]) -> None:
-    """Guarantees that a fact holds what its type promises to those who read it.
+    """Check that a fact has the fields and ids of its type.
 
     Args:
-        fact_type: Of the closed list.
-        payload: Plain JSON. Fields that the table does not know are let through.
-        ids: Correlations by field name, `request_id` say.
+        fact_type: Type of the fact, one of `ROWS`.
+        payload: Payload of the fact, plain JSON. Unknown fields are accepted.
+        ids: Correlation ids by field name, for example `request_id`.
 
     Raises:
-        ProfileViolation: The message names the type, the field and what was expected. Nothing was
+        ProfileViolation: The message names the type, the field and the expected value. Nothing was
             written.
     """
     expected = row(fact_type)

@@ -1,7 +1,7 @@
-"""Which trace a turn belongs to: the ids that its first fact carries, and what came from outside.
+"""The trace of a turn: trace and span ids, and the external span that requested the turn.
 
-Ids are made from what the log holds anyway, so the same facts always give the same trace: spans
-that are made twice, by two readers or after a crash, are the same spans.
+The ids are computed from what the log contains, so the same facts always give the same trace. Spans
+that are created twice, by two readers or after a crash, are the same spans.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _TRACE_ID: Final = re.compile(r"(?!0{32})[0-9a-f]{32}", re.ASCII)
 _SPAN_ID: Final = re.compile(r"(?!0{16})[0-9a-f]{16}", re.ASCII)
 
 SAMPLED: Final = 1
-"""The bit of the flags that says that the caller keeps the trace."""
+"""Bit of the trace flags that is set if the caller records the trace."""
 
 
 class Caller(Struct, frozen=True):
-    """The span outside that something is a part of."""
+    """The external span that is the parent of a turn."""
 
     trace_id: str
-    """32 lower-case hex digits."""
+    """Trace id, 32 lower-case hex digits."""
     span_id: str
-    """16 lower-case hex digits."""
+    """Span id, 16 lower-case hex digits."""
     sampled: bool
-    """Whether the caller keeps the trace."""
+    """Whether the caller records the trace."""
 
 
 class Trace(Struct, frozen=True):
@@ -47,9 +47,9 @@ class Trace(Struct, frozen=True):
 
 
 def read_traceparent(text: str | None) -> Caller | None:
-    """Read a `traceparent`; `None` if it is missing or not one, which is passed over.
+    """Parse a `traceparent`; return `None` if it is missing or invalid.
 
-    Source: W3C Trace Context, 3.2: of a later version what is known is read.
+    Source: W3C Trace Context, 3.2: the known fields of a later version are used.
     """
     match = _TRACEPARENT.fullmatch(text) if text else None
     if match is None or (match[1] == "00" and match[5] is not None):
@@ -61,10 +61,11 @@ def turn_trace(session_id: str, epoch: str, turn_id: str, traceparent: str | Non
     """Return the trace of a turn.
 
     Args:
-        session_id: Of the session.
-        epoch: Of its log, which no other log has.
-        turn_id: Of the turn.
-        traceparent: What came with the input; one that is none makes a trace of its own.
+        session_id: Id of the session.
+        epoch: Id of its log, which no other log has.
+        turn_id: Id of the turn.
+        traceparent: `traceparent` of the input; if it is missing or invalid, the turn gets a trace
+            of its own.
     """
     caller = read_traceparent(traceparent)
     trace_id = caller.trace_id if caller else hex_id(32, session_id, epoch, turn_id)
@@ -72,26 +73,26 @@ def turn_trace(session_id: str, epoch: str, turn_id: str, traceparent: str | Non
 
 
 def turn_ids(session_id: str, epoch: str, turn_id: str, traceparent: str | None) -> dict[str, Json]:
-    """Return what `turn.submitted` carries of its trace, by field name; see `turn_trace`."""
+    """Return the fields of `turn.submitted` that name its trace; see `turn_trace`."""
     trace = turn_trace(session_id, epoch, turn_id, traceparent)
     ids: dict[str, Json] = {"trace_id": trace.trace_id, "span_id": trace.span_id}
     return ids | ({"telemetry": {"traceparent": traceparent}} if trace.caller else {})
 
 
 def tool_span_id(trace_id: str, epoch: str, call_id: str) -> str:
-    """Return the span of a tool call, which is known before its first fact is recorded."""
+    """Return the span id of a tool call; it is known before the call's first fact is recorded."""
     return hex_id(16, trace_id, epoch, call_id)
 
 
 def traceparent_of(submitted: Fact) -> str | None:
-    """Return what the first fact of a turn has of the span outside that asked for it."""
+    """Return the `traceparent` in the first fact of a turn; `None` if it has no valid one."""
     telemetry = submitted.telemetry
     text = telemetry.get("traceparent") if isinstance(telemetry, dict) else None
     return text if isinstance(text, str) and read_traceparent(text) is not None else None
 
 
 def trace_of(submitted: Fact, epoch: str) -> Trace:
-    """Return the trace of a turn from its first fact, whether or not that carries one."""
+    """Return the trace of a turn from its first fact; computed if the fact has no valid ids."""
     caller = read_traceparent(traceparent_of(submitted))
     turn_id = submitted.turn_id or "unknown"
     trace_id, span_id = submitted.trace_id or "", submitted.span_id or ""
@@ -101,6 +102,11 @@ def trace_of(submitted: Fact, epoch: str) -> Trace:
 
 
 def hex_id(digits: int, *parts: str) -> str:
-    """Return an id for what has these names; never all zeros."""
+    """Return an id in hex digits that is computed from names; it is never all zeros.
+
+    Args:
+        digits: Number of digits.
+        parts: The names; the same names give the same id.
+    """
     text = "\0".join(parts)
     return sha256(text.encode()).hexdigest()[:digits]

@@ -1,8 +1,9 @@
-"""Attempts at tasks that turns were started for: each ends with its turn, if nobody ended it.
+"""Attempts at tasks: an attempt that began during a turn ends with that turn.
 
-A turn is submitted for a run; the attempt is the turn's own if its first fact comes while the turn
-is not over. While another turn is submitted for the same run, the attempt goes on with that one. An
-attempt that had begun before the turn belongs to whoever began it.
+Theory of operation. A turn may be submitted for a run of a task. If an attempt of that run starts
+while the turn is not over, the attempt belongs to the turn, and the end of the turn ends it unless
+another fact has done so. If another turn is submitted for the same run, the attempt passes to that
+turn instead. An attempt that started before the turn is not touched: its own creator ends it.
 """
 
 from __future__ import annotations
@@ -26,28 +27,28 @@ ATTEMPT_IDS: Final = (
     "parent_task_id",
     "root_task_id",
 )
-"""Correlations that the facts of one attempt share, by field name."""
+"""Fields of the correlation ids that all facts of one attempt share."""
 
 _RUN: Final = frozenset(("task_id", "run_id"))
 
 
 class TurnAttempt(Struct, frozen=True, omit_defaults=True):
-    """The run that a turn was submitted for."""
+    """The run that a turn was submitted for, and the attempt of the turn."""
 
     ids: dict[str, str]
     number: int = 0
-    """Of the attempt that began with the turn; 0: none did."""
+    """Number of the attempt that started during the turn; 0 if none did."""
 
     @property
     def run(self) -> tuple[str, str]:
-        """Task and run."""
+        """Ids of task and run."""
         return self.ids["task_id"], self.ids["run_id"]
 
     def end_facts(self, reason: str | None) -> list[tuple[str, JsonObject]]:
         """Return types and payloads of the facts that end the attempt.
 
         Args:
-            reason: Why it failed; `None` completes it.
+            reason: Reason of a failure; `None` completes the attempt.
         """
         if not self.number:
             return []
@@ -62,18 +63,18 @@ class TurnAttempt(Struct, frozen=True, omit_defaults=True):
 
 
 class TurnAttempts(dict[str, TurnAttempt]):
-    """The runs of turns that are not over, by turn."""
+    """Runs and attempts of the turns that are not over, by turn."""
 
     def follow(
         self, type_name: str, turn_id: str | None, payload: JsonObject, ids: Mapping[str, Any]
     ) -> None:
-        """Take over what a fact says of the run of a turn.
+        """Apply a fact; most facts are not about a run.
 
         Args:
-            type_name: Of the fact; most types say nothing of a run.
-            turn_id: Of the fact; `None`: it names none.
-            payload: Of the fact.
-            ids: Its other correlation ids, by field name.
+            type_name: Type of the fact.
+            turn_id: Turn of the fact; `None` if it has none.
+            payload: Payload of the fact.
+            ids: Other correlation ids of the fact, by field name.
         """
         if type_name in ATTEMPT_FACTS or type_name == "turn.submitted":
             named = {name: ids[name] for name in ATTEMPT_IDS if ids.get(name)}
@@ -84,18 +85,20 @@ class TurnAttempts(dict[str, TurnAttempt]):
                 self._follow_attempt(type_name, turn_id, payload, named)
         elif turn_id is not None and turn_id in self and _ends_a_turn(type_name, payload):
             ended = self.pop(turn_id)
+            # The attempt passes to another turn for the same run. Otherwise nothing would end it.
             for name, known in self.items():
-                if ended.number and known.run == ended.run:  # the attempt goes on with that turn
+                if ended.number and known.run == ended.run:
                     self[name] = TurnAttempt(ended.ids, ended.number)
                     break
 
     def goes_on(self, attempt: TurnAttempt) -> bool:
-        """Return whether another turn is for the same run."""
+        """Return whether another turn for the same run continues the attempt."""
         return any(known.run == attempt.run for known in self.values())
 
     def _follow_attempt(
         self, type_name: str, turn_id: str | None, payload: JsonObject, ids: dict[str, str]
     ) -> None:
+        """Apply a fact of an attempt: its start joins it to its turn, its end removes it."""
         run = ids["task_id"], ids["run_id"]
         for name, known in list(self.items()):
             if known.run != run:
@@ -108,7 +111,7 @@ class TurnAttempts(dict[str, TurnAttempt]):
 
 
 def _ends_a_turn(type_name: str, payload: JsonObject) -> bool:
-    """Return whether a turn is over with a fact; one that waits for an answer is not."""
+    """Return whether a fact ends a turn; a turn that is shown as waiting has not ended."""
     if type_name in ("turn.completed", "turn.failed"):
         return payload.get("status") != "waiting"
     return type_name == "action.resolved" and "ends" in payload

@@ -1,13 +1,13 @@
-"""Which turns of a session show: one branch of a tree of turns.
+"""The branches of a conversation: a tree of turns, of which the screen shows one path.
 
-Theory of operation. Each turn follows another one, or begins the conversation. Turns that follow
-the same one are *versions* of each other. Of each place the version that was shown last is chosen;
-from the beginning along what is chosen is the branch that shows. Facts alone decide it:
-`turn.submitted` with `edits` puts a new version beside that turn, without it the turn follows the
-last one that shows; `session.updated` with `branch` chooses.
+Theory of operation. Each turn follows another turn, or begins the conversation. Turns that follow
+the same turn are *versions* of each other. In each group of versions one is chosen: the one that
+was shown last. The shown branch is the path of chosen versions from the beginning. Facts alone
+decide it. A `turn.submitted` with `edits` adds a new version of that turn; without `edits` the new
+turn follows the last shown turn. A `session.updated` with `branch` chooses a version.
 
-Most sessions have one branch, and nothing of this is kept for them: a `Survey` of all facts makes
-it when somebody wants a second one.
+Most sessions have one branch and keep nothing of this in memory. A `Survey` of all facts builds it
+when a user asks for a second branch.
 """
 
 from __future__ import annotations
@@ -21,51 +21,55 @@ from arp.session.threads import Threads
 
 
 class Forked(LocalError):
-    """A fact turns to another branch, and what it needs to know of the others is not at hand."""
+    """A fact changes to another branch, and the other branches are not in memory."""
 
 
 def forks(type_name: str, payload: JsonObject) -> bool:
-    """Return whether a fact turns to another branch."""
+    """Return whether a fact changes to another branch."""
     if type_name == "turn.submitted":
         return "edits" in payload
     return type_name == "session.updated" and "branch" in payload
 
 
 class KeptBranches(Struct, frozen=True, array_like=True):
-    """Branches as a stored state has them."""
+    """The branches in a stored state."""
 
     turns: list[tuple[str, str | None]]
-    """Each with the one before it, in the order in which they came."""
+    """Each turn with the turn that it follows, oldest first."""
     shown: list[str]
     chosen: list[tuple[str | None, str]]
     changed_at: int
 
 
 class Branches:
-    """The tree of turns, and what is chosen in it."""
+    """The tree of turns, and the chosen version at each position."""
 
     __slots__ = ("_before", "_chosen", "_versions", "changed_at", "last")
 
     def __init__(self) -> None:
         self.changed_at = 0
-        """The fact that last changed which turns show, apart from a new one at the end."""
+        """Sequence number of the fact that last changed the shown turns, except by appending one.
+        """
         self.last: str | None = None
-        """The last turn that shows."""
+        """Last turn of the shown branch."""
         self._before: dict[str, str | None] = {}
+        """Turn → the turn that it follows; `None` if it begins the conversation."""
         self._chosen: dict[str | None, str] = {}
+        """Turn → the chosen one of the turns that follow it."""
         self._versions: dict[str | None, list[str]] = {}
+        """Turn → all turns that follow it, oldest first."""
 
     def __contains__(self, turn_id: str) -> bool:
-        """Return whether there is such a turn, on any branch."""
+        """Return whether the turn exists on any branch."""
         return turn_id in self._before
 
     def __len__(self) -> int:
-        """Count the turns of all branches."""
+        """Return the number of turns on all branches."""
         return len(self._before)
 
     @property
     def shown(self) -> list[str]:
-        """The turns of the branch that shows, in order."""
+        """Turns of the shown branch, in order."""
         out: list[str] = []
         turn = self._chosen.get(None)
         while turn is not None:
@@ -75,13 +79,13 @@ class Branches:
 
     @property
     def kept(self) -> KeptBranches:
-        """All of it, as plain values."""
+        """Plain values for a stored state."""
         turns = list(self._before.items())
         return KeptBranches(turns, self.shown, list(self._chosen.items()), self.changed_at)
 
     @staticmethod
     def of(kept: KeptBranches) -> Branches:
-        """Do the inverse of `kept`."""
+        """Return the branches of a stored state; the inverse of `kept`."""
         branches = Branches()
         for turn_id, before in kept.turns:
             branches.add(turn_id, before)
@@ -91,7 +95,7 @@ class Branches:
         return branches
 
     def before(self, turn_id: str) -> list[str]:
-        """Return the turns that lead to one, in order, without it."""
+        """Return the turns that lead to a turn, in order, without the turn itself."""
         out: list[str] = []
         turn = self._before[turn_id]
         while turn is not None:
@@ -100,7 +104,7 @@ class Branches:
         return out[::-1]
 
     def through(self, turn_id: str) -> list[str]:
-        """Return the branch that shows when a turn is chosen; nothing has changed."""
+        """Return the branch that choosing a turn would show; nothing is changed."""
         out = [*self.before(turn_id), turn_id]
         turn = self._chosen.get(turn_id)
         while turn is not None:
@@ -109,36 +113,40 @@ class Branches:
         return out
 
     def versions(self, turn_id: str) -> list[str]:
-        """Return the versions of a turn, oldest first; itself is among them."""
+        """Return all versions of a turn, itself included, oldest first."""
         return self._versions[self._before[turn_id]]
 
-    def follow(self, type_name: str, turn_id: str | None, payload: JsonObject, place: int) -> None:
-        """Take what a fact says of branches; most say nothing.
+    def follow(
+        self, type_name: str, turn_id: str | None, payload: JsonObject, sequence: int
+    ) -> None:
+        """Apply a fact; most facts do not change the branches.
 
         Args:
-            type_name: Of the fact.
-            turn_id: Of the fact.
-            payload: Of the fact.
-            place: Its sequence.
+            type_name: Type of the fact.
+            turn_id: Turn of the fact.
+            payload: Payload of the fact.
+            sequence: Sequence number of the fact.
         """
         if type_name == "turn.submitted" and turn_id is not None:
             edits = payload.get("edits")
+            # The rollback facts directly before this one removed the old turns. A renderer that has
+            # received those needs only this fact, and no snapshot.
             if edits is not None:
-                self.changed_at = place - 1
+                self.changed_at = sequence - 1
             self.add(turn_id, self.last if edits is None else self._before.get(edits, self.last))
         elif type_name == "session.updated" and payload.get("branch") in self._before:
-            self.changed_at = place
+            self.changed_at = sequence
             self.show(payload["branch"])
 
     def add(self, turn_id: str, before: str | None) -> None:
-        """Take a turn that follows another one, and show it."""
+        """Add a turn after another one, and choose it."""
         if turn_id not in self._before:
             self._before[turn_id] = before
             self._versions.setdefault(before, []).append(turn_id)
             self._chosen[before] = self.last = turn_id
 
     def show(self, turn_id: str) -> None:
-        """Choose the branch that a turn is on."""
+        """Choose the branch of a turn."""
         turn: str | None = turn_id
         while turn is not None:
             before = self._before[turn]
@@ -148,25 +156,25 @@ class Branches:
 
 
 class Survey:
-    """What all facts of a session, in order, make of its branches, and where its turns begin."""
+    """Branches and turns of a session, built from all its facts in order."""
 
     __slots__ = ("begun", "branches", "is_forked", "origins", "threads", "told")
 
     def __init__(self) -> None:
         self.branches = Branches()
         self.is_forked = False
-        """There is more than one branch."""
+        """Whether there is more than one branch."""
         self.begun: dict[str, int] = {}
-        """The sequence of each turn's first fact."""
+        """Sequence number of each turn's first fact."""
         self.threads = Threads()
-        """To which thread each turn belongs."""
+        """Threads of the turns."""
         self.told: dict[str, JsonObject] = {}
-        """What began each turn."""
+        """Input that began each turn, as stored."""
         self.origins: dict[str, str] = {}
-        """The programs that began turns which nobody typed."""
+        """Program that began each turn that no user typed."""
 
     def take(self, fact: Fact) -> None:
-        """Take the next fact that says anything of turns; others may be left out."""
+        """Apply the next fact; facts that are not about turns may be left out."""
         payload, turn_id = fact.payload, fact.turn_id
         assert isinstance(payload, dict)
         self.is_forked = self.is_forked or forks(fact.type, payload)
@@ -177,6 +185,7 @@ class Survey:
             self.begun.setdefault(turn_id, fact.sequence)
             if isinstance(submitted := payload.get("input"), dict):
                 self.told[turn_id] = submitted
-                self.origins.pop(turn_id, None)  # who edits a queued turn has typed it
+                # A user who edits the queued turn of a program becomes its author.
+                self.origins.pop(turn_id, None)
                 if isinstance(origin := payload.get("origin"), str):
                     self.origins[turn_id] = origin

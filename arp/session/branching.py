@@ -1,11 +1,11 @@
-"""Inputs that turn to another branch: another version of a turn, new or seen before.
+"""Inputs that change to another branch: a new version of a turn, or an existing one.
 
-What shows on a branch is made from the facts of its turns. So who carries such an input out looks
-at all facts first (a `Survey`), makes a session of those of the branch (`branch_of` says which
-turns these are), and then lets the input take effect in one step (`turn_back`).
+Theory of operation. The screen of a branch is built from the facts of its turns. So the caller
+reads all facts first (`Survey`), builds a session from the facts of the turns in `branch_of`, and
+then applies the input in one step (`turn_back`).
 
-A line that waits since a turn failed goes along to another version: what stands in it is taken out
-where it stood, and is queued again behind that version, as turns of other names.
+If a failed turn has paused the queue, the queued turns move to a new version: each is cancelled,
+and its input is queued again behind the new version as a turn with a new id.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from arp.session.session import Session
 
 
 def asks_to_turn(session: Session, message: Input) -> bool:
-    """Return whether an input is for this file: others are for `inputs.receive`."""
+    """Return whether an input changes the branch; all others are for `inputs.receive`."""
     if message.id is not None and message.id in session.input_log:
         return False
     if message.edits is not None:
@@ -38,13 +38,13 @@ def asks_to_turn(session: Session, message: Input) -> bool:
 
 
 def check_turning(session: Session, message: Input) -> None:
-    """Refuse what can be refused without a look at all facts.
+    """Check everything that can be checked without reading all facts.
 
     Raises:
-        SessionBusy: A turn runs or is about to; or one is queued, and a version is to show that
-            has its own turns behind it.
-        InvalidMessage: It is no input that may begin a turn.
-        ReadOnly: Nothing is recorded any more.
+        SessionBusy: A turn is running or about to start; or turns are queued, and the input shows
+            an existing version, which already has turns after it.
+        InvalidMessage: An edit has an input that may not begin a turn.
+        ReadOnly: The log is sealed.
     """
     session.log.check_open()
     if message.edits is not None:
@@ -59,10 +59,10 @@ def check_turning(session: Session, message: Input) -> None:
 
 
 def branch_of(message: Input, survey: Survey) -> list[str]:
-    """Return the turns that are to be made of their facts before the input takes effect.
+    """Return the turns from which to build the session that `turn_back` needs.
 
     Raises:
-        UnknownObject: The input names a turn that there is not.
+        UnknownObject: The input names an unknown turn.
     """
     target = _target(message, survey.branches)
     if _is_switch(message):
@@ -78,51 +78,54 @@ def turn_back(
     renderer: RendererInfo = UNKNOWN,
     traceparent: str | None = None,
 ) -> list[Effect]:
-    """Take an input for which `asks_to_turn`; then every renderer needs a snapshot.
+    """Apply an input that changes the branch. Every renderer needs a snapshot afterwards.
 
     Args:
         session: Changed only if the input is accepted.
-        message: The input.
-        survey: Of all facts that the session has recorded.
-        branch: Made of the facts of `branch_of`; it is used up.
-        renderer: What the renderer that it came from said of itself.
-        traceparent: As in `inputs.receive`.
+        message: An input for which `asks_to_turn` is true.
+        survey: Survey of all facts that the session has recorded.
+        branch: Session built from the turns of `branch_of`. The caller must not use it afterwards.
+        renderer: Description of the sending renderer.
+        traceparent: External span that requests a turn, in W3C Trace Context format.
 
     Returns:
-        As `inputs.receive`.
+        Effects to carry out once the facts are durable, as `inputs.receive` returns them.
 
     Raises:
-        RemoteError, SessionBusy: As `check_turning` and `branch_of`; nothing has changed.
+        RemoteError, SessionBusy: The input is refused as in `check_turning` or `branch_of`; nothing
+            has changed.
     """
+    # Checked again: a turn may have started while the caller was reading the facts.
     check_turning(session, message)
     target, before = _target(message, survey.branches), survey.branches.shown
     if _is_switch(message):
-        return _show(session, message, survey, branch)
+        return _switch(session, message, survey, branch)
     reason, origin = "edit", None
     if message.edits is None:
         reason, message = "regenerate", input_of(survey.told[target], message.id)
         origin = survey.origins.get(target)
     kept = survey.branches.before(target)
     gone = [turn_id for turn_id in before if turn_id not in kept]
-    line = _taken_out(session)
+    # The queued turns are cancelled before the switch: their ends belong to the old branch.
+    queued = _cancel_queue(session)
     session.switch_to(branch)
     thread = survey.threads.of(target)
     removed: JsonObject = {"removedTurns": gone}
-    _rolled_back(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
+    _record_rollback(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
     version = Particulars(edits=target, traceparent=traceparent, thread=thread, origin=origin)
     effects = new_turn(session, message, renderer, version)
-    for queued, sender, particulars in line:
-        turn_id, submitted, ids = first_fact(session, queued, sender, particulars)
+    for moved, sender, particulars in queued:
+        turn_id, submitted, ids = first_fact(session, moved, sender, particulars)
         session.in_turn("turn.submitted", turn_id, submitted, **ids)
-    if line:
+    if queued:
         session.record_queue()
     session.show_versions()
     return effects
 
 
-def _taken_out(session: Session) -> list[tuple[Input, RendererInfo, Particulars]]:
-    """Take all turns out of the line; return what began them, and from where, in order."""
-    line: list[tuple[Input, RendererInfo, Particulars]] = []
+def _cancel_queue(session: Session) -> list[tuple[Input, RendererInfo, Particulars]]:
+    """Cancel all queued turns; return the input, renderer and options of each, in order."""
+    queued: list[tuple[Input, RendererInfo, Particulars]] = []
     for turn_id in list(session.queue):
         echo, seen = session.screen.turns[turn_id].inputs[0], session.input_log
         message = input_of(
@@ -134,9 +137,9 @@ def _taken_out(session: Session) -> list[tuple[Input, RendererInfo, Particulars]
             }
         )
         particulars = Particulars(thread=session.threads.of(turn_id), origin=echo.origin)
-        line.append((message, seen.renderers.get(turn_id, UNKNOWN), particulars))
+        queued.append((message, seen.renderers.get(turn_id, UNKNOWN), particulars))
         session.end_turn(turn_id, "cancelled")
-    return line
+    return queued
 
 
 def _target(message: Input, branches: Branches) -> str:
@@ -153,7 +156,8 @@ def _is_switch(message: Input) -> bool:
     return message.edits is None and message.data["action"] == BRANCH
 
 
-def _show(session: Session, message: Input, survey: Survey, branch: Session) -> list[Effect]:
+def _switch(session: Session, message: Input, survey: Survey, branch: Session) -> list[Effect]:
+    """Show the branch of an existing version; do nothing if it is shown already."""
     target, before = _target(message, survey.branches), survey.branches.shown
     intent = {"inputId": message.id} if message.id is not None else {}
     session.record("run.status", intent, status="idle")
@@ -165,14 +169,16 @@ def _show(session: Session, message: Input, survey: Survey, branch: Session) -> 
         session.record("session.updated", {"branch": target})
         removed: JsonObject = {"removedTurns": gone, "restoredTurns": back}
         to = survey.begun.get(gone[0], 1) - 1 if gone else 0
-        _rolled_back(session, to, "branch", removed, survey.threads.of(target))
+        _record_rollback(session, to, "branch", removed, survey.threads.of(target))
         session.show_versions()
     return acknowledge(message, None)
 
 
-def _rolled_back(session: Session, to: int, reason: str, removed: JsonObject, thread: str) -> None:
-    """Say in the words of the ledger what no longer counts."""
+def _record_rollback(
+    session: Session, to: int, reason: str, removed: JsonObject, thread: str
+) -> None:
+    """Record which turns no longer count, as a rollback of the history to a sequence number."""
     ids = {"thread_id": thread, "request_id": f"rollback-{session.sequence + 1}"}
-    place: JsonObject = {"toSequence": to}
-    session.record("history.rollback.started", {**place, "reason": reason}, **ids)
-    session.record("history.rollback.completed", {**place, **removed}, **ids)
+    target: JsonObject = {"toSequence": to}
+    session.record("history.rollback.started", {**target, "reason": reason}, **ids)
+    session.record("history.rollback.completed", {**target, **removed}, **ids)

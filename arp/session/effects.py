@@ -1,4 +1,4 @@
-"""What a session asks its driver to do, once the facts of it are durable."""
+"""Effects: what the driver of a session must do once the facts of a step are durable."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from arp.protocol.messages import CloseReason
 
 
 class RunTurn(Struct, frozen=True):
-    """Run the agent for this turn."""
+    """Run the agent for a turn."""
 
     turn_id: str
 
 
 class StopTurn(Struct, frozen=True):
-    """Stop the agent of this turn."""
+    """Stop the agent of a turn."""
 
     turn_id: str
 
 
 class ResolveQuestion(Struct, frozen=True):
-    """Hand an answer to the agent that waits for it."""
+    """Pass an answer to the agent that waits for it."""
 
     action_id: str
     value: Json
     is_declined: bool = False
-    """There is no answer: somebody does not want to give one."""
+    """Whether the user declined to answer; there is no value."""
     is_withdrawn: bool = False
-    """There is no answer: the surface was closed on which it was asked."""
+    """Whether the surface of the question was closed; there is no value."""
 
 
 class SurfaceClosed(Struct, frozen=True):
-    """Tell the agent that a surface was closed."""
+    """Inform the agent that a surface was closed."""
 
     surface: str
     reason: CloseReason
 
 
 class Acknowledge(Struct, frozen=True):
-    """Tell the sender that its input is accepted."""
+    """Acknowledge an accepted input to its sender."""
 
     input_id: str
     turn_id: str | None

@@ -1,10 +1,10 @@
-"""Which inputs took effect before: a window over the newest, so that the memory has a bound.
+"""Inputs that took effect before: a bounded window over the newest ones.
 
-Theory of operation. An id says nothing about its age, so an old one that was forgotten cannot be
-told from a new one. What is remembered must therefore reach further back than anyone sends again:
-a client sends again what was not acknowledged when its connection was lost, and the window holds
-thousands that came in between. Ids enter in the order of their facts, so that replaying the log
-gives the same window.
+Theory of operation. An id does not show its age, so a forgotten id looks like a new one. The window
+must therefore reach back further than any client resends. A client resends what was not
+acknowledged when its connection was lost, and the window holds the thousands of inputs that may
+arrive in between. Ids enter in the order of their facts, so replaying the log gives the same
+window.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import RendererInfo
 
 REMEMBERED = 4096
-"""Ids of inputs, and files, that a session remembers: about half a megabyte at most, and more than
-all renderers of a session send while one of them looks for a lost connection."""
+"""Number of input ids, and of files, that a session remembers. They take half a megabyte at most,
+and are more than all renderers of a session send while one of them reconnects."""
 
 
 class GivenAnswer(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The answer that began a turn, since the turn that had asked was over."""
+    """The answer that began a turn, because the turn that asked was over."""
 
     action_id: str
-    """Of the question."""
+    """Id of the question."""
     name: str = ""
-    """Of the question; empty: it has none."""
+    """Name of the question's handler; empty if it has none."""
     value: Json = None
-    """As every renderer may see it."""
+    """Value of the answer, in the form that every renderer may see."""
     declined: bool = False
-    """There is no answer: somebody does not want to give one."""
+    """Whether the user declined to answer."""
 
 
 class InputLog(dict[str, str | None]):
-    """What came in before: the turn of each of the newest inputs that had an id."""
+    """The newest inputs that took effect: input id → turn, or `None` if the input began none."""
 
     __slots__ = ("answers", "files", "given", "renderers", "traceparents", "typed")
 
     def __init__(self) -> None:
         super().__init__()
         self.files: dict[str, None] = {}
-        """SHA-256 of the session's newest files, uploaded or saved by its agent: an input may name
-        no others, and nobody gets others from it."""
+        """SHA-256 of the session's newest files, uploaded or saved by its agent. An input may name
+        no other files, and the session serves no others."""
         self.renderers: dict[str, RendererInfo] = {}
-        """Of turns that are not over: what the renderer that began each said of itself."""
+        """Description of the renderer that began each turn that is not over."""
         self.traceparents: dict[str, str] = {}
-        """Of turns that are not over: the span outside that asked for each, where there is one."""
+        """External span that requested each turn that is not over, if there is one."""
         self.typed: dict[str, JsonObject] = {}
-        """Of turns that are not over: the data of the input that began each. The ledger has the
-        same, or less of it: no secrets. The agent gets what was typed; a restart forgets it."""
+        """Data of the input that began each turn that is not over, with its secrets. The agent gets
+        this data; the ledger has it without secrets. It is lost in a restart."""
         self.answers: dict[str, GivenAnswer] = {}
-        """Of turns that are not over: the answer that began each, where it was one to a question of
-        a turn that was over."""
+        """Answer that began each turn that is not over, if it answers a question of an ended turn.
+        """
         self.given: dict[str, Json] = {}
-        """The values of these answers as they were given; a restart forgets them."""
+        """Values of these answers, with their secrets. They are lost in a restart."""
 
     def remember(self, input_id: str, turn_id: str | None) -> None:
-        """Record an input that took effect; of too many the oldest is forgotten."""
+        """Record an input that took effect; the oldest is forgotten if there are too many."""
         self[input_id] = turn_id
         while len(self) > REMEMBERED:
             del self[next(iter(self))]
 
     def remember_input(self, payload: JsonObject, turn_id: str | None) -> None:
-        """Record what a fact has of an input: all of it, or its id."""
+        """Record the input in the payload of a fact, or the id of one."""
         submitted = payload.get("input")
         if submitted is not None and (named := files_named(submitted["data"])):
             self.remember_files(named)
@@ -74,7 +74,7 @@ class InputLog(dict[str, str | None]):
             self.remember(input_id, turn_id)
 
     def forget_turn(self, turn_id: str) -> None:
-        """Forget what was kept for a turn until it is over."""
+        """Forget the data of a turn that is over."""
         self.renderers.pop(turn_id, None)
         self.traceparents.pop(turn_id, None)
         self.typed.pop(turn_id, None)
@@ -82,14 +82,14 @@ class InputLog(dict[str, str | None]):
         self.given.pop(turn_id, None)
 
     def answer_of(self, turn_id: str) -> GivenAnswer | None:
-        """Return the answer that began a turn, as it was given as far as that is known."""
+        """Return the answer that began a turn, with its secrets if they are still in memory."""
         answer = self.answers.get(turn_id)
         if answer is None or turn_id not in self.given:
             return answer
         return replace(answer, value=self.given[turn_id])
 
     def remember_files(self, sha256: Iterable[str]) -> None:
-        """Record files; one that comes again counts as the newest."""
+        """Record files; a file that was known before becomes the newest one."""
         for name in sha256:
             self.files.pop(name, None)
             self.files[name] = None
@@ -100,7 +100,8 @@ class InputLog(dict[str, str | None]):
 def files_named(data: JsonObject) -> list[str]:
     """Return the SHA-256 of the files that an input names, in `files` or in the fields of a form.
 
-    Whatever stands there: a file whose hash is no text gives the empty one, which no file has.
+    The data need not be valid. A hash that is not a string is returned as an empty string, which is
+    the hash of no file.
     """
     files, fields = data.get("files"), data.get("fields")
     if not files and not fields:

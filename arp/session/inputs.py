@@ -1,7 +1,17 @@
-"""What an input means: an answer, a new turn, a cancel, or nothing that the session keeps.
+"""Decides what an input does: answer a question, begin a turn, cancel a turn, or nothing.
 
-Nothing unvalidated passes: an answer fits the component that it answers, an action is one that the
-component offers, the same id twice is one input.
+Theory of operation. `receive` checks an input in a fixed order:
+
+1. Shape. The data must have the shape of its `input_type`.
+2. Repetition. An id that took effect before is acknowledged again and does nothing.
+3. Files. The input may name only files that belong to this session.
+4. Edits of a queued turn, inputs that only describe the renderer, and the protocol's own actions
+   (`arp.cancel`, …).
+5. Answers. If the input names a component, it must be a valid answer to that component. Otherwise
+   it answers the newest open question that accepts it.
+6. Everything else begins a new turn, which is queued while another turn runs.
+
+An input that is refused changes nothing: every check comes before the first fact is recorded.
 """
 
 from __future__ import annotations
@@ -54,55 +64,55 @@ from arp.surface.answers import (
 from arp.surface.change import PatchChange
 
 UNKNOWN = RendererInfo()
-"""A renderer that said nothing of itself."""
+"""Description of a renderer that sent none."""
 
 MAX_QUEUE = 100
-"""Queued turns; a person types fewer, a runaway client must not fill the memory."""
+"""Maximum number of queued turns. A person queues fewer; a runaway client must not fill memory."""
 
 BEGINNING = ("text", "voice", "file", "gesture", "navigate")
-"""What may begin a turn by itself; the other types answer a component."""
+"""Input types that may begin a turn by themselves; the other types answer a component."""
 
 SESSION_START: Final = "session start"
-"""The origin of the turn that greets who begins a session."""
+"""Origin of the turn that greets the user when a session begins."""
 
 EVENT: Final = cast("InputType", "event")
-"""Of a turn that nobody typed and that has no text. No renderer may send it, so it is not among the
-types of the wire; renderers show nothing of it."""
+"""Input type of a turn that a program began without text. Renderers may not send it, so it is not
+an input type of the wire; they show no input for such a turn."""
 
 NO_IDS: Mapping[str, str] = MappingProxyType({})
 
 ReadTyped: TypeAlias = Callable[[Component, str], tuple[str, JsonObject] | None]
-"""Reads a typed line as the answer to a question: an input type and its data, or `None` where the
-line is no answer. It depends on how the renderer shows the question."""
+"""Parser of a typed line as the answer to a question. Returns an input type and its data, or `None`
+if the line is not an answer. The result depends on how the renderer shows the question."""
 
 CheckAnswer: TypeAlias = Callable[[Question, Json], None]
-"""Judges the value of an answer: raises `InvalidAnswer` where who asked cannot take it, and the
-question stays open."""
+"""Additional check of an answer's value. Raises `InvalidAnswer` if the code that asked cannot use
+the value; the question then stays open."""
 
 
 class Particulars(Struct, frozen=True):
-    """What is recorded of a turn that begins, besides its input."""
+    """Options of a new turn, besides its input."""
 
     turn_id: str | None = None
-    """What it is called; `None` gives it a name."""
+    """Id of the turn; `None` means the next free id."""
     ids: Mapping[str, str] = NO_IDS
-    """Further correlations of its first fact, by field name."""
+    """Additional correlation ids of its first fact, by field name."""
     edits: str | None = None
-    """The turn in whose place it stands."""
+    """Id of the turn that this turn is a new version of."""
     traceparent: str | None = None
-    """The span outside that asks for it."""
+    """External span that requested the turn (W3C Trace Context)."""
     thread: str | None = None
-    """The thread that it belongs to; `None` is the first."""
+    """Thread of the turn; `None` means the first thread."""
     origin: str | None = None
-    """The program that began it; `None`: somebody typed it."""
+    """Name of the program that began the turn; `None` means that a user typed it."""
     answers: GivenAnswer | None = None
-    """The question that it answers; `None`: it answers none, or one that nobody asked."""
+    """Answer that began the turn; `None` if it answers no recorded question."""
 
 
 NO_PARTICULARS = Particulars()
 
 SILENT = frozenset(("focus", "unfocus", "resize"))
-"""Say something of a renderer, and change nothing of a session."""
+"""Input types that describe the renderer and do not change the session."""
 
 
 class _TextInput(Struct, frozen=True):
@@ -155,11 +165,11 @@ _SHAPES: dict[str, type[Struct]] = {
     "navigate": _Navigate,
     "resize": Viewport,
 }
-"""`data` of protocol.md 2.2, as far as it does not depend on the component that it answers."""
+"""Shape of `data` by input type (protocol.md 2.2), except for rules of the answered component."""
 
 
 PUSH_ID: Final = "push:"
-"""What the ids of turns begin with that nobody typed; renderers may not send such an id."""
+"""Prefix of the input ids of pushed turns, which no user typed; renderers may not send such ids."""
 
 
 def receive(
@@ -170,31 +180,36 @@ def receive(
     traceparent: str | None = None,
     check: CheckAnswer | None = None,
 ) -> list[Effect]:
-    """Take an input.
+    """Apply an input from a renderer.
 
     Args:
         session: Changed only if the input is accepted.
-        message: As it came.
-        read_typed: Of the renderer that it came from: one that shows a question as text answers in
-            text, and so does one without `hello`.
-        renderer: What that renderer said of itself, for the agent of a turn that begins.
-        traceparent: The span outside that asks for a turn, as W3C Trace Context writes it.
-        check: Judges an answer that fits its component; `None`: nobody does.
+        message: The input as the renderer sent it.
+        read_typed: Parser of typed answers for the sending renderer. A renderer that shows a
+            question as text answers it in text; so does a renderer that sent no `hello`.
+        renderer: Description of the sending renderer, for the agent of a new turn.
+        traceparent: External span that requests a turn, in W3C Trace Context format.
+        check: Additional check of an answer that fits its component; `None` means no check.
 
     Returns:
-        What to do when the facts are durable; first the acknowledgement, if the input has an id.
+        Effects to carry out once the facts are durable. The acknowledgement comes first if the
+        input has an id.
 
     Raises:
         RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
     """
-    message = _at_home(session, shaped(message))  # whoever goes on counts on its shape
+    # Everything below indexes `message.data` without a check, so the shape comes first. A peer
+    # must not be able to raise a KeyError in here.
+    message = _resolve_inlined_source(session, shaped(message))
     if message.id is not None and message.id.startswith(PUSH_ID):
-        # Else a renderer that guesses the id of a push could take its place: it would not begin.
+        # A renderer that guesses the id of a push could otherwise use it up; the push would then
+        # count as a repetition and its turn would never begin.
         raise InvalidMessage(
             f"input.id: ids that begin with {PUSH_ID} are those of turns that programs begin",
             detail="input.id",
         )
     if message.id is not None and message.id in session.input_log:
+        # Before `check_open`: a repeated input is acknowledged even when the log is sealed.
         return [Acknowledge(message.id, session.input_log[message.id])]
     if message.input_type not in SILENT:
         session.log.check_open()
@@ -204,11 +219,11 @@ def receive(
     if message.input_type in SILENT:
         return acknowledge(message, None)
     if is_reserved(message):
-        return _reserved(session, message)
+        return _apply_reserved_action(session, message)
     answered = _find_question(session, message, read_typed)
     if answered is not None:
-        component, fitted = answered
-        return _answer(session, component, fitted, renderer, check)
+        component, answer = answered
+        return _apply_answer(session, component, answer, renderer, check)
     return new_turn(session, message, renderer, Particulars(traceparent=traceparent))
 
 
@@ -220,18 +235,18 @@ def submit(
     thread: str | None = None,
     **ids: str,
 ) -> list[Effect]:
-    """Begin a turn, whatever questions are open: nothing is taken for an answer.
+    """Begin a turn. The input is never treated as an answer, even if questions are open.
 
     Args:
         session: Changed only if the input is accepted.
-        message: As it came. With an `id` that came before, nothing happens again.
-        turn_id: What the turn is to be called, a name that no turn has; `None` gives it one.
-        traceparent: As in `receive`.
-        thread: The thread that it belongs to; `None` is the first.
-        ids: Further correlations of the turn's first fact, by field name.
+        message: The input. If its `id` took effect before, it does nothing.
+        turn_id: Id of the turn, not used by another turn; `None` means the next free id.
+        traceparent: External span that requests the turn, in W3C Trace Context format.
+        thread: Thread of the turn; `None` means the first thread.
+        ids: Additional correlation ids of the turn's first fact, by field name.
 
     Returns:
-        As `receive`.
+        Effects to carry out once the facts are durable, as `receive` returns them.
 
     Raises:
         RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
@@ -249,21 +264,22 @@ def submit(
 def push(
     session: Session, text: str, data: JsonObject, origin: str, push_id: str | None = None
 ) -> tuple[str, list[Effect]]:
-    """Queue a turn that nobody typed. It neither interrupts a turn nor resumes a paused queue.
+    """Queue a turn for a program. It neither interrupts a turn nor resumes a paused queue.
 
     Args:
         session: Changed only if the turn is accepted.
-        text: As if somebody had typed it; empty: there is none, and no screen shows an input.
-        data: Whatever else the agent is to know.
-        origin: What the program calls itself.
-        push_id: With one that came before, nothing happens again. Behind `PUSH_ID` it has to be
-            an id as renderers send them.
+        text: Text of the input, as if a user had typed it. If it is empty, no screen shows an
+            input.
+        data: Additional data for the agent.
+        origin: Name of the program.
+        push_id: Id of this push. A push with an id that took effect before does nothing. With the
+            prefix `PUSH_ID` it must be a valid input id.
 
     Returns:
-        The id of the turn, and what to do when the facts are durable.
+        The id of the turn, and the effects to carry out once the facts are durable.
 
     Raises:
-        RemoteError, ResourceLimit: It is refused; nothing has changed.
+        RemoteError, ResourceLimit: The turn is refused; nothing has changed.
     """
     name = PUSH_ID + push_id if push_id is not None else None
     if name is not None and (known := session.input_log.get(name)) is not None:
@@ -279,10 +295,10 @@ def push(
 
 
 def check_beginning(session: Session, message: Input) -> None:
-    """Guarantees that an input may begin a turn.
+    """Check that an input may begin a turn.
 
     Raises:
-        RemoteError: It may not; the message says why.
+        RemoteError: It may not; the message gives the reason.
     """
     if message.input_type not in BEGINNING:
         raise InvalidMessage(
@@ -294,23 +310,23 @@ def check_beginning(session: Session, message: Input) -> None:
 
 
 def _edit_queued(session: Session, message: Input) -> list[Effect]:
-    """Replace the input of a queued turn, which keeps its place."""
+    """Replace the input of a queued turn; its position in the queue does not change."""
     turn_id = message.edits or ""
     check_beginning(session, message)
     if turn_id not in session.queue:
         raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
-    session.edit_queued(turn_id, _told(message))
+    session.edit_queued(turn_id, _stored_input(message))
     session.input_log.typed[turn_id] = message.data
     return acknowledge(message, turn_id)
 
 
 def shaped(message: Input) -> Input:
-    """Return an input whose data has the shape of its type.
+    """Return an input with data in the shape of its type.
 
-    The draft has the fields of a form as the data itself; then they are put where they belong.
+    In the draft protocol the data of a form is the fields themselves; they are moved to `fields`.
 
     Raises:
-        InvalidMessage: Its data has another shape.
+        InvalidMessage: The data has another shape.
     """
     data = message.data
     if message.input_type == "form_submit" and "fields" not in data and data.keys() - {"action"}:
@@ -319,16 +335,18 @@ def shaped(message: Input) -> Input:
     return message
 
 
-def _at_home(session: Session, message: Input) -> Input:
-    """Return an input with the surface to which its component belongs.
+def _resolve_inlined_source(session: Session, message: Input) -> Input:
+    """Return an input that names the real surface and id of its component.
 
-    A renderer without overlays shows the components of a popup on `main`, under the name of the
-    popup and their own (`arp/view/inlined.py`).
+    A renderer without overlays shows the components of a popup on `main`, with ids of the form
+    `popup/component` (`arp/view/inlined.py`).
     """
     source = message.source_component
     if message.input_type == "selection" and not source:
         source = message.data.get("source")
     surface, slash, own = (source or "").partition("/")
+    # The prefix is trusted only if it names a popup or an overlay: components on `main` may have
+    # ids with a slash of their own.
     if not slash or message.surface != "main" or not session.screen.info(surface).is_transient:
         return message
     data = {**message.data, "source": own} if "source" in message.data else message.data
@@ -350,7 +368,11 @@ def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
 
 
 def _check_files(session: Session, message: Input) -> None:
-    """Refuse files that did not come with an input of this session: an id is no credential."""
+    """Refuse files that do not belong to this session.
+
+    A file's hash is not a credential: without this check, knowing the hash would be enough to read
+    the file of another session.
+    """
     if "files" in message.data:
         _check_shape_of(message.data, _FilesInput)
     if not session.input_log.files.keys() >= set(files_named(message.data)):
@@ -362,15 +384,15 @@ def is_reserved(message: Input) -> bool:
     return message.input_type == "action" and str(message.data["action"]).startswith("arp.")
 
 
-def _reserved(session: Session, message: Input) -> list[Effect]:
+def _apply_reserved_action(session: Session, message: Input) -> list[Effect]:
     action = message.data["action"]
     payload = message.data.get("payload")
     named = payload.get("turn_id") if isinstance(payload, dict) else None
     intent = {"inputId": message.id} if message.id is not None else {}
     if action == PROMOTE:
-        return _promote(session, message, named, intent)
+        return _promote_turn(session, message, named, intent)
     if action == CLOSE:
-        return _close(session, message)
+        return _close_surface(session, message)
     if action == CONTINUE:
         session.record("run.status", intent, status="queued")
         return [*acknowledge(message, None), *session.resume_queue()]
@@ -380,18 +402,22 @@ def _reserved(session: Session, message: Input) -> list[Effect]:
     if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
         return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
-    if turn_id is not None and session.asks(turn_id):  # it was cut off while it waited
+    if turn_id is not None and session.asks(turn_id):
+        # A crash ended this turn while it waited, and its questions are still open. Without this
+        # branch a user could not cancel it, and it would be shown as waiting for ever.
         session.in_turn("run.status", turn_id, intent, status="cancelling")
         for question in [one for one in session.questions.values() if one.turn_id == turn_id]:
             session.cancel_question(question)
         return acknowledge(message, turn_id)
+    # Nothing to cancel. The id is recorded all the same: a repetition after a restart must not
+    # cancel a turn that began in the meantime.
     if message.id is not None:
         session.record("run.status", intent, status="idle")
     return acknowledge(message, None)
 
 
-def _close(session: Session, message: Input) -> list[Effect]:
-    """Close the surface that a user wants closed; one that is closed already stays so."""
+def _close_surface(session: Session, message: Input) -> list[Effect]:
+    """Close a surface at the user's request; accept the request if it is closed already."""
     name = message.surface
     if name not in session.screen.surfaces and name in session.screen.closings:
         return acknowledge(message, None)
@@ -401,7 +427,9 @@ def _close(session: Session, message: Input) -> list[Effect]:
     return [*acknowledge(message, None), *effects]
 
 
-def _promote(session: Session, message: Input, named: Json, intent: JsonObject) -> list[Effect]:
+def _promote_turn(
+    session: Session, message: Input, named: Json, intent: JsonObject
+) -> list[Effect]:
     if not isinstance(named, str) or named not in session.queue:
         raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
     session.promote(named)
@@ -409,25 +437,30 @@ def _promote(session: Session, message: Input, named: Json, intent: JsonObject) 
     return acknowledge(message, named)
 
 
-# -- which component an input answers --------------------------------------------------------------
+# -- finding the component that an input answers ---------------------------------------------------
 
 
 def _find_question(
     session: Session, message: Input, read_typed: ReadTyped
 ) -> tuple[Component, Input] | None:
-    """Return the component that an input answers and the input as an answer to it, checked."""
-    # An empty source, as the draft's client sends it, is none.
+    """Return the component that an input answers, and the input as a valid answer to it.
+
+    Returns:
+        `None` if the input answers no component.
+    """
+    # The draft's client sends an empty source for "no component".
     if source := message.source_component or component_of_data(message):
         component = _component(session, source, message.surface)
-        return component, _checked(component, message)
+        return component, _validate_answer(component, message)
     if message.input_type == "text":
-        return _typed(session, message, read_typed)
-    for component, named in _open(session, message):
+        return _find_typed_answer(session, message, read_typed)
+    for component, named in _open_questions(session, message):
         if not answers_unnamed(component, message.input_type, message.data):
             continue
         if message.data.get("action") == "confirm" and component.type == "confirm":
-            _check_clear(session, named)
-        return component, _checked(component, named)
+            _check_unambiguous(session, named)
+        return component, _validate_answer(component, named)
+    # Without this error, an answer to a question that is gone would begin a turn of its own.
     if message.input_type in ("selection", "form_submit"):
         raise InvalidMessage(
             f"{message.input_type}: name the component that it answers in source_component"
@@ -436,13 +469,13 @@ def _find_question(
 
 
 def component_of_data(message: Input) -> str | None:
-    """Return the component that a selection names in its data, as the draft does."""
+    """Return the id of the component that a selection names in its data (draft protocol)."""
     source = message.data.get("source") if message.input_type == "selection" else None
     return source if isinstance(source, str) else None
 
 
 def answers_unnamed(component: Component, input_type: InputType, data: JsonObject) -> bool:
-    """Return whether an input that names no component is an answer to this one, if it is open."""
+    """Return whether an input that names no component could answer this open component."""
     spec = CATALOG.get(component.type)
     if spec is not None and input_type == spec.answered_by:
         return True
@@ -450,26 +483,30 @@ def answers_unnamed(component: Component, input_type: InputType, data: JsonObjec
     return is_no or offers_action(component, input_type, data)
 
 
-def _typed(
+def _find_typed_answer(
     session: Session, message: Input, read_typed: ReadTyped
 ) -> tuple[Component, Input] | None:
-    for component, named in _open(session, message):
-        understood = read_typed(component, message.data["text"])
-        if understood is None:
+    """Return the newest open question that a typed line answers, and the line as its answer."""
+    for component, named in _open_questions(session, message):
+        parsed = read_typed(component, message.data["text"])
+        if parsed is None:
             continue
-        input_type, data = understood
+        input_type, data = parsed
         if data.get("action") == "confirm":
-            _check_clear(session, named)
+            _check_unambiguous(session, named)
         answer = msgspec.structs.replace(named, input_type=input_type, data=data)
-        return component, _checked(component, answer)
+        return component, _validate_answer(component, answer)
     return None
 
 
-def _check_clear(session: Session, named: Input) -> None:
-    """Refuse a yes that names no question where it may be meant for another one.
+def _check_unambiguous(session: Session, named: Input) -> None:
+    """Refuse a yes without a question's name if it may be meant for another permission.
+
+    The user may have seen an older question when they said yes. The newest one would then run a
+    tool that they have not read about.
 
     Raises:
-        InvalidAnswer: It may; the questions stay open.
+        InvalidAnswer: The turn has asked for several permissions; the questions stay open.
     """
     question = session.questions[named.surface, named.source_component or ""]
     if question.terms is not None and question.turn_id == session.unclear_turn:
@@ -480,8 +517,8 @@ def _check_clear(session: Session, named: Input) -> None:
         )
 
 
-def _open(session: Session, message: Input) -> Iterator[tuple[Component, Input]]:
-    """Return the open questions, newest first, each with the input as if it named it."""
+def _open_questions(session: Session, message: Input) -> Iterator[tuple[Component, Input]]:
+    """Yield the open questions, newest first, each with a copy of the input that names it."""
     for question in reversed(session.questions.values()):
         tree = session.tree(question.surface)
         if tree is not None and question.component_id in tree.nodes:
@@ -500,24 +537,25 @@ def _component(session: Session, component_id: str, surface: str) -> Component:
     return tree.component(component_id)
 
 
-def _checked(component: Component, message: Input) -> Input:
+def _validate_answer(component: Component, message: Input) -> Input:
     input_type, data = as_asked(component, message.input_type, message.data)
     data = check_answer(component, input_type, data)
     return msgspec.structs.replace(message, input_type=input_type, data=data)
 
 
-# -- what comes of it ------------------------------------------------------------------------------
+# -- applying an input -----------------------------------------------------------------------------
 
 
-def _answer(
+def _apply_answer(
     session: Session,
     component: Component,
     message: Input,
     renderer: RendererInfo,
     check: CheckAnswer | None,
 ) -> list[Effect]:
+    """Apply a valid answer: resolve the question of the running turn, or begin a new turn."""
     if component.type == "tabs":
-        return _tab(session, component, message)
+        return _select_tab(session, component, message)
     question = session.questions.get((message.surface, component.id))
     if is_decline(component, message.input_type, message.data):
         return _decline(session, component, message, renderer, question)
@@ -529,11 +567,14 @@ def _answer(
     if question is not None and check is not None:
         check(question, value)
     if question is not None and question.turn_id == session.running:
-        session.answer_question(question, public, _told(message), _granted(question, message))
-        # Of a permission more than yes or no counts.
+        session.answer_question(question, public, _stored_input(message), _grant(question, message))
+        # The answer to a permission also has a scope, a digest and a changed input, so the agent
+        # gets all of its data. A plain value would drop the changed input.
         resolve = ResolveQuestion(question.action_id, message.data if question.terms else value)
         return [*acknowledge(message, question.turn_id), resolve]
-    _room(session)
+    # The turn that asked is over, so the answer begins a new one. The check for room comes before
+    # the question is closed: a refused answer must leave the question open.
+    _check_accepts_turn(session)
     if question is not None:
         session.answer_question(question, public, None)
     elif component.type in CATALOG and closes(component, message.input_type):
@@ -552,12 +593,12 @@ def _decline(
     renderer: RendererInfo,
     question: Question | None,
 ) -> list[Effect]:
-    """Close a question that somebody does not want to answer, and tell who asked."""
+    """Close a question that the user declines, and pass the refusal to the agent."""
     if question is not None and question.turn_id == session.running:
-        session.decline_question(question, _told(message))
+        session.decline_question(question, _stored_input(message))
         resolve = ResolveQuestion(question.action_id, None, is_declined=True)
         return [*acknowledge(message, question.turn_id), resolve]
-    _room(session)
+    _check_accepts_turn(session)
     answers: GivenAnswer | None = None
     if question is not None:
         session.decline_question(question, None)
@@ -571,15 +612,19 @@ def _decline(
 def _thread_of(
     session: Session, component: Component, surface: str, question: Question | None
 ) -> str:
-    """Return the thread of the turn that showed what an input answers."""
+    """Return the thread of the turn that showed the answered component."""
     if question is not None:
         return session.threads.of(question.turn_id)
     tree = session.tree(surface)
     return session.threads.of(tree.nodes[component.id].root.turn if tree is not None else None)
 
 
-def _granted(question: Question, message: Input) -> Grant | None:
-    """Return what an answer allows from now on: only a yes, and only if it says so."""
+def _grant(question: Question, message: Input) -> Grant | None:
+    """Return the permission for the rest of the session, if a yes has the scope `session`.
+
+    The terms of the grant come from the question, never from the answer: the renderer must not be
+    able to choose what is allowed.
+    """
     payload = message.data.get("payload")
     is_yes = message.input_type == "action" and message.data.get("action") == "confirm"
     if is_yes and isinstance(payload, dict) and payload.get("scope") == "session":
@@ -588,14 +633,16 @@ def _granted(question: Question, message: Input) -> Grant | None:
 
 
 def _check_terms(terms: PermissionTerms | None, data: JsonObject) -> None:
-    """Refuse what an answer says beside its yes or no and the question did not offer.
+    """Refuse an answer with anything besides yes or no that the question did not offer.
 
     Raises:
-        InvalidAnswer: It is about another input, allows more than was shown, or has an input of its
-            own where the tool takes none.
+        InvalidAnswer: The answer is about another tool input, allows more than was shown, or has a
+            changed input although the question does not offer to change it.
     """
     payload: JsonObject = data.get("payload", {})
     terms = terms or PermissionTerms()
+    # The digest binds the yes to the input that the user saw. Without this check a yes could
+    # approve a tool call that replaced the shown one.
     if "digest" in payload and payload["digest"] != terms.digest:
         raise InvalidAnswer(
             "payload.digest: the question is about another input than the one that was answered; "
@@ -616,15 +663,15 @@ def _check_terms(terms: PermissionTerms | None, data: JsonObject) -> None:
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:
-    """Return an answer as the conversation may keep it; only `ask` hands a password over."""
+    """Return an answer as it may be stored; only the return value of `ask` has a password."""
     if component.type != "form":
         return message
     data = {**message.data, "fields": public_answer(component, value)}
     return msgspec.structs.replace(message, data=data)
 
 
-def _tab(session: Session, component: Component, message: Input) -> list[Effect]:
-    """Turn to another tab, for every renderer; no turn begins."""
+def _select_tab(session: Session, component: Component, message: Input) -> list[Effect]:
+    """Select another tab for every renderer; no turn begins."""
     tab = message.data["payload"]["tab"]
     intent = {"inputId": message.id} if message.id is not None else {}
     change = PatchChange([Update(component.id, "props.active_tab", tab)])
@@ -639,28 +686,29 @@ def new_turn(
     particulars: Particulars = NO_PARTICULARS,
     answer: Json = None,
 ) -> list[Effect]:
-    """Begin a turn with an input that was checked, or queue it, and resume the queue.
+    """Begin or queue a turn with a valid input, and resume the queue if it is paused.
 
     Args:
-        session: As in `receive`.
+        session: Changed only if there is room for the turn.
         message: The input.
-        renderer: As in `receive`.
-        particulars: What is recorded of the turn besides its input.
-        answer: The answer that it brings, as it was given: the ledger may have less of it.
+        renderer: Description of the sending renderer.
+        particulars: Options of the turn, besides its input.
+        answer: The answer as the user gave it; the ledger may hold it without secrets.
     """
-    _room(session)
+    _check_accepts_turn(session)
     turn_id, submitted, ids = first_fact(session, message, renderer, particulars)
     if particulars.answers is not None:
         session.input_log.given[turn_id] = answer
     effects = acknowledge(message, turn_id)
-    is_answer = particulars.answers is not None  # the running turn may be the one that wants it
+    # An answer does not interrupt: the running turn may be the one that waits for it.
+    is_answer = particulars.answers is not None
     if session.running is not None and session.rules.policy == "interrupt" and not is_answer:
         effects.append(StopTurn(session.running))
     return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
 
 
 def is_only_greeted(session: Session) -> bool:
-    """Return whether the only turn of a session is the greeting, and nobody has answered it."""
+    """Return whether the greeting is the only turn, and the user has not answered it."""
     if session.screen.count != 1:
         return False
     (first,) = session.screen.turns.values()
@@ -670,12 +718,12 @@ def is_only_greeted(session: Session) -> bool:
 def first_fact(
     session: Session, message: Input, renderer: RendererInfo, particulars: Particulars
 ) -> tuple[str, JsonObject, dict[str, Json]]:
-    """Return the name of a turn that is now to begin with an input that was checked.
+    """Return the id of a new turn, and the payload and ids of its first fact.
 
-    With it, payload and ids of its first fact, which is recorded next.
+    The caller has validated the input and records the fact next.
     """
     turn_id = particulars.turn_id or f"t{session.turn_count + 1}"
-    submitted: JsonObject = {"input": _told(message)}
+    submitted: JsonObject = {"input": _stored_input(message)}
     if particulars.edits is not None:
         submitted["edits"] = particulars.edits
     if particulars.origin is not None:
@@ -690,20 +738,20 @@ def first_fact(
         and read_traceparent(particulars.traceparent) is not None
     ):
         session.input_log.traceparents[turn_id] = particulars.traceparent
-    ids = {**particulars.ids, **_trace(session, turn_id)}
+    ids = {**particulars.ids, **_trace_ids(session, turn_id)}
     session.input_log.typed[turn_id] = message.data
     return turn_id, submitted, ids
 
 
-def _trace(session: Session, turn_id: str) -> dict[str, Json]:
-    """Return the ids of the turn's trace, if somebody outside has one or traces are wanted."""
+def _trace_ids(session: Session, turn_id: str) -> dict[str, Json]:
+    """Return the ids of the turn's trace if tracing is on or the turn has an external span."""
     traceparent = session.input_log.traceparents.get(turn_id)
     if not session.rules.traced and traceparent is None:
         return {}
     return turn_ids(session.head.session_id, session.head.epoch, turn_id, traceparent)
 
 
-def _room(session: Session) -> None:
+def _check_accepts_turn(session: Session) -> None:
     if session.running is not None and session.rules.policy == "reject":
         raise SessionBusy("a turn is running; wait for it, or stop it with action arp.cancel")
     _check_room(session)
@@ -714,7 +762,8 @@ def _check_room(session: Session) -> None:
         raise ResourceLimit(f"{MAX_QUEUE} turns are queued already; wait for some to end")
 
 
-def _told(message: Input) -> JsonObject:
+def _stored_input(message: Input) -> JsonObject:
+    """Return an input as facts store it, without empty and default fields."""
     fields: JsonObject = {"input_type": message.input_type, "data": message.data}
     if message.source_component:
         fields["source_component"] = message.source_component
@@ -726,7 +775,7 @@ def _told(message: Input) -> JsonObject:
 
 
 def input_of(fields: JsonObject, input_id: str | None = None) -> Input:
-    """Return an input as a fact has it, to be recorded again under another id."""
+    """Return a stored input under another id, so that it can be recorded again."""
     return Input(
         input_type=fields["input_type"],
         data=fields["data"],
@@ -737,5 +786,5 @@ def input_of(fields: JsonObject, input_id: str | None = None) -> Input:
 
 
 def acknowledge(message: Input, turn_id: str | None) -> list[Effect]:
-    """Return the acknowledgement of an input, if it has an id."""
+    """Return the acknowledgement of an input; an empty list if the input has no id."""
     return [Acknowledge(message.id, turn_id)] if message.id is not None else []

@@ -1,10 +1,11 @@
-"""An answer that comes too late: another screen has answered the question first.
+"""Late answers: another screen has already answered the question.
 
-Theory of operation. An answer that names its question is refused by the state of that question. A
-typed line, and an action of the draft, name none: they answer the newest question that fits. When
-two screens answer at the same time, the question of the later one is closed when its answer comes.
-Its answer must not become a new turn, and must not answer another question, which its user has not
-seen. So the server compares with what the renderer of that answer shows for certain.
+Theory of operation. An answer that names its question is refused if that question is closed. A
+typed line, or an action of the draft protocol, names no question: it answers the newest open
+question that accepts it. If two screens answer at the same time, the question is closed when the
+second answer arrives. That answer must not begin a new turn, and must not answer another question
+that its user has not seen. So the server looks at the questions that the sender's screen shows for
+certain, and refuses the answer if the first one that accepts it is closed.
 """
 
 from __future__ import annotations
@@ -31,25 +32,26 @@ _OPEN = ("state", "answer")
 
 
 class _Answerable(Struct, frozen=True):
-    """A question that is open on the screen from which an answer comes."""
+    """A question that is shown as open on the sender's screen."""
 
     question: Question
     is_closed: bool
 
 
 def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown: int) -> None:
-    """Refuse an answer without a name if its question was closed meanwhile.
+    """Refuse an answer that names no question if the question it means was closed meanwhile.
 
     Args:
-        session: Not changed.
+        session: The session; not changed.
         message: Any input.
-        read_typed: As in `receive`.
-        shown: Sequence of the last fact that the sender's screen shows for certain.
+        read_typed: Parser of typed answers for the sending renderer.
+        shown: Sequence number of the last fact that the sender's screen shows for certain.
 
     Raises:
         InvalidAnswer: The question that the renderer shows is closed; the message says how.
-        InvalidMessage: The data of the input has another shape.
+        InvalidMessage: The data has another shape than the input type requires.
     """
+    # Nearly always: no question was closed that the sender may still see.
     if not session.closed or session.closed[-1].sequence <= shown:
         return
     message = shaped(message)
@@ -61,16 +63,17 @@ def check_in_time(session: Session, message: Input, read_typed: ReadTyped, shown
         component = _component(session, candidate.question)
         if component is None:
             continue
-        meant = _meant(component, message, read_typed)
-        if meant is None:
+        answer = _as_answer(component, message, read_typed)
+        if answer is None:
             continue
+        # The component has the state `answered` by now, so this raises with the right message.
         if candidate.is_closed:
-            check_answer(component, *meant)
+            check_answer(component, *answer)
         return
 
 
 def _on_screen(session: Session, shown: int) -> Iterator[_Answerable]:
-    """Return the questions that are open on a screen which is behind, newest first."""
+    """Yield the questions that a lagging screen shows as open, newest first."""
     closed = [_Answerable(one.question, True) for one in session.closed if one.sequence > shown]
     still_open = [_Answerable(one, False) for one in session.questions.values()]
     found = [one for one in (*closed, *still_open) if one.question.asked_at <= shown]
@@ -84,10 +87,10 @@ def _component(session: Session, question: Question) -> Component | None:
     return tree.component(question.component_id)
 
 
-def _meant(
+def _as_answer(
     component: Component, message: Input, read_typed: ReadTyped
 ) -> tuple[str, JsonObject] | None:
-    """Return an input as an answer to a question while that was open; `None`: it is none."""
+    """Return an input as an answer to a question that was open; `None` if it does not answer it."""
     props = {name: value for name, value in component.props.items() if name not in _OPEN}
     was_open = msgspec.structs.replace(component, props=props)
     if message.input_type == "text":

@@ -1,14 +1,13 @@
-"""What a session has recorded and not yet handed over: facts in order.
+"""Facts that a session has recorded and not yet drained, in order.
 
-Theory of operation. Secrets are taken out before anything is recorded or shown; an
-`output.redacted` right behind a fact says what was taken out of it. Of text the end may be *held*,
-since it may be the beginning of a secret: it joins the text that follows, or stands before the next
-fact of its turn. The time of a fact is known when it is drained: until then an input that was told
-and a turn that ended have none.
+Theory of operation. Secrets are removed before anything is recorded or shown. An `output.redacted`
+directly after a fact reports what was removed from it. The end of a text may be the beginning of a
+secret, so it may be *held*: it is joined with the text that follows, or recorded before the next
+fact of its turn. A fact gets its time when it is drained. Until then, inputs and ends of turns on
+the screen have no time.
 
-Text is the hot path. `TextAssembler` puts it at the end of the turn's output: into the part that is
-last there, or a new one. The part's node is remembered, so that going on with it costs nothing but
-the text.
+Text is the hot path. `TextAssembler` appends it to the last text part of the turn's output, or
+begins a new part. It remembers the node of that part, so that more text costs one append.
 """
 
 from __future__ import annotations
@@ -52,15 +51,15 @@ from arp.surface.change import Change
 TELLING = frozenset(
     ("turn.submitted", "queue.changed", "action.resolved", "turn.completed", "turn.failed")
 )
-"""Facts that may tell an input, or that a turn is over."""
+"""Facts that show a time on the screen: the time of an input, or of the end of a turn."""
 
 
 class ReadOnly(PermissionDenied):
-    """The session can be read and nothing more: behind its end stands what nobody can read."""
+    """The session can only be read: the log continues with facts that cannot be read."""
 
 
 class TextAssembler:
-    """The text side of one session."""
+    """Appends streamed text to the output of the running turn."""
 
     __slots__ = (
         "_characters",
@@ -75,9 +74,9 @@ class TextAssembler:
 
     def __init__(self, screen: Screen, redactor: Redactor) -> None:
         self.stream: SecretStream | None = None
-        """Looks through what the turn says, while that goes on with what may be a secret."""
+        """Redactor of the turn's text while it may be inside a secret; `None` otherwise."""
         self.is_last = True
-        """Nothing but text was recorded since the part was last looked at."""
+        """Whether only text was recorded since `_is_last_part` last looked at the output."""
         self._redactor = redactor
         self._screen = screen
         self._turn: str | None = None
@@ -86,33 +85,36 @@ class TextAssembler:
         self._thinking = 0
 
     def begin_turn(self, turn_id: str) -> None:
-        """Forget the turn before."""
+        """Begin the output of a turn; drop the state of the previous one."""
         self._turn = turn_id
         self.stream = None
         self._node = None
         self._characters = self._thinking = 0
 
     def show_on(self, screen: Screen) -> None:
-        """Go on on another screen; nothing is being said."""
+        """Continue on another screen, while no turn outputs text."""
         self._screen, self._turn, self._node = screen, None, None
         self._characters = self._thinking = 0
 
     def cursor(self, sequence: int) -> Cursor:
-        """Return how far a renderer is that has been told everything up to a sequence."""
+        """Return the cursor of a renderer that has received everything up to `sequence`."""
         return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 
     def add(self, text: Text) -> None:
-        """Show a text at the end of its turn's output, and write down where that is."""
+        """Append a text to its turn's output, and write the resulting position into it."""
         node = self._node
         if text.type == THINKING:
             self._screen.apply(text.message)
             self._thinking += len(text.text)
             text.part = self._part()
         else:
+            # Fast path: the node of the last part is known, so the text is appended to it without
+            # a look at the tree. Anything else that was recorded may have added a component after
+            # the part; more text in the old part would then appear above that component.
             if (
                 node is None
                 or node.turn != text.turn_id
-                or not (self.is_last or self._goes_on(node))
+                or not (self.is_last or self._is_last_part(node))
             ):
                 node = self._begin_part(text)
             else:
@@ -123,40 +125,40 @@ class TextAssembler:
         text.characters, text.thinking = self._characters, self._thinking
 
     def clean(self, turn_id: str, type_name: str, text: str) -> str:
-        """Return what of a text may be output now, and hold the rest in `stream`."""
+        """Return the part of a text that may be output now; hold the rest in `stream`."""
         if self.stream is None:
             self.stream = SecretStream(self._redactor)
         return self.stream.admit(text, self._before(turn_id, type_name))
 
     def finish(self, turn_id: str, type_name: str) -> str:
-        """Return what is held of a text."""
+        """Return the held text: no more text follows it."""
         assert self.stream is not None
         return self.stream.finish(self._before(turn_id, type_name))
 
     def _before(self, turn_id: str, type_name: str) -> str:
-        """Return what was said last in one kind."""
+        """Return the end of the turn's output, or of its reasoning, by the type of the text."""
         if type_name == THINKING:
             return self._screen.turn(turn_id).thinking[-CONTEXT:]
         return end_of(self._node) if self._node is not None and self._part() else ""
 
     def calm(self) -> None:
-        """Let go of what looks through the text, once nothing of that is left to follow."""
+        """Drop the stream redactor when it holds no text and expects no rest of a secret."""
         if self.stream is not None and not self.stream.is_busy:
             self.stream = None
 
     def _part(self) -> str | None:
-        """Return the text part that the next text would join."""
+        """Return the id of the text part that the next text would join; `None` for a new part."""
         node = self._node
         if node is None:
             return None
-        if self._goes_on(node):
+        if self._is_last_part(node):
             return node.id
         self._node = None
         self._characters = 0
         return None
 
     def _begin_part(self, text: Text) -> Node:
-        """Show a text the general way, and remember where it went."""
+        """Show a text through the screen, which may begin a part; remember the node it is in."""
         self._screen.apply(text.message)
         main = self._screen.surfaces["main"]
         node = self._node = main.nodes[main.outputs[text.turn_id][-1]]
@@ -164,20 +166,20 @@ class TextAssembler:
         self.is_last = True
         return node
 
-    def _goes_on(self, node: Node) -> bool:
-        """Return whether a part is still the last of its turn's output."""
+    def _is_last_part(self, node: Node) -> bool:
+        """Return whether a part is still the last component of its turn's output."""
         if self.is_last:
             return True
-        self.is_last = True
+        self.is_last = True  # the answer stays valid until something besides text is recorded
         items = self._screen.surfaces["main"].outputs.get(node.turn)
         return bool(items) and items[-1] == node.id  # type: ignore[index]  # bool() says so
 
 
 class Log:
-    """Numbers facts, and shows them on the session's screen."""
+    """Facts and texts of one session with their sequence numbers, until they are drained."""
 
     __slots__ = (
-        "_ahead",
+        "_found_ahead",
         "_holding",
         "_recorded",
         "_screen",
@@ -201,9 +203,9 @@ class Log:
     ) -> None:
         self.redactor = redactor
         self.sequence = 0
-        """Of the newest fact."""
+        """Sequence number of the newest fact."""
         self.sealed: ReadOnly | None = None
-        """Why nothing is recorded any more."""
+        """Error of every further recording, once the log is sealed."""
         self.assembler = TextAssembler(screen, redactor)
         self.growing = Growing(redactor)
         self._session_id = session_id
@@ -212,9 +214,9 @@ class Log:
         self._writer = FactWriter(runtime_id, session_id, THREAD)
         self._recorded: list[Recorded] = []
         self._holding: tuple[str, str] | None = None
-        """Turn and type of the text whose end is held."""
-        self._ahead: Found = {}
-        """What was found in something that the next fact will hold."""
+        """Turn and type of the text that is held."""
+        self._found_ahead: Found = {}
+        """Secrets that were removed from content of the next fact."""
 
     @property
     def is_empty(self) -> bool:
@@ -223,22 +225,22 @@ class Log:
 
     @property
     def is_timed(self) -> bool:
-        """Whether all on the screen that has a time has it."""
+        """Whether every input and every ended turn on the screen has its time."""
         return all(one.type not in TELLING for one in self._recorded)
 
     def add(self, facts: Sequence[RecordedFact]) -> None:
-        """Record facts with the next sequences, without the secrets in them.
+        """Redact facts and record them with the next sequence numbers.
 
-        The messages that show them are on no screen yet.
+        The caller applies their messages to the screen.
 
         Args:
-            facts: Of the closed list of the profile, while the log is open. Nobody else changes
-                their payloads from now on.
+            facts: Facts of types that the ledger profile defines. The log must be open. The caller
+                must not change their payloads afterwards.
         """
         found: list[Found] = []
         for fact in facts:
             self.settle(fact.ids.get("turn_id"))
-            in_fact, self._ahead = self._ahead, {}
+            in_fact, self._found_ahead = self._found_ahead, {}
             fact.payload = cleaned_fact(self.redactor, fact.type, fact.payload, fact.ids, in_fact)
             found.append(in_fact)
         for fact, in_fact in zip(facts, found, strict=True):
@@ -247,14 +249,14 @@ class Log:
             fact.messages = project(at, fact.type, fact.payload, fact.ids)
 
     def add_shown(self, fact: RecordedFact) -> None:
-        """Record a fact that the screen shows already, cleaned by `clean_changes`.
+        """Record a fact that is already on the screen and was redacted by `clean_changes`.
 
         Raises:
             ReadOnly: The log is sealed; nothing is recorded.
         """
         self.check_open()
         self.settle(fact.ids.get("turn_id"))
-        found, self._ahead = self._ahead, {}
+        found, self._found_ahead = self._found_ahead, {}
         self._append(fact, found)
 
     def _append(self, fact: RecordedFact, found: Found) -> None:
@@ -262,65 +264,68 @@ class Log:
         self.sequence = fact.sequence = self.sequence + 1
         self._recorded.append(fact)
         if found:
-            self._tell(found, fact.ids.get("turn_id"))
+            self._record_redaction(found, fact.ids.get("turn_id"))
 
     def check_open(self) -> None:
-        """Raise `ReadOnly` if nothing is recorded any more."""
+        """Raise `ReadOnly` if the log is sealed."""
         if self.sealed is not None:
             raise self.sealed
 
     def show_on(self, screen: Screen) -> None:
-        """Go on on another screen; nothing is being said."""
+        """Continue on another screen, while no turn outputs text."""
         self._screen = screen
         self.assembler.show_on(screen)
 
     def clean_changes(
         self, changes: Sequence[Change], surface: str, turn_id: str | None, tree: Tree | None
     ) -> Sequence[Change]:
-        """Return changes without secrets; what was found is told behind the next fact.
+        """Return changes without secrets; the findings are reported after the next fact.
 
         Args:
-            changes: Of a surface.
-            surface: Its name.
-            turn_id: The turn that makes them.
-            tree: What they change.
+            changes: Changes of one surface.
+            surface: Name of the surface.
+            turn_id: Turn that makes the changes.
+            tree: Current components of the surface; `None` if the surface is new.
         """
-        changes = cleaned_changes(self.redactor, changes, self._ahead)
-        return self.growing.admit(changes, surface, turn_id, tree, self._ahead)
+        changes = cleaned_changes(self.redactor, changes, self._found_ahead)
+        return self.growing.admit(changes, surface, turn_id, tree, self._found_ahead)
 
     def let_go(self, turn_id: str, trees: dict[str, Tree]) -> list[tuple[str, Append]]:
-        """Return what is held of texts that the turn appended to, by surface, without secrets."""
-        return self.growing.let_go(turn_id, trees, self._ahead)
+        """Return and release the held ends of texts in components, each with its surface."""
+        return self.growing.let_go(turn_id, trees, self._found_ahead)
 
     def clean_component(self, component: Component) -> Component:
-        """Return a component without secrets; what was found is told behind the next fact."""
-        return cleaned_component(self.redactor, component, self._ahead)
+        """Return a component without secrets; the findings are reported after the next fact."""
+        return cleaned_component(self.redactor, component, self._found_ahead)
 
     def clean_value(self, value: JsonObject) -> JsonObject:
-        """Return an object without secrets; what was found is told behind the next fact."""
-        cleaned: JsonObject = clean_into(self.redactor, value, self._ahead)
+        """Return an object without secrets; the findings are reported after the next fact."""
+        cleaned: JsonObject = clean_into(self.redactor, value, self._found_ahead)
         return cleaned
 
     def forget_found(self) -> None:
-        """Record that what was cleaned is not recorded after all."""
-        self._ahead = {}
+        """Drop the findings of changes that were refused, and restore the held texts."""
+        self._found_ahead = {}
         self.growing.take_back()
 
     def settle(self, turn_id: str | None) -> None:
-        """Record what is held of a turn's text: something else of it follows now."""
+        """Record the held text of a turn, because another fact of the turn follows.
+
+        Otherwise text that came before a component would appear after it.
+        """
         if self._holding is not None and self._holding[0] == turn_id:
             self._release(*self._holding)
 
     def _release(self, turn_id: str, type_name: str) -> None:
-        """Record what is held, for good: some text, or the mark that stands for it."""
+        """Record the held text, or the mark that replaces it if it is a secret."""
         stream = self.assembler.stream
         assert stream is not None
         self._holding = None
         self._add_text(turn_id, type_name, self.assembler.finish(turn_id, type_name))
-        self._tell(stream.take_found(), turn_id)
+        self._record_redaction(stream.take_found(), turn_id)
 
-    def _tell(self, found: Found, turn_id: str | None) -> None:
-        """Record what was taken out of the fact before."""
+    def _record_redaction(self, found: Found, turn_id: str | None) -> None:
+        """Record an `output.redacted` that reports what was removed from the previous fact."""
         if not found:
             return
         self.sequence += 1
@@ -332,11 +337,14 @@ class Log:
         self._recorded.append(fact)
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
-        """Record text as one fact, without the secrets in it; its end may be held for now."""
+        """Record text as one fact without its secrets; the end of the text may be held."""
         assembler = self.assembler
+        # A secret does not continue from reasoning into output, and held reasoning must not be
+        # output as text of the other kind.
         if self._holding is not None and self._holding[1] != type_name:
             self._release(*self._holding)
-            assembler.stream = None  # what is thought does not go on in what is said
+            assembler.stream = None
+        # Fast path for nearly all text: no stream is open and nothing looks like a secret.
         if assembler.stream is None and self.redactor.has_sign(text) is None:
             self._add_text(turn_id, type_name, text)
             return
@@ -344,11 +352,11 @@ class Log:
         stream = assembler.stream
         assert stream is not None
         self._holding = (turn_id, type_name) if stream.held else None
-        self._tell(stream.take_found(), turn_id)
+        self._record_redaction(stream.take_found(), turn_id)
         assembler.calm()
 
     def _add_text(self, turn_id: str, type_name: str, text: str) -> None:
-        """Record a text that holds no secrets. An empty one, of which all is held, is no fact."""
+        """Record a text without secrets; record nothing if it is empty because all is held."""
         if not text:
             return
         sequence, thread_id = self.sequence + 1, self._threads.of(turn_id)
@@ -358,16 +366,17 @@ class Log:
         self._recorded.append(recorded)
 
     def cursor(self) -> Cursor:
-        """Return how far a renderer is that has been told everything."""
+        """Return the cursor of a renderer that has received everything."""
         return self.assembler.cursor(self.sequence)
 
     def drain(self, at: str) -> TextBatch | Batch:
-        """Take what was recorded since the last time, as facts of one moment.
+        """Return and remove what was recorded since the last call.
 
         Args:
-            at: RFC 3339.
+            at: Time of all these facts (RFC 3339).
         """
         recorded, self._recorded = self._recorded, []
+        # A single text needs no times, no messages of other facts and no cursor of its own.
         if len(recorded) == 1 and isinstance(text := recorded[0], Text):
             return TextBatch([text.fact(self._writer, at)], text, text.sequence)
         for one in recorded:
@@ -383,7 +392,7 @@ class Log:
         return Batch(facts, recorded, cursor, cursor.seq)
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
-        """Return what tells an input or an end with its time, which the screen gets too."""
+        """Return an input or an end of a turn with its time, and set that time on the screen."""
         if not isinstance(message, InputEcho | Commit):
             return message
         turn = self._screen.turns.get(message.turn_id or "")
@@ -391,7 +400,7 @@ class Log:
             if turn is not None:
                 turn.ended = at
             return msgspec.structs.replace(message, at=at)
-        for place, echo in enumerate(turn.inputs if turn is not None else ()):
+        for index, echo in enumerate(turn.inputs if turn is not None else ()):
             if echo.seq == message.seq and turn is not None:
-                turn.inputs[place] = msgspec.structs.replace(echo, at=at)
+                turn.inputs[index] = msgspec.structs.replace(echo, at=at)
         return msgspec.structs.replace(message, at=at)

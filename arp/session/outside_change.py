@@ -1,7 +1,7 @@
-"""What a program changes on a surface while no turn does: the progress of a job, a new row.
+"""Changes of a surface by a program outside of any turn: the progress of a job, a new row.
 
-Only properties of components that show can be changed. What is new belongs to a turn, and so do
-questions: what a person allows must not change under their eyes.
+A program can only change properties of components that are shown. New components and questions
+belong to a turn: what a person is about to allow must not change while they read it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ def change_shown(session: Session, surface: str, ops: Sequence[Update | Append])
     """Set or extend properties of components, as one commit that belongs to no turn.
 
     Args:
-        session: Not changed if an op is refused.
+        session: The session; not changed if an operation is refused.
         surface: Name of the surface.
-        ops: In order.
+        ops: Operations, in order.
 
     Raises:
         SurfaceDestroyed: There is no such surface (any more).
-        InvalidPatch, ResourceLimit: An op does not fit, or changes a question.
+        InvalidPatch, ResourceLimit: An operation does not fit, or changes a question.
     """
     session.log.check_open()
     tree = session.tree(surface)
@@ -39,7 +39,8 @@ def change_shown(session: Session, surface: str, ops: Sequence[Update | Append])
                 f"{where}: a question is open in {op.target!r:.80}; only its turn changes it",
                 detail=op.target,
             )
-        # A secret may come in two pieces. A turn holds back the first until it ends.
+        # A secret may arrive in two pieces. A turn holds back the first piece until its end; here
+        # there is no end, so the text would be shown with half of the secret or never.
         if isinstance(op, Append) and isinstance(op.value, str):
             raise InvalidPatch(
                 f"{where}: extends arrays only; set the whole text with update", detail=op.target
@@ -48,7 +49,7 @@ def change_shown(session: Session, surface: str, ops: Sequence[Update | Append])
 
 
 def _asking(session: Session, surface: str, tree: Tree) -> set[str]:
-    """Return the open questions of a surface, and the groups that hold them."""
+    """Return the ids of the open questions of a surface, and of the components around them."""
     found: set[str] = set()
     for question in session.questions.values():
         node: Node | None = tree.nodes.get(question.component_id)

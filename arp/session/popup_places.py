@@ -1,8 +1,8 @@
-"""The places of popups and overlays on `main`: empty groups that only their surfaces fill.
+"""The placeholders of popups and overlays on `main`: empty groups that stay empty.
 
-Where a renderer has no popups, the group shows the components of the surface
-(`arp/view/inlined.py`). So nothing else may stand in it: one renderer would show that, another not.
-The agent may move or remove the group, as any other component.
+A renderer without popups shows the components of the surface in this group
+(`arp/view/inlined.py`). If the agent put other components into it, one renderer would show them
+and another would not. The agent may move or remove the group like any other component.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from arp.surface.change import Change, RenderChange
 
 
 def check_places(changes: Iterable[Change], screen: Screen) -> None:
-    """Refuse changes of `main` that put something into the place of a popup or an overlay.
+    """Refuse changes of `main` that put components into a placeholder.
 
     Raises:
-        InvalidPatch: One does. Nothing has changed.
+        InvalidPatch: A change does so. Nothing has changed.
     """
     if not screen.infos:
         return
-    places = [name for name, entry in screen.infos.items() if entry.info.is_transient]
-    if not places:
+    placeholders = [name for name, entry in screen.infos.items() if entry.info.is_transient]
+    if not placeholders:
         return
     for change in changes:
         if isinstance(change, RenderChange):
-            _check_components(change.components, places)
+            _check_components(change.components, placeholders)
             continue
         for op in change.ops:
             if isinstance(op, Insert | Replace):
-                _check_components([op.component], places)
-            if isinstance(op, Insert) and op.parent in places:
+                _check_components([op.component], placeholders)
+            if isinstance(op, Insert) and op.parent in placeholders:
                 raise _refusal(op.parent)
-            if isinstance(op, Update) and op.target in places and op.path == _CHILDREN:
+            if isinstance(op, Update) and op.target in placeholders and op.path == _CHILDREN:
                 raise _refusal(op.target)
 
 
 _CHILDREN: Final = "props.children"
 
 
-def _check_components(components: Iterable[Component], places: Collection[str]) -> None:
+def _check_components(components: Iterable[Component], placeholders: Collection[str]) -> None:
     for component in components:
         children = _children(component)
-        if children and component.id in places:
+        if children and component.id in placeholders:
             raise _refusal(component.id)
-        _check_components(children, places)
+        _check_components(children, placeholders)
 
 
 def _children(component: Component) -> list[Component]:
     try:
         return apart(component)[1]
     except InvalidPatch:
-        return []  # it fits no schema, and is refused for that
+        return []  # it fits no schema; the commit refuses it
 
 
 def _refusal(name: str | None) -> InvalidPatch:

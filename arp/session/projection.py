@@ -1,9 +1,9 @@
-"""Which messages show a fact, whether a renderer is there or reads the log later.
+"""Projects a fact to the messages that show it, when it is recorded and when it is replayed.
 
-One fact gives at most one group of messages. `seq` stands on the message that completes the group;
-what comes before it in a group takes effect only with it (`render`, `patch`) or may be told twice
-without harm (`turn`). So a renderer that is cut off anywhere resumes from its last `seq` and
-misses and repeats nothing.
+Theory of operation. A fact results in at most one group of messages, and the last message of the
+group carries `seq`. The messages before it either take effect only together with it (`render`,
+`patch`) or do no harm if they are received twice (`turn`). So a renderer whose connection breaks
+anywhere resumes from its last `seq`, and neither misses nor repeats anything.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from arp.protocol.patch import PatchOp
 from arp.surface.change import Change, PatchChange, RenderChange
 
 RESULT_BYTES = 2 << 10
-"""Of a tool's result, as UTF-8, that renderers are sent; the whole is a file of the session."""
+"""Maximum size of a tool's result in a message, in bytes of UTF-8. The full result is a file."""
 
 
 class StoredChange(Struct, frozen=True, omit_defaults=True):
-    """A change as the payload of `artifact.changed` holds it: either `render` or `patch`."""
+    """A change in the payload of `artifact.changed`: either `render` or `patch` is set."""
 
     render: list[Component] | None = None
     patch: list[PatchOp] | None = None
@@ -59,17 +59,17 @@ class StoredChange(Struct, frozen=True, omit_defaults=True):
 
 
 class At(Struct, frozen=True):
-    """Where a fact stands."""
+    """Position of a fact: its session, sequence number, turn and time."""
 
     session_id: str
     seq: int
     turn_id: str | None = None
     time: str | None = None
-    """RFC 3339; `None` until it is on its way to the ledger."""
+    """Time of the fact (RFC 3339); `None` until the fact is drained."""
 
 
 def stored(changes: Sequence[Change]) -> list[StoredChange]:
-    """Return changes in the form of the ledger."""
+    """Return changes in the form in which the ledger stores them."""
     return [
         StoredChange(render=change.components, tool=change.tool_name, replace=change.replace)
         if isinstance(change, RenderChange)
@@ -79,7 +79,7 @@ def stored(changes: Sequence[Change]) -> list[StoredChange]:
 
 
 def restored(changes: Sequence[StoredChange]) -> list[Change]:
-    """Do the inverse of `stored`."""
+    """Return the changes of a ledger; the inverse of `stored`."""
     return [
         RenderChange(change.render, change.tool, change.replace)
         if change.render is not None
@@ -89,7 +89,7 @@ def restored(changes: Sequence[StoredChange]) -> list[Change]:
 
 
 def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[AgentMessage]:
-    """Return the messages of one commit, back to back."""
+    """Return the messages of one commit, to be delivered together."""
     session_id, seq, turn_id = at.session_id, at.seq, at.turn_id
     out: list[AgentMessage] = []
     for change in changes:
@@ -113,9 +113,10 @@ def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[Age
 
 
 def surface_message(at: At, payload: JsonObject) -> SurfaceMessage:
-    """Return the message that describes a surface, or says that it is closed.
+    """Return the message that describes a surface, or reports that it is closed.
 
-    It completes the group of its fact only if that changes no components.
+    It carries the `seq` of its fact only if the fact changes no components: otherwise the commit
+    completes the group.
     """
     return SurfaceMessage(
         session_id=at.session_id,
@@ -149,7 +150,7 @@ def _echo(
 def _turn(
     at: At, status: TurnStatus, permission: Permission | None = None, is_last: bool = True
 ) -> TurnMessage:
-    """Return the status of the turn; it completes the group of its fact if it is the last."""
+    """Return the status of a turn; the message carries `seq` if it is the last of its group."""
     seq = at.seq if is_last else None
     return TurnMessage(
         session_id=at.session_id, seq=seq, turn_id=at.turn_id, status=status, permission=permission
@@ -165,13 +166,15 @@ def _updated(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMes
         return [StateMessage(session_id=at.session_id, seq=at.seq, state=state)]
     try:
         commands = msgspec.convert(payload.get("commands"), tuple[Command, ...])
-    except msgspec.ValidationError:  # it has none, or another program writes something else there
+    except msgspec.ValidationError:  # no commands, or those of another program's ledger
         return []
     return [CommandsMessage(session_id=at.session_id, seq=at.seq, commands=commands)]
 
 
 def _queue(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
     edited, paused = payload.get("input"), payload.get("paused", False)
+    # An edit also shows the new input, which then completes the group. 0 is no position, so none of
+    # the turn messages carries `seq`.
     last = len(payload["queued"]) if edited is None else 0
     out: list[AgentMessage] = [
         TurnMessage(
@@ -218,11 +221,11 @@ def _tool_progress(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[
 
 
 def _result(preview: str, characters: int | None) -> str:
-    """Return what renderers are sent of a result; `…` at its end says that there was more."""
+    """Return the part of a result that is sent to renderers; a final `…` marks a cut."""
     encoded = preview.encode()
     if len(encoded) <= RESULT_BYTES and (characters is None or characters <= len(preview)):
         return preview
-    # Room for the ellipsis, which has three bytes; a character that the cut divides goes.
+    # The ellipsis takes three bytes. `ignore` drops a character that the cut divides.
     return encoded[: RESULT_BYTES - 3].decode(errors="ignore") + "…"
 
 
@@ -258,7 +261,7 @@ def _artifact(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMe
     described: list[AgentMessage] = []
     if "info" in payload:
         described.append(surface_message(at, payload))
-    if "changes" not in payload:  # else a file, which no surface shows
+    if "changes" not in payload:  # only a description, or a file that no surface shows
         return described
     changes = restored(msgspec.convert(payload["changes"], list[StoredChange]))
     return [*described, *commit_messages(at, payload["surface"], changes)]
@@ -334,13 +337,13 @@ _SHOWN: dict[str, Callable[[At, JsonObject, Mapping[str, Any]], list[AgentMessag
 def project(
     at: At, type_name: str, payload: JsonObject, ids: Mapping[str, Any]
 ) -> list[AgentMessage]:
-    """Return the messages that show a fact; none for facts that show nothing.
+    """Return the messages that show a fact; an empty list for facts that are not shown.
 
     Args:
-        at: Session, sequence and turn of the fact.
-        type_name: Its type.
-        payload: Its payload, plain JSON.
-        ids: Its other correlation ids, by field name (`tool_call_id`, …).
+        at: Position of the fact.
+        type_name: Type of the fact.
+        payload: Payload of the fact, plain JSON.
+        ids: Other correlation ids of the fact, by field name (`tool_call_id`, …).
 
     Source: ledger.md 2.
     """

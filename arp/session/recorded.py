@@ -1,8 +1,8 @@
-"""What a session records: facts, texts, and how far a renderer of them is.
+"""Recorded facts and texts of a session, and the cursor of a renderer that receives them.
 
-Theory of operation. Each recorded fact has a sequence and the messages that show it. What renderers
-get of them is made behind the session, in `arp/view`. A text is a class of its own, since most of
-what is ever recorded is text: all that is known of it is written down when it is recorded.
+Theory of operation. Each recorded fact has a sequence number and the messages that show it.
+`arp/view` translates these messages for each renderer. Text has a class of its own, because most of
+what is recorded is text: everything that delivery needs is computed once, when it is recorded.
 """
 
 from __future__ import annotations
@@ -23,25 +23,28 @@ from arp.surface.change import Change
 _to_json = msgspec.json.Encoder().encode
 
 THINKING = "reasoning.delta"
+"""Fact type of the text of a turn's reasoning."""
+
 SAYING = "model.delta"
+"""Fact type of the text of a turn's output."""
 
 
 class Cursor(Struct, frozen=True):
-    """How far a renderer has come."""
+    """Position of a renderer in the log, and in the text that was being streamed there."""
 
     seq: int = 0
     part: str | None = None
-    """The text part that was open there."""
+    """Id of the text part that was last in the output; `None` if the output ended in no text."""
     characters: int = 0
-    """How much of it had been sent."""
+    """Number of characters of that part so far."""
     turn: str | None = None
-    """The turn that ran there last."""
+    """Id of the turn that ran last."""
     thinking: int = 0
-    """How much of its thinking had been sent."""
+    """Number of characters of that turn's reasoning so far."""
 
 
 class SessionName(Struct, frozen=True):
-    """What a session is called on the wire."""
+    """Name of a session on the wire."""
 
     session_id: str
     epoch: str
@@ -71,56 +74,57 @@ class RecordedFact:
         turn_id: str | None = None,
     ) -> None:
         self.sequence = 0
-        """Its place in the log; 0 until it has one."""
+        """Sequence number; 0 until the fact is recorded."""
         self.type = type_name
         self.payload = payload
-        """As the ledger has it, once it is recorded."""
+        """Payload; after recording, exactly as in the ledger."""
         self.ids = ids
         """Correlation ids of the fact, by field name."""
         self.messages = messages or []
-        """What shows it, for a renderer that shows everything."""
+        """Messages that show it to a renderer with all features."""
         self.translated: dict[Watcher, list[AgentMessage] | None] | None = None
-        """What shows it for others, by whom they get it from; `None` there: a snapshot."""
+        """Messages for other renderers, by the watcher that serves them; `None` as a value means
+        that these renderers need a snapshot."""
         self.turn_id = turn_id
-        """The turn that follows it; `None`: it is about none, or a recording plays."""
+        """Turn that the fact is about; `None` if it is about no turn, or a recording is played."""
         self.is_edit = type_name == "queue.changed" and "input" in payload
-        """It replaces an input that was sent before."""
+        """Whether it replaces an input that was sent before."""
 
 
 class Text(Struct, eq=False, gc=False):
-    """A recorded text."""
+    """A recorded piece of a turn's text."""
 
     sequence: int
     type: str
     turn_id: str
     text: str
-    """Without secrets, and without half a surrogate pair."""
+    """The text, without secrets and without half a surrogate pair."""
     json: str
     """The text as a JSON string, for its fact."""
     message: Delta
-    """What shows it, for a renderer that shows everything."""
+    """Message that shows it to a renderer with all features."""
     thread_id: str | None = None
-    """Of its turn; `None` is the session's first."""
-    # What follows its place on the screen says: `TextAssembler.add`.
+    """Thread of its turn; `None` means the session's first thread."""
+    # `TextAssembler.add` sets the fields below when the text has a position on the screen.
     part: str | None = None
-    """The text part of the output that is open behind it."""
+    """Id of the text part that is last in the output after this text."""
     characters: int = 0
-    """How much that part holds then."""
+    """Number of characters of that part after this text."""
     thinking: int = 0
-    """How much the turn has thought then."""
+    """Number of characters of the turn's reasoning after this text."""
 
     @property
     def cursor(self) -> Cursor:
-        """The cursor of a renderer that has received everything up to it."""
+        """Cursor of a renderer that has received everything up to this text."""
         return Cursor(self.sequence, self.part, self.characters, self.turn_id, self.thinking)
 
     @property
     def messages(self) -> list[AgentMessage]:
-        """What shows it, as of any fact."""
+        """Messages that show it, as `RecordedFact.messages`."""
         return [self.message]
 
     def fact(self, writer: FactWriter, at: str) -> bytes:
-        """Return the fact, encoded."""
+        """Return the encoded fact with the time `at` (RFC 3339)."""
         return writer.text(at, self.sequence, self.type, self.turn_id, self.json, self.thread_id)
 
 
@@ -132,19 +136,20 @@ def recorded_text(
     text: str,
     thread_id: str | None = None,
 ) -> Text:
-    """Return a text that has no place on the screen yet.
+    """Return a text that has no position on the screen yet.
 
     Args:
-        sequence: Of its fact.
+        sequence: Sequence number of its fact.
         type_name: `SAYING` or `THINKING`.
-        session_id: Of its session.
-        turn_id: Of its turn.
-        text: What may be output of what was recorded.
-        thread_id: As in `Text`.
+        session_id: Id of the session.
+        turn_id: Id of the turn.
+        text: The text, without secrets.
+        thread_id: Thread of the turn; `None` means the session's first thread.
     """
     try:
         json = _to_json(text).decode()
-    except UnicodeEncodeError:  # Half a surrogate pair must not stop a session's log.
+    except UnicodeEncodeError:
+        # A model may stream half a surrogate pair, which has no UTF-8. It must not stop the log.
         text = text.encode("utf-8", "replace").decode()
         json = _to_json(text).decode()
     payload = DeltaPayload(text, kind="thinking" if type_name == THINKING else None)
@@ -156,37 +161,36 @@ Recorded: TypeAlias = RecordedFact | Text
 
 
 class TextBatch(Struct, frozen=True):
-    """One text, and nothing else that a session recorded since it was last drained.
+    """A drained batch with one text and nothing else.
 
-    So there is no commit in it, and nothing that a list of sessions shows. Most of what is ever
-    written is this.
+    It contains no commit and nothing that a list of sessions shows. Most batches are of this kind.
     """
 
     facts: list[bytes]
     text: Text
     sequence: int
-    """Of the newest fact."""
+    """Sequence number of the newest fact."""
 
     @property
     def recorded(self) -> list[Recorded]:
-        """What was recorded, in order."""
+        """Recorded facts and texts, in order."""
         return [self.text]
 
     @property
     def cursor(self) -> Cursor:
-        """The cursor of a renderer that has received all of it."""
+        """Cursor of a renderer that has received the whole batch."""
         return self.text.cursor
 
 
 class Batch(Struct, frozen=True):
-    """What a session recorded since it was last drained."""
+    """Everything that a session recorded between two drains."""
 
     facts: list[bytes]
     recorded: list[Recorded]
     cursor: Cursor
-    """The cursor of a renderer that has received all of it."""
+    """Cursor of a renderer that has received the whole batch."""
     sequence: int
-    """Of the newest fact."""
+    """Sequence number of the newest fact."""
 
 
 class AppliedCommit(Struct, frozen=True):
@@ -194,28 +198,28 @@ class AppliedCommit(Struct, frozen=True):
 
     at: At
     fact: RecordedFact
-    """What the log has of it."""
+    """Fact that records the commit."""
     surface: str
     output: str
-    """The list of the surface that its new components joined."""
+    """Name of the output list of the surface that its new components joined."""
     tree: Tree
-    """The surface as the commit left it. The next commit changes it: read it at once."""
+    """Components of the surface after the commit. Read it at once: the next commit changes it."""
     changes: list[Change]
-    """As they were applied; nobody changes them."""
+    """Changes as they were applied. Read-only."""
     is_anew: bool
-    """It uses an id again whose component left the memory; a renderer may still show that one."""
+    """Whether it reuses the id of an evicted component that a renderer may still show."""
 
 
 class Watcher(Protocol):
-    """Those to whom a session shows what it does, as far as it matters to the session."""
+    """Observer of a session: the part of delivery that the session knows."""
 
     @property
     def resumes_queue(self) -> bool:
-        """Whether a user there sees a paused queue, and can resume it."""
+        """Whether a connected user sees a paused queue and can resume it."""
         ...
 
     def committed(self, commit: AppliedCommit) -> None:
-        """Is called right after each commit."""
+        """Receive a commit, directly after it was applied."""
 
     def show_on(self, screen: Screen) -> None:
-        """Is called when the session goes on with another screen."""
+        """Continue with another screen of the session."""

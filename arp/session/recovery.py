@@ -1,4 +1,8 @@
-"""A session from its log: the same state as the one that wrote it, and what a crash left is mended.
+"""Rebuilds a session from its log, and recovers it after a crash.
+
+Theory of operation. `go_on` applies stored facts to a session and gives it the state that it had
+when they were recorded. `recover` then closes the turn that a crash interrupted. `seal` makes a
+session read-only if its log continues with facts that cannot be read.
 
 Source: ledger.md 2 ("after a crash the log is the truth").
 """
@@ -23,7 +27,7 @@ _CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id
 
 
 class Interrupted(RemoteError):
-    """The server ended while this turn ran."""
+    """The server stopped while the turn was running."""
 
     retryable = True
 
@@ -35,15 +39,16 @@ def messages_of(fact: Fact) -> list[AgentMessage]:
 
 
 def go_on(session: Session, facts: Iterable[Fact]) -> None:
-    """Take facts that the log has behind those that a session was made of, in order.
+    """Apply stored facts to a session, in order.
 
     Args:
-        session: Nothing was recorded in it since.
-        facts: The session goes on with what they hold: nobody else may.
+        session: Session built from the facts before these. Nothing was recorded in it since.
+        facts: The next facts of its log. The session keeps their payloads, so the caller must not
+            change them.
 
     Raises:
-        Forked: One of them turns to another branch, and nobody said which is to show: the session
-            is good for nothing then. A `Survey` of all facts tells it.
+        Forked: A fact changes to another branch, and the session has no plan of the turns to show.
+            The session cannot be used any more; a `Survey` of all facts gives the plan.
     """
     for fact in facts:
         turn_id = fact.turn_id
@@ -58,17 +63,19 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
 
 
 def end_plan(session: Session) -> None:
-    """Record that a session has come to the end of the facts of which it is made."""
+    """Finish building a session with a plan: all its facts were applied."""
     session.settings.plan = None
     session.show_versions()
 
 
 def _show(session: Session, fact: Fact) -> None:
+    """Apply the messages of a stored fact to the screen."""
     if fact.type == "turn.submitted":
         session.threads.join(fact.turn_id or "", fact.thread_id)
     messages = messages_of(fact)
     session.screen.begin_turn(fact.turn_id, messages)
     for message in messages:
+        # The queue may contain turns of branches that are not shown.
         if fact.type == "queue.changed" and not session.settings.shows(
             getattr(message, "turn_id", None)
         ):
@@ -79,9 +86,13 @@ def _show(session: Session, fact: Fact) -> None:
 
 
 def seal(session: Session, reason: str) -> None:
-    """Let a session be read and nothing more: the log goes on with what cannot be read.
+    """Make a session read-only, because its log continues with facts that cannot be read.
 
-    Turns that go on at its end are shown as failed, for this reason; that is not recorded.
+    Running and queued turns are shown as failed with the given reason. This is not recorded.
+
+    Args:
+        session: The session, built from the facts that can be read.
+        reason: Reason for people, without a full stop.
     """
     error = ReadOnly(f"{reason}; the session is read-only", detail=session.head.session_id)
     payload = error_payload(error)
@@ -96,16 +107,16 @@ def seal(session: Session, reason: str) -> None:
 
 
 def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
-    """Close the turn that a crash interrupted and go on with the queue.
+    """Close the turn that a crash interrupted, and continue with the queue.
 
-    Open questions stay open, and the turn reads as waiting while there is one. That the session was
-    made again from its log is a fact before all others; where nothing is to be mended there is
-    none.
+    Open questions stay open, and the turn is shown as waiting while there is one. If there is
+    anything to recover, the first new fact is `history.reconstructed`; otherwise nothing is
+    recorded.
 
     Args:
-        session: As its log leaves it.
-        fault: Why it left the memory, if the server went on: its turn failed by that, and nobody
-            can answer its questions any more.
+        session: Session rebuilt from its log.
+        fault: Error that removed the session from memory while the server kept running; `None`
+            after a crash. The turn then failed with this error, and its questions are closed.
     """
     if session.active:
         made_of: JsonObject = {"throughSequence": session.sequence, "source": "ledger"}

@@ -1,12 +1,12 @@
-"""Takes secrets out of what a session is about to record, so that screen and ledger hold the same.
+"""Removes secrets from what a session is about to record, so that screen and ledger are the same.
 
-What names things stays as it is, or they would not be found again: ids, surfaces, paths, epochs.
+Names are never changed, or the named things could not be found again: ids, surfaces, paths, epochs.
 
-Texts in components may grow by appended pieces (`Growing`). What a piece ends with may be the
-beginning of a secret: that is *held*, and stands before the next piece of the same text, or is
-shown when the turn ends or asks. What stands in the text already tells where a secret goes on, so
-nothing else is kept; whatever changes the text in another way drops what is held of it. A commit
-that is refused takes all of that back.
+Theory of operation. A text in a component may grow by appended pieces (`Growing`). The end of a
+piece may be the beginning of a secret, so it is *held*. It is put before the next piece of the same
+text, or shown when the turn ends or asks a question. The stored text shows whether a secret
+continues in the next piece, so nothing else is kept. Any other change of the text drops its held
+end. A refused commit restores all of this.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _CLEAN = frozenset(
         "turn.started",
     )
 )
-"""Facts in which only an input may have been said; or a component that was cleaned before."""
+"""Facts without secrets, except in an input: they have no other text, or it was redacted before."""
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
-"""Facts in which an agent says what it used, or nothing."""
+"""Facts in which the usage is the only text that comes from an agent."""
 
-_SAID = frozenset(("correlation", "native_status", "refs", "status_reason", "telemetry"))
-"""What goes beside the payload and is no id."""
+_NOT_IDS = frozenset(("correlation", "native_status", "refs", "status_reason", "telemetry"))
+"""Fields beside the payload that are not ids."""
 
 T = TypeVar("T")
 
 
 def add_found(found: Found, more: Found) -> None:
-    """Count what was found together."""
+    """Add the counts of `more` to `found`."""
     for rule, count in more.items():
         found[rule] = found.get(rule, 0) + count
 
@@ -59,25 +59,26 @@ def add_found(found: Found, more: Found) -> None:
 def cleaned_fact(
     redactor: Redactor, type_name: str, payload: JsonObject, ids: dict[str, str], found: Found
 ) -> JsonObject:
-    """Return a payload without secrets, the same one if there are none; cleans `ids` in place.
+    """Return a payload without secrets, the same object if it has none; redact `ids` in place.
 
     Args:
-        redactor: What finds them.
-        type_name: Of the fact.
-        payload: Plain JSON.
-        ids: What goes beside it.
-        found: Takes what was found.
+        redactor: Finds the secrets.
+        type_name: Type of the fact.
+        payload: Payload of the fact, plain JSON.
+        ids: Fields of the fact beside the payload.
+        found: Counts of findings, to which the new ones are added.
     """
     submitted = payload.get("input")
     has_input = isinstance(submitted, dict) and "data" in submitted
     is_clean = type_name in _CLEAN or (type_name in _ENDS and "usage" not in payload)
     if not redactor.is_on or (is_clean and not has_input):
         return payload
-    if not _SAID.isdisjoint(ids):
-        for name in _SAID & ids.keys():
+    if not _NOT_IDS.isdisjoint(ids):
+        for name in _NOT_IDS & ids.keys():
             ids[name] = clean_into(redactor, ids[name], found)
     if not has_input:
         return clean_into(redactor, payload, found)
+    # Of an input only the data is redacted: its id, surface and component are names.
     assert isinstance(submitted, dict)
     data = clean_into(redactor, submitted["data"], found)
     submitted = submitted if data is submitted["data"] else {**submitted, "data": data}
@@ -90,17 +91,18 @@ def cleaned_fact(
 def cleaned_changes(
     redactor: Redactor, changes: Sequence[Change], found: Found
 ) -> Sequence[Change]:
-    """Return changes of a surface without secrets, the same ones if there are none.
+    """Return changes of a surface without secrets, the same object if there are none.
 
-    Text that is appended is left as it is: see `Growing`.
+    Appended text is not redacted here but by `Growing`.
 
     Args:
-        redactor: What finds them.
-        changes: As they were asked for.
-        found: Takes what was found.
+        redactor: Finds the secrets.
+        changes: Changes as requested.
+        found: Counts of findings, to which the new ones are added.
     """
     if not redactor.is_on:
         return changes
+    # One search in the encoded changes is much cheaper than a walk through every component.
     if redactor.suspects(msgspec.json.encode(stored(changes)).decode()):
         changes = [_cleaned_change(redactor, change, found) for change in changes]
     return changes
@@ -116,7 +118,7 @@ def _cleaned_change(redactor: Redactor, change: Change, found: Found) -> Change:
 
 
 def cleaned_component(redactor: Redactor, component: Component, found: Found) -> Component:
-    """Return a component without secrets in its props, or in what may be shown instead of it."""
+    """Return a component without secrets in its props and in its fallback."""
     props = clean_into(redactor, component.props, found, shown=True)
     fallback = component.fallback
     if fallback is not None:
@@ -129,7 +131,7 @@ def cleaned_component(redactor: Redactor, component: Component, found: Found) ->
 def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
     match op:
         case Append(value=str()) if not is_surely_secret_name(op.path.rpartition(".")[2]):
-            return op
+            return op  # `Growing` redacts it: a secret may be split between two appends
         case Update() | Append():
             name = op.path.rpartition(".")[2]
             cleaned = clean_into(redactor, {name: op.value}, found, shown=True)
@@ -142,7 +144,7 @@ def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
 
 
 def clean_into(redactor: Redactor, value: T, found: Found, shown: bool = False) -> T:
-    """Return JSON without secrets, the same value if there are none; count in `found`."""
+    """Return JSON without secrets, the same value if it has none; add the findings to `found`."""
     cleaned, more = redactor.clean(value, shown)
     add_found(found, more)
     out: Json = cleaned
@@ -150,7 +152,7 @@ def clean_into(redactor: Redactor, value: T, found: Found, shown: bool = False) 
 
 
 class TextName(NamedTuple):
-    """A text in a component."""
+    """Location of a text in a component."""
 
     surface: str
     target: str
@@ -158,15 +160,15 @@ class TextName(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What is held of a text."""
+    """The held end of a text."""
 
     text: str
     turn_id: str | None
-    """The turn that appended it."""
+    """Turn that appended it."""
 
 
 class Growing:
-    """The texts of one session of which something is held."""
+    """Held ends of the growing texts in the components of one session."""
 
     __slots__ = ("_before", "_held", "_redactor", "_written")
 
@@ -174,9 +176,9 @@ class Growing:
         self._redactor = redactor
         self._held: dict[TextName, Held] = {}
         self._before: dict[TextName, Held] = {}
-        """As it was before the commit that is under way."""
+        """Copy of `_held` from before the current commit."""
         self._written: dict[TextName, str] = {}
-        """How texts end by what that commit does, as far as it was looked at."""
+        """Ends of the texts that the current commit has changed so far."""
 
     def admit(
         self,
@@ -186,19 +188,21 @@ class Growing:
         tree: Tree | None,
         found: Found,
     ) -> Sequence[Change]:
-        """Return changes with what may be told of the texts that they append.
+        """Return changes in which appended text has no secrets and no held end.
 
         Args:
-            changes: Of one commit, in order; without secrets otherwise.
-            surface: What they change.
-            turn_id: The turn that makes them.
-            tree: The surface as it is; `None`: it is new.
-            found: Takes what was found.
+            changes: Changes of one commit, in order, already redacted except for appended text.
+            surface: Surface that they change.
+            turn_id: Turn that makes them.
+            tree: Current components of the surface; `None` if it is new.
+            found: Counts of findings, to which the new ones are added.
         """
         self._before = dict(self._held)
         self._written = {}
         if not self._redactor.is_on:
             return changes
+        # Earlier changes of this commit are not in the tree yet. Without `shown` and `_written`, an
+        # append to a component of the same commit would miss a secret that begins there.
         shown: list[Component] = []
         out: list[Change] = []
         for change in changes:
@@ -226,22 +230,22 @@ class Growing:
         return out
 
     def keep(self) -> None:
-        """Record that the commit was made."""
+        """Keep the changes of the current commit, which was applied."""
         self._written = {}
 
     def take_back(self) -> None:
-        """Record that the commit was refused."""
+        """Undo the changes of the current commit, which was refused."""
         self._held, self._written = self._before, {}
 
     def let_go(
         self, turn_id: str | None, trees: dict[str, Tree], found: Found
     ) -> list[tuple[str, Append]]:
-        """Return what is held for a turn, with its surfaces; it is not held any more.
+        """Remove the texts held for a turn, and return them as appends with their surfaces.
 
         Args:
-            turn_id: Of the turn.
-            trees: The surfaces by name.
-            found: Takes what was found.
+            turn_id: Id of the turn.
+            trees: Components of the surfaces, by surface name.
+            found: Counts of findings, to which the new ones are added.
         """
         out: list[tuple[str, Append]] = []
         for name, held in list(self._held.items()):
@@ -259,6 +263,7 @@ class Growing:
     def _grown(
         self, op: Append, name: TextName, before: str, turn_id: str | None, found: Found
     ) -> Append:
+        """Return an append with the text that may be shown; hold the rest."""
         held = self._held.pop(name, None)
         grown = grow(self._redactor, held.text if held is not None else "", op.value, before)
         if grown.held:
@@ -268,7 +273,7 @@ class Growing:
         return op if grown.out == op.value else msgspec.structs.replace(op, value=grown.out)
 
     def _overwrite(self, name: TextName, op: Update | Append) -> None:
-        """Forget the texts that another value takes the place of."""
+        """Drop the held texts at or below a path that gets a new value."""
         for other in [*self._held, *self._written]:
             if other[:2] == name[:2] and f"{other.path}.".startswith(f"{name.path}."):
                 self._held.pop(other, None)
@@ -277,18 +282,18 @@ class Growing:
             self._written[name] = op.value[-GROWN_CONTEXT:]
 
     def forget_surface(self, surface: str) -> None:
-        """Forget the texts of a surface that is closed."""
+        """Drop the held texts of a closed surface."""
         self._forget(surface, (), everything=True)
 
     def _forget(self, surface: str, targets: Sequence[str], everything: bool = False) -> None:
-        """Forget the texts of components that are replaced, or go."""
+        """Drop the held texts of components that are replaced or removed."""
         for name in [*self._held, *self._written]:
             if name.surface == surface and (everything or name.target in targets):
                 self._held.pop(name, None)
                 self._written.pop(name, None)
 
     def _end_of(self, name: TextName, tree: Tree | None, shown: Sequence[Component]) -> str:
-        """Return how a text ends now; nothing if there is none."""
+        """Return the current end of a text; an empty string if there is no such text."""
         written = self._written.get(name)
         if written is not None:
             return written
@@ -305,7 +310,10 @@ class Growing:
 
 
 def end_of(node: Node) -> str:
-    """Return the last `GROWN_CONTEXT` characters of a content, or more, without joining it."""
+    """Return at least the last `GROWN_CONTEXT` characters of a node's content.
+
+    The content is not joined: that would make each append as expensive as the whole text.
+    """
     tail = "".join(node.tail[-GROWN_CONTEXT:])
     content = node.own.get("content")
     if len(tail) < GROWN_CONTEXT and isinstance(content, str):
@@ -314,7 +322,10 @@ def end_of(node: Node) -> str:
 
 
 def _end_at(props: JsonObject, path: str) -> str:
-    """Return the end of the text at a path; nothing if there is none, which the commit will say."""
+    """Return the end of the text at a path; an empty string if the path is wrong.
+
+    The commit reports a wrong path.
+    """
     try:
         segments = parse_path(path)
     except InvalidPatch:
@@ -331,7 +342,7 @@ def _end_at(props: JsonObject, path: str) -> str:
 
 
 def _find(component_id: str, props: Json, wanted: str) -> JsonObject | None:
-    """Return the props of a component, or of one that stands in it."""
+    """Return the props of the wanted component, which is this one or one of its descendants."""
     if component_id == wanted:
         own: JsonObject = props
         return own

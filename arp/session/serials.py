@@ -1,8 +1,8 @@
-"""Which input of a user may open a popup, an overlay or a fullscreen surface: a recent one.
+"""Serials of recent inputs: without one, an agent may open no popup, overlay or fullscreen surface.
 
 An agent may cover what a user looks at only in answer to something that the user did there. Each
-accepted input has a *serial*, the place of its fact in the log. The newest one of each surface is
-kept, with the time at which it came; a session that was read from its log has none.
+accepted input has a *serial*, the sequence number of its fact. The newest serial of each surface is
+kept with its time of arrival. A session that was just read from its log has no serials.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ class Serials:
 
     def __init__(self) -> None:
         self.last = 0
-        """Of the newest input on any surface; 0: there was none."""
+        """Serial of the newest input on any surface; 0 if there is none."""
         self._newest: dict[str, int] = {}
+        """Newest serial of each surface."""
         self._at_s: dict[int, float] = {}
-        """By serial."""
+        """Time of arrival of each of these serials, in seconds on the clock of `stamp`."""
         self._now_s = 0.0
 
     def stamp(self, now_s: float) -> None:
-        """Take the time at which the inputs come that are noted from now on."""
+        """Set the time of arrival of the inputs that `note` records from now on."""
         self._now_s = now_s
 
     def note(self, surface: str, serial: int) -> None:
-        """Keep an input that was just accepted."""
+        """Record an input that was just accepted."""
         self.forget(surface)
         self._newest[surface] = self.last = serial
         self._at_s[serial] = self._now_s
 
     def forget(self, surface: str) -> None:
-        """Forget the input of a surface: there is a newer one, or it is closed."""
+        """Forget the input of a surface that has a newer input or is closed."""
         self._at_s.pop(self._newest.pop(surface, 0), None)
 
     def clear(self) -> None:
-        """Forget all inputs: they came before the session was in memory."""
+        """Forget all inputs, because they were only read from the log."""
         self._newest.clear()
         self._at_s.clear()
 
@@ -46,12 +47,12 @@ class Serials:
         """Return the serial of the newest input on a surface.
 
         Args:
-            surface: Which the popup, overlay or fullscreen is about.
-            now_s: On the clock of `stamp`.
-            max_age_s: How old the input may be.
+            surface: Surface that the popup or overlay is placed on, or that becomes fullscreen.
+            now_s: Current time in seconds, on the clock of `stamp`.
+            max_age_s: Maximum age of the input, in seconds.
 
         Raises:
-            InvalidSerial: There was no input, or it is older.
+            InvalidSerial: There was no input, or it is older than `max_age_s`.
         """
         serial = self._newest.get(surface)
         at_s = self._at_s.get(serial) if serial is not None else None

@@ -1,14 +1,14 @@
 """One session: its turns, its queue, its questions, its surfaces. Pure: no clock, no I/O.
 
 Theory of operation. Everything that happens is *recorded*: it becomes a fact with the next
-sequence, and the screen shows it. The driver *drains* what was recorded, makes it durable, and
-only then delivers it. What the driver must do besides (start an agent, cancel it, hand over an
-answer) comes back as effects.
+sequence number, and the screen shows it. The driver *drains* the recorded facts, makes them
+durable, and only then delivers them. Everything else that the driver must do (start an agent, stop
+it, pass it an answer) is returned as effects.
 
-What may happen to a turn now, `turn_states` says. Whatever a fact changes besides the screen, it
-changes in `follow`, both when it is recorded and when it is read from the log. A question stays
-open until it is answered, or its turn ends by itself; a turn that ended by a crash leaves its
-questions open, and reads as waiting until the last of them is closed.
+`turn_states` defines the legal transitions of a turn. `follow` applies a fact to everything except
+the screen; it runs when a fact is recorded and again when it is replayed from the log. A question
+stays open until it is answered or its turn ends normally. If a crash ended the turn, its questions
+stay open and the turn is shown as waiting until the last one is closed.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ from arp.surface.degrade import answerable
 from arp.surface.surface import Surface
 
 RECORDING = "recording"
-"""Stands for the turn that keeps a session busy in which a recording is played."""
+"""Id of the pretended turn that keeps a session busy while it plays a recording."""
 
 TURN_ENDED_FIRST = "the turn ended first"
-"""Of a tool that is open when its turn ends."""
+"""Error of a tool call that is still open when its turn ends."""
 
 
 class Head(Struct, frozen=True):
-    """What never changes in a session's life."""
+    """Properties of a session that never change."""
 
     session_id: str
     epoch: str
@@ -98,69 +98,69 @@ class Question(Struct, frozen=True):
     surface: str
     turn_id: str
     terms: PermissionTerms | None = None
-    """Of a permission."""
+    """Terms of a permission; `None` if the question asks for no permission."""
     name: str = ""
-    """What the app calls it, to be called with its answer when its turn is gone."""
+    """Name of the `@app.on_answer` handler that receives the answer if the turn has ended."""
     expires_at: str | None = None
-    """From when on no answer counts (RFC 3339)."""
+    """Deadline (RFC 3339); later answers are refused."""
 
     @property
     def asked_at(self) -> int:
-        """The sequence of the fact that asked it."""
+        """Sequence number of the fact that asked the question."""
         return int(self.action_id.rpartition(".")[2])
 
 
 class ClosedQuestion(Struct, frozen=True):
-    """A question that takes no answer any more."""
+    """A question that no longer accepts an answer."""
 
     question: Question
     sequence: int
-    """Of the fact that closed it."""
+    """Sequence number of the fact that closed it."""
 
 
 MAX_CLOSED = 16
-"""Closed questions that a session remembers: a screen is behind by less."""
+"""Number of closed questions that a session remembers; no screen lags by as many."""
 
 
 class QuestionTerms(Struct, frozen=True):
-    """What is recorded of a question besides its component."""
+    """Recorded options of a question, besides its component."""
 
     name: str = ""
-    """As in `Question`."""
+    """Name of the handler of a late answer, as in `Question`."""
     expires_at: str | None = None
-    """As in `Question`; of a permission, `ToolUse` has it."""
+    """Deadline (RFC 3339) of a question that is not a permission; see `ToolUse` for those."""
 
 
 NO_TERMS = QuestionTerms()
 
 
 class ToolUse(Struct, frozen=True):
-    """The use of a tool that a question is about."""
+    """The tool call that a question asks permission for."""
 
     tool: str
     ids: Mapping[str, str]
-    """Of the call, by field name."""
+    """Correlation ids of the call, by field name."""
     rule: str
-    """Which wants a person asked."""
+    """Name of the rule that requires a person's approval."""
     digest: str = ""
-    """Of the input to be approved, secrets included."""
+    """Digest of the input to be approved, secrets included."""
     args: str | None = None
-    """That input as JSON; `None`: the arguments of the call."""
+    """Input to be approved, as JSON; `None` means the arguments of the call."""
     session_rule: str | None = None
-    """What a yes for the session allows; `None`: nothing."""
+    """Permission that a yes for the session gives; `None` if none is offered."""
     editable: bool = False
-    """Whether the answer may hold another input."""
+    """Whether the answer may contain a changed input."""
     expires_at: str | None = None
-    """From when on no answer counts (RFC 3339)."""
+    """Deadline (RFC 3339); later answers are refused."""
 
 
 TURN_FACTS = frozenset(name for events in TURN_EVENTS.values() for name in events)
-"""Facts by which a turn, or the queue, comes into another state."""
+"""Facts that change the state of a turn or of the queue."""
 
 INPUT_FACTS = frozenset(
     ("turn.submitted", "queue.changed", "action.resolved", "artifact.changed", "run.status")
 )
-"""Facts that may hold an input, or the id of one."""
+"""Facts that may contain an input, or the id of one."""
 
 FOLLOWED = frozenset(
     (
@@ -176,14 +176,14 @@ FOLLOWED = frozenset(
         "evidence.changed",
     )
 )
-"""Facts that change more than turns and screen."""
+"""Facts that `Session.follow` applies: they change more than the turn states and the screen."""
 
 
 class Session:
     """The state machine of one session."""
 
     __slots__ = (
-        "_ending",
+        "_before_end",
         "_surfaces",
         "attempts",
         "closed",
@@ -217,100 +217,100 @@ class Session:
         self.log = Log(head.runtime_id, head.session_id, self.screen, redactor, self.threads)
         self.turns = TurnQueue()
         self.questions: dict[tuple[str, str], Question] = {}
-        """Open ones by surface and component id, in the order in which they were asked."""
+        """Open questions by surface and component id, oldest first."""
         self.closed: deque[ClosedQuestion] = deque(maxlen=MAX_CLOSED)
-        """The newest that were answered or have expired, in that order: a renderer may still show
-        them as open."""
+        """Questions that were answered, declined or expired last, oldest first. A lagging renderer
+        may still show them as open."""
         self.unclear_turn: str | None = None
-        """A turn in which several permissions were open at once, or one ended without an answer: a
-        yes that names no question may mean another one than the newest."""
+        """Turn in which a yes without a question's name is ambiguous: several permissions were
+        open at once, or one ended without an answer."""
         self.input_log = InputLog()
         self.attempts = TurnAttempts()
         self.leaving: dict[str, SurfaceTransferRequest] = {}
-        """Surfaces that renderers were asked to hand over, without a known outcome."""
+        """Pending transfers by surface: a renderer was asked, and the outcome is not known."""
         self.serials = Serials()
         self.watchers: list[Watcher] = []
-        """Who is called after each commit."""
+        """Observers that are called after each commit."""
         self._surfaces: dict[str, Surface] = {}
-        self._ending: list[tuple[str, Callable[[], None]]] = []
-        """What is done before a turn ends, by turn."""
+        self._before_end: list[tuple[str, Callable[[], None]]] = []
+        """Callbacks of `before_end`, each with its turn."""
 
     # -- reading ---------------------------------------------------------------------------------
 
     @property
     def sequence(self) -> int:
-        """Of the newest fact."""
+        """Sequence number of the newest fact."""
         return self.log.sequence
 
     @property
     def name(self) -> SessionName:
-        """What the wire calls this session now."""
+        """Name of the session on the wire, with its current sequence number."""
         return SessionName(self.head.session_id, self.head.epoch, self.log.sequence)
 
     @property
     def cursor(self) -> Cursor:
-        """How far a renderer is that has been told everything recorded so far."""
+        """Cursor of a renderer that has received everything recorded so far."""
         return self.log.cursor()
 
     @property
     def running(self) -> str | None:
-        """The turn that runs."""
+        """Id of the running turn."""
         return self.turns.running
 
     @property
     def queue(self) -> list[str]:
-        """The turns that are queued, in the order in which they will run."""
+        """Ids of the queued turns, in the order in which they will run."""
         return self.turns.queue
 
     @property
     def active(self) -> bool:
-        """Whether a crash now would leave something to mend: a turn runs, or is about to."""
+        """Whether a crash now would need recovery: a turn is running or about to start."""
         return self.turns.is_active
 
     @property
     def rules(self) -> Rules:
-        """How it behaves."""
+        """Rules of the session."""
         return self.settings.rules
 
     @property
     def branches(self) -> Branches | None:
-        """The turns of all branches, where there is more than one; the screen has those of one."""
+        """Turns of all branches; `None` while there is only one. The screen shows one branch."""
         return self.settings.branches
 
     @property
     def branched_at(self) -> int:
-        """The fact that last changed which branch shows; 0: there was none."""
+        """Sequence number of the fact that last changed the shown branch; 0 if there is none."""
         branches = self.settings.branches
         return branches.changed_at if branches is not None else 0
 
     @property
     def turn_count(self) -> int:
-        """How many turns there were, on all branches."""
+        """Number of turns so far, on all branches."""
         branches = self.settings.branches
         return self.screen.count if branches is None else len(branches)
 
     @property
     def title(self) -> str:
-        """What somebody called it, else the beginning of the first text that the user said."""
+        """Name given to the session; without one, the beginning of the user's first text."""
         return self.settings.title
 
     def trace(self, turn_id: str) -> Trace:
-        """Return the trace of a turn that is not over; only its first fact may name another."""
+        """Return the trace of a turn that is not over; only its first fact may set another one."""
         traceparent = self.input_log.traceparents.get(turn_id)
         return turn_trace(self.head.session_id, self.head.epoch, turn_id, traceparent)
 
     def status_of(self, turn_id: str) -> str | None:
-        """Return a turn's status; `None` if there is no such turn on the screen."""
+        """Return a turn's status; `None` if the screen has no such turn."""
         turn = self.screen.turns.get(turn_id)
         return turn.status if turn else None
 
     # -- recording -------------------------------------------------------------------------------
 
     def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
-        """Write a fact, and show it. Of a turn, use `in_turn`.
+        """Record a fact that belongs to no turn, and show it on the screen.
 
         Raises:
-            ReadOnly: Nothing is recorded any more.
+            ReadOnly: The log is sealed; nothing is recorded.
         """
         fact = self._next_fact(type_name, None, payload, ids)
         self._record([fact])
@@ -319,11 +319,11 @@ class Session:
     def in_turn(
         self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json
     ) -> RecordedFact:
-        """Write a fact of a turn, and show it.
+        """Record a fact of a turn, and show it on the screen.
 
         Raises:
-            IllegalTransition: The turn cannot have it now; nothing is recorded.
-            ReadOnly: As `record`.
+            IllegalTransition: The fact is not legal in the turn's state; nothing is recorded.
+            ReadOnly: The log is sealed; nothing is recorded.
         """
         fact = self._next_fact(type_name, turn_id, payload, ids)
         self._record([fact])
@@ -332,8 +332,10 @@ class Session:
     def _next_fact(
         self, type_name: str, turn_id: str | None, payload: JsonObject, ids: dict[str, Json]
     ) -> RecordedFact:
-        """Return a fact that is recorded next; its turn has followed it already."""
+        """Return the next fact, after applying it to the turn states. `_record` must follow."""
         self.log.check_open()
+        # The transition comes before everything else: an illegal fact must raise while nothing has
+        # changed yet.
         if type_name in TURN_FACTS:
             self.turns.follow(type_name, turn_id, payload)
         if turn_id is not None:
@@ -341,7 +343,7 @@ class Session:
         return RecordedFact(type_name, payload, ids, turn_id=turn_id)
 
     def _record(self, facts: Sequence[RecordedFact]) -> None:
-        """Write facts of `_next_fact`, all of them step by step: secrets, settings, screen."""
+        """Record facts of `_next_fact`: all pass redaction, then `follow`, then the screen."""
         self.log.add(facts)
         screen = self.screen
         for fact in facts:
@@ -360,17 +362,19 @@ class Session:
         ids: Mapping[str, Json],
         sequence: int,
     ) -> None:
-        """Take over what a fact changes besides turns and screen: one just recorded, or of the log.
+        """Apply a fact to everything except turn states and screen.
+
+        It runs for a fact that was just recorded and for one that is replayed from the log.
 
         Args:
-            type_name: Of the fact; what is not among `FOLLOWED` changes nothing.
-            turn_id: Of the fact, if the fact is about its turn.
-            payload: Of the fact, as the ledger has it.
-            ids: Its other correlation ids, by field name.
-            sequence: Of the fact.
+            type_name: Type of the fact; types outside `FOLLOWED` change nothing.
+            turn_id: Turn of the fact; `None` if the fact is not about its turn.
+            payload: Payload of the fact, as stored in the ledger.
+            ids: Other correlation ids of the fact, by field name.
+            sequence: Sequence number of the fact.
 
         Raises:
-            Forked: It turns to another branch, and the others are not known.
+            Forked: The fact changes to another branch, and the other branches are not in memory.
         """
         seen = self.input_log
         self.attempts.follow(type_name, turn_id or ids.get("turn_id"), payload, ids)
@@ -389,16 +393,17 @@ class Session:
                 self._follow_question(turn_id, payload, ids["action_id"], sequence)
             case "thread.started":
                 self.threads.begin(ids.get("thread_id") or THREAD)
-            case "output.spilled" if "file" in payload:  # what a tool wrote is no file of a user's
+            case "output.spilled" if "file" in payload:
+                # A saved file, which inputs may name. The spilled output of a tool has no `file`.
                 seen.remember_files([payload["file"]["sha256"]])
             case "tool.result" | "evidence.changed" if ids.get("output_ref") is not None:
-                # The whole result of a tool, or a pack: its owner may fetch it.
+                # The full result of a tool, or an evidence pack, which the owner may download.
                 seen.remember_files([ids["output_ref"]])
             case _:
                 pass
 
     def _follow_input(self, turn_id: str | None, payload: JsonObject, sequence: int) -> None:
-        """Take over an input that a fact holds, or by which a surface was closed."""
+        """Apply the input of a fact, and a surface that the fact closes or transfers."""
         self.input_log.remember_input(payload, turn_id)
         if "closed" in payload:
             surface = payload["surface"]
@@ -414,7 +419,8 @@ class Session:
         if (submitted := payload.get("input")) is None:
             return
         surface = submitted.get("surface", "main")
-        # A program that begins a turn is no user; and a peer may name any surface.
+        # A serial proves that a user did something on a surface. An input of a program proves
+        # nothing, and an unknown surface named by a peer would fill the memory.
         if "origin" not in payload and surface in self.screen.surfaces:
             self.serials.note(surface, sequence)
         if not self.settings.opening and self.settings.shows(turn_id):
@@ -423,11 +429,14 @@ class Session:
     def _follow_question(
         self, turn_id: str, payload: JsonObject, action_id: str, sequence: int
     ) -> None:
-        if "component" not in payload:  # it is resolved
-            for place, question in list(self.questions.items()):
+        """Apply `action.required` (it has a component) or `action.resolved` (it has none)."""
+        if "component" not in payload:
+            for key, question in list(self.questions.items()):
                 if question.action_id == action_id:
-                    del self.questions[place]
-                    if payload.get("decision") != "cancelled":  # of which its user knows
+                    del self.questions[key]
+                    # `closed` catches answers from screens that still show the question. A user
+                    # who cancelled the turn knows that its question is gone.
+                    if payload.get("decision") != "cancelled":
                         self.closed.append(ClosedQuestion(question, sequence))
             if "grant" in payload:
                 self.settings.grants.add(msgspec.convert(payload["grant"], Grant))
@@ -445,32 +454,42 @@ class Session:
             self.questions[surface, component_id] = opened
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
-        """Record text as one fact: of a turn's output, or of its thinking."""
+        """Record text of a turn's output, or of its reasoning, as one fact."""
         self.log.say(turn_id, text, type_name)
 
     def update_state(self, turn_id: str, state: JsonObject) -> None:
-        """Record what the agent keeps for this session, if it is not what it was.
+        """Record the agent's state of this session if it has changed.
 
         Args:
-            turn_id: The turn that changed it: it belongs to the branch of that turn.
-            state: Plain JSON. Not changed by anyone afterwards.
+            turn_id: The turn that changed it; the state belongs to the branch of that turn.
+            state: Plain JSON. The caller must not change it afterwards.
 
         Raises:
-            ResourceLimit: It has more than `MAX_STATE_BYTES`; nothing is recorded.
-            ValueError: There is a secret in it; nothing is recorded. Redacted, it would be read
-                back as something else than what was written.
+            ResourceLimit: It is larger than `MAX_STATE_BYTES`; nothing is recorded.
+            ValueError: It contains a secret; nothing is recorded. A redacted state would not be
+                what the agent wrote when it is read back.
         """
-        if self._checked_state(state, self.settings.state, "turn.state"):
+        if self._check_state(state, self.settings.state, "turn.state"):
             self.in_turn("session.updated", turn_id, {"state": state})
 
     def update_shared_state(self, turn_id: str, state: JsonObject) -> None:
-        """Record what the agent shares with renderers, as `update_state`."""
-        if self._checked_state(state, self.screen.shared_state, "turn.shared_state"):
+        """Record the state that the agent shares with renderers; limits as in `update_state`."""
+        if self._check_state(state, self.screen.shared_state, "turn.shared_state"):
             self.in_turn("session.updated", turn_id, {"sharedState": state})
 
-    def _checked_state(self, state: JsonObject, before: JsonObject, where: str) -> bool:
-        """Return whether a state differs from the one before; refuse one that cannot be kept."""
-        # As JSON: in Python 1 equals true.
+    def _check_state(self, state: JsonObject, before: JsonObject, where: str) -> bool:
+        """Return whether a state differs from the previous one; refuse one that cannot be stored.
+
+        Args:
+            state: The new state.
+            before: The previous state.
+            where: Name of the state in error messages.
+
+        Raises:
+            ResourceLimit: As `update_state`.
+            ValueError: As `update_state`.
+        """
+        # Compared as JSON, because in Python 1 == True: that change would be lost.
         data = msgspec.json.encode(state)
         if data == msgspec.json.encode(before):
             return False
@@ -492,10 +511,10 @@ class Session:
         return True
 
     def choose_settings(self, chosen: JsonObject) -> None:
-        """Record what the user set for the session, if it is not what it was.
+        """Record the user's settings of the session if they have changed.
 
         Raises:
-            ResourceLimit: It has more than `MAX_STATE_BYTES`; nothing is recorded.
+            ResourceLimit: They are larger than `MAX_STATE_BYTES`; nothing is recorded.
         """
         data = msgspec.json.encode(chosen)
         if data == msgspec.json.encode(self.settings.chosen):
@@ -507,15 +526,15 @@ class Session:
         self.record("session.updated", {"settings": chosen})
 
     def set_commands(self, turn_id: str | None, commands: tuple[Command, ...]) -> None:
-        """Record the session's own slash commands, if they are not what they were.
+        """Record the session's own slash commands if they have changed.
 
         Args:
-            turn_id: The turn that sets them: as `turn.state`, they belong to its branch. `None`:
-                no turn does; they belong to the branch that shows.
-            commands: All of them.
+            turn_id: The turn that sets them; like `turn.state`, they belong to its branch. `None`
+                if no turn sets them; they then belong to the shown branch.
+            commands: All commands of the session.
 
         Raises:
-            ResourceLimit: They have more than `MAX_COMMANDS_BYTES`; nothing is recorded.
+            ResourceLimit: They are larger than `MAX_COMMANDS_BYTES`; nothing is recorded.
         """
         if commands == self.screen.commands:
             return
@@ -527,14 +546,16 @@ class Session:
                 detail="commands",
             )
         payload: JsonObject = {"commands": msgspec.json.decode(data)}
-        known = turn_id or self._newest_turn()
-        if known is None:
+        # Only a fact of a turn belongs to a branch. Without a turn, the commands would also show
+        # on branches that never had them.
+        setter = turn_id or self._newest_turn()
+        if setter is None:
             self.record("session.updated", payload)
         else:
-            self.in_turn("session.updated", known, payload)
+            self.in_turn("session.updated", setter, payload)
 
     def _newest_turn(self) -> str | None:
-        """Return the turn that runs, else the newest one that is over; `None`: there was none."""
+        """Return the running turn, else the newest one that is over; `None` if there is none."""
         turns = self.screen.turns
         over = (name for name in reversed(turns) if turns[name].status in FINAL_STATUSES)
         return self.running or next(over, None)
@@ -544,10 +565,11 @@ class Session:
     def commit(
         self, turn_id: str | None, surface: str, changes: Sequence[Change], **payload: Json
     ) -> None:
-        """Change a surface, all or nothing.
+        """Apply changes to a surface, all or nothing, and record them as one fact.
 
         Raises:
-            ArpError: A component, op or limit; nothing has changed and nothing is recorded.
+            ArpError: A component or an operation is refused, or a limit is exceeded; nothing has
+                changed and nothing is recorded.
         """
         self.log.settle(turn_id)
         known = self.screen.surfaces.get(surface)
@@ -557,7 +579,11 @@ class Session:
     def _commit(
         self, turn_id: str | None, surface: str, changes: Sequence[Change], payload: JsonObject
     ) -> None:
-        """Make a commit of changes that hold no secrets."""
+        """Commit changes that contain no secrets.
+
+        Everything that can refuse the commit is in the `try` block. The surface has changed once
+        `target.commit` returns, and nothing after it refuses the commit.
+        """
         known = self.screen.surfaces.get(surface)
         turn, seq = _output_of(turn_id, surface), self.log.sequence + 1
         try:
@@ -568,14 +594,18 @@ class Session:
                 target = self._new_surface(surface, known or Tree(), payload)
             applied = target.commit(changes, turn, seq)
         except ArpError:
+            # The secrets found in refused changes must not be reported with the next fact.
             self.log.forget_found()
             raise
         self.log.growing.keep()
+        # A new surface joins the screen only now, so that a refused first commit creates none.
         if known is None:
             self.screen.surfaces[surface] = target.tree
         self._surfaces[surface] = target
         at = At(self.head.session_id, seq, turn_id)
         ids = {"artifact_id": surface}
+        # The commit reuses the id of an evicted component. A renderer may still show the old one
+        # under that id, and needs a snapshot instead of this commit.
         if surface == "main" and self.screen.main.back:
             payload["anew"] = True
         if turn_id:
@@ -598,18 +628,18 @@ class Session:
             watcher.committed(commit)
 
     def before_end(self, turn_id: str, action: Callable[[], None]) -> None:
-        """Call something before a turn ends, while it may still record."""
-        self._ending.append((turn_id, action))
+        """Call `action` before the turn ends, while the turn may still record facts."""
+        self._before_end.append((turn_id, action))
 
     def show_held(self, turn_id: str) -> None:
-        """Show what is held of texts that a turn appended to: nothing follows it for now."""
+        """Show the text that is held back for a turn: no more text follows it for now."""
         self.log.settle(turn_id)
         for surface, op in self.log.let_go(turn_id, self.screen.surfaces):
             with suppress(ArpError):  # the component has no room left for it
                 self._commit(turn_id, surface, [PatchChange([op])], {})
 
     def tree(self, surface: str) -> Tree | None:
-        """Return a surface's components, if there is such a surface."""
+        """Return a surface's components; `None` if there is no such surface."""
         return self.screen.surfaces.get(surface)
 
     def _new_surface(self, name: str, tree: Tree, payload: JsonObject) -> Surface:
@@ -619,14 +649,15 @@ class Session:
                 f"surface {name!r} would be one more than {most}", detail="max_surfaces"
             )
         role = payload["info"].get("role") if "info" in payload else self.screen.info(name).role
-        # Where a popup or an overlay shows in the output of its turn, a group holds its components.
+        # A renderer without overlays shows a popup inside a group on `main`, one level deeper. A
+        # popup with all levels would be refused there.
         levels = MAX_LEVELS - 1 if role in ("popup", "overlay") else MAX_LEVELS
         return Surface(tree, self.rules.limits, levels)
 
     # -- turns -----------------------------------------------------------------------------------
 
     def begin_next(self) -> list[Effect]:
-        """Start the first queued turn, if none runs and the queue is not paused."""
+        """Start the first queued turn if no turn is running and the queue is not paused."""
         facts: list[RecordedFact] = []
         effects = self._start(facts)
         self._record(facts)
@@ -635,13 +666,13 @@ class Session:
     def enqueue(
         self, turn_id: str, submitted: JsonObject, ids: dict[str, Json], resume: bool
     ) -> list[Effect]:
-        """Put a new turn behind all others, and start the first one if that may start now.
+        """Append a new turn to the queue, and start the first queued turn if possible.
 
         Args:
-            turn_id: What it is called.
+            turn_id: Id of the new turn.
             submitted: Payload of its first fact.
-            ids: Correlations of that fact, by field name.
-            resume: Whether a paused queue goes on with it.
+            ids: Correlation ids of that fact, by field name.
+            resume: Whether to resume a paused queue.
         """
         facts = [self._next_fact("turn.submitted", turn_id, submitted, ids)]
         if resume:
@@ -653,31 +684,33 @@ class Session:
         return effects
 
     def _start(self, facts: list[RecordedFact]) -> list[Effect]:
-        """Append the facts of the first queued turn's start, if it may start."""
+        """Append the facts that start the first queued turn to `facts`, if it may start."""
         if not self.turns.may("start"):
             return []
         turn_id = self.queue[0]
         self.log.assembler.begin_turn(turn_id)
         facts.append(self._next_fact("turn.started", turn_id, {}, {}))
-        if self.queue or self.status_of(turn_id) == "queued":  # renderers show a queue
+        # Renderers were shown a queue that has just changed. A turn that starts at once was never
+        # shown as queued, and needs no such fact.
+        if self.queue or self.status_of(turn_id) == "queued":
             facts.append(self._queue_fact())
         return [RunTurn(turn_id)]
 
     def leave(self) -> None:
-        """Let no turn run any more: the session leaves the memory."""
+        """Clear the running turn without recording a fact: the session is removed from memory."""
         self.turns.set(None, self.queue, self.turns.is_paused, is_waiting=False)
 
     def begin_recording(self) -> None:
-        """Be busy for good, so that every input is refused: a recording is played."""
+        """Make the session busy for good: it plays a recording, and refuses every input."""
         self.turns.set(RECORDING, self.queue, self.turns.is_paused, is_waiting=False)
         self.settings.rules = msgspec.structs.replace(self.rules, policy="reject")
 
     def record_queue(self, queue: list[str] | None = None, pause: bool = False) -> None:
-        """Record the queue, as it is or in another order.
+        """Record the queue, unchanged or in another order.
 
         Args:
-            queue: The order; `None`: as it is.
-            pause: It is paused from now on.
+            queue: The new order; `None` means the current order.
+            pause: Whether to pause the queue.
         """
         self._record([self._queue_fact(queue, pause)])
 
@@ -692,12 +725,12 @@ class Session:
         return {"queued": list(queue), "paused": True} if is_paused else {"queued": list(queue)}
 
     def resume_queue(self) -> list[Effect]:
-        """Start the first queued turn also if the queue is paused since a turn failed."""
+        """Resume a queue that a failed turn paused, and start its first turn."""
         self.turns.resume()
         return self.begin_next()
 
     def promote(self, turn_id: str) -> None:
-        """Put a queued turn first; another one is left where it is."""
+        """Move a queued turn to the front of the queue; ignore a turn that is not queued."""
         if turn_id in self.queue[1:]:
             self.record_queue([turn_id, *(other for other in self.queue if other != turn_id)])
 
@@ -707,10 +740,10 @@ class Session:
         return self.in_turn("queue.changed", turn_id, changed)
 
     def begin_thread(self, name: str, title: str | None = None) -> None:
-        """Begin a thread that there is not yet.
+        """Begin a new thread.
 
         Raises:
-            ResourceLimit: There are too many; nothing is recorded.
+            ResourceLimit: The session has the maximum number of threads; nothing is recorded.
         """
         self.threads.check_room()
         self.record("thread.started", {"title": title} if title else {}, thread_id=name)
@@ -718,10 +751,11 @@ class Session:
     # -- branches --------------------------------------------------------------------------------
 
     def switch_to(self, other: Session) -> None:
-        """Go on with what another one shows and asks, while no turn runs.
+        """Adopt the state of another branch. No turn may be running.
 
         Args:
-            other: Made of the same facts, for another branch. Nobody else may go on with it.
+            other: Session built from the same facts for another branch. The caller must not use it
+                afterwards.
         """
         self.screen, self.questions = other.screen, other.questions
         self.settings.switch_to(other.settings)
@@ -732,31 +766,32 @@ class Session:
             watcher.show_on(self.screen)
 
     def show_versions(self) -> None:
-        """Show on the screen which versions of turns there are."""
+        """Write the versions of each turn into the turn's first input on the screen."""
         branches = self.settings.branches
         if branches is None:
             return
         for turn in self.screen.turns.values():
             if turn.id not in branches or not turn.inputs:
-                continue  # a ledger that others wrote may lack the fact that began it
+                continue  # a ledger from another program may lack the fact that began the turn
             versions = branches.versions(turn.id)
             listed = list(versions) if len(versions) > 1 else None
             turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=listed)
 
     def check_running(self, turn_id: str) -> None:
-        """Raise `SurfaceDestroyed` unless the turn may still show something."""
+        """Raise `SurfaceDestroyed` if the turn is not running and may show nothing more."""
         if self.running != turn_id:
             raise SurfaceDestroyed(
                 f"turn {turn_id} is over; it can show nothing more", detail=turn_id
             )
 
     def _begin_end(self, turn_id: str) -> None:
-        """Record what a turn has held back."""
-        if self._ending:
-            actions = [action for turn, action in self._ending if turn == turn_id]
-            self._ending = [one for one in self._ending if one[0] != turn_id]
+        """Run the callbacks of `before_end`, and record text that is still held back."""
+        if self._before_end:
+            actions = [action for turn, action in self._before_end if turn == turn_id]
+            self._before_end = [one for one in self._before_end if one[0] != turn_id]
             for action in actions:
-                with suppress(ArpError):  # a change that the turn made last is refused
+                # A refused last change must not keep the turn from ending.
+                with suppress(ArpError):
                     action()
         self.show_held(turn_id)
 
@@ -769,21 +804,22 @@ class Session:
         usage: JsonObject | None = None,
         goes_on: bool = True,
     ) -> list[Effect]:
-        """End a turn, once; its open questions close, and its open tools fail.
+        """End a turn: close its open questions and fail its open tool calls.
 
-        Both stay open in a turn that was interrupted: readers show such a tool as interrupted too.
-        With a question open it reads as waiting, until that is closed, and its error is not shown:
-        nothing failed that anybody has to do again.
+        An interrupted turn keeps both open, and readers show such a tool call as interrupted. If
+        it has an open question, the turn is shown as waiting until that question is closed, and
+        its error is not shown: nothing failed that the user has to repeat.
 
         Args:
-            turn_id: A turn that runs or is queued; another one is left as it is.
-            status: How it ended.
-            error: Shown by its code; what is not an `ArpError` shows no internals.
-            reason: `statusReason` of the fact.
-            usage: What it took; told with the final commit.
-            goes_on: The next queued turn begins; else it waits, as when the server stops. Behind an
-                agent that failed it waits too, if a renderer is there that can let it go on.
+            turn_id: A running or queued turn; a turn in another state is left unchanged.
+            status: Outcome of the turn.
+            error: Error to show. An exception that is not an `ArpError` is shown without details.
+            reason: `statusReason` of the fact. `interrupted` means that a crash ended the turn.
+            usage: Usage of the turn, sent with the final commit.
+            goes_on: Whether to start the next queued turn; `False` when the server stops. After a
+                failed turn the queue is paused anyway if a connected renderer can resume it.
         """
+        # A turn ends exactly once: its agent may report the end after the user has cancelled it.
         if turn_id != self.running and turn_id not in self.queue:
             return []
         self._begin_end(turn_id)
@@ -800,6 +836,7 @@ class Session:
         ids = {"status_reason": reason or status} if status != "completed" else {}
         recorded = "waiting" if waits else status
         ended: JsonObject = {"status": recorded, "usage": usage} if usage else {"status": recorded}
+        # Read before the fact is recorded, which removes both.
         was_queued, attempt = turn_id in self.queue, self.attempts.get(turn_id)
         self.in_turn(type_name, turn_id, ended, status=recorded, **ids)
         if not waits:
@@ -808,13 +845,15 @@ class Session:
         self.evict()
         if was_queued:
             self.record_queue()
+        # After a failure the queued turns may be pointless, so the user decides. Without a renderer
+        # that can resume the queue, a paused queue would never run again.
         is_error = status == "failed" and reason != "interrupted"
         if is_error and self.turns.may("pause") and self._can_be_resumed():
             self.record_queue(pause=True)
         return self.begin_next() if goes_on else []
 
     def _close_tools(self, turn_id: str) -> None:
-        """Show the tools of a turn as failed that nobody has ended."""
+        """Record every open tool call of a turn as failed."""
         turn = self.screen.turns.get(turn_id)
         for run in [] if turn is None else [one for one in turn.tools if one.ok is None]:
             ids = {"step_id": run.call_id, "tool_call_id": run.call_id}
@@ -823,21 +862,23 @@ class Session:
             )
 
     def _can_be_resumed(self) -> bool:
-        """Return whether a renderer is there that shows a paused queue and can resume it."""
+        """Return whether a connected renderer shows a paused queue and can resume it."""
         return any(watcher.resumes_queue for watcher in self.watchers)
 
     def evict(self) -> None:
-        """Let turns leave the memory that are over and no longer recent."""
-        asking = [
+        """Evict turns that are over and no longer recent."""
+        # A turn with an open question or an open popup must stay: an answer needs the component,
+        # and the popup needs its group in the output of the turn.
+        pinned = [
             (question.turn_id, question.component_id if question.surface == "main" else "")
             for question in self.questions.values()
         ]
-        asking += [
+        pinned += [
             (entry.turn_id, "")
             for entry in self.screen.infos.values()
             if entry.turn_id is not None and entry.info.is_transient
         ]
-        gone = self.screen.let_go(asking)
+        gone = self.screen.let_go(pinned)
         self.threads.keep(self.screen.turns)
         if gone and "main" in self._surfaces:
             self._surfaces["main"].forget(gone)
@@ -854,17 +895,17 @@ class Session:
     ) -> Question:
         """Show a component that waits for an answer.
 
-        One that a turn before left open under the same id is over then.
+        A question with the same id that an earlier turn left open expires.
 
         Args:
-            turn_id: Of the turn that asks.
-            component: What asks.
-            surface: Where.
-            about: The use of a tool that waits for the answer.
-            terms: What is recorded of it besides.
+            turn_id: The turn that asks.
+            component: The question.
+            surface: Surface that shows the question.
+            about: Tool call that the question asks permission for.
+            terms: Recorded options of the question.
 
         Raises:
-            ArpError: The component is refused, or is a question of this turn that is still open;
+            ArpError: The component is refused, or this turn has an open question with the same id;
                 nothing has changed.
         """
         if component.type == "table" and not asks("table", component.props):
@@ -883,6 +924,7 @@ class Session:
             msgspec.structs.replace(answerable(component), props=props)
         )
         self.commit(turn_id, surface, [RenderChange([asked])])
+        # Only now: a refused component must leave the earlier question open.
         if before is not None:
             self._resolved(before, {"decision": "expired"})
         action_id = f"{turn_id}.{component.id}.{self.log.sequence + 1}"
@@ -899,7 +941,8 @@ class Session:
         return self.questions[surface, component.id]
 
     def _permission(self, turn_id: str, about: ToolUse) -> JsonObject:
-        """Return what a fact says of a permission besides its component."""
+        """Return the payload of a permission request, besides its component."""
+        # From the second open permission on, a yes without a name may be meant for the other one.
         if any(one.terms is not None and one.turn_id == turn_id for one in self.questions.values()):
             self.unclear_turn = turn_id
         payload: JsonObject = {"tool": about.tool, "askedBy": about.rule}
@@ -920,13 +963,13 @@ class Session:
         submitted: JsonObject | None,
         grant: Grant | None = None,
     ) -> None:
-        """Close a question for every renderer with its answer.
+        """Close a question with its answer, for every renderer.
 
         Args:
-            question: An open one.
-            answer: As every renderer may see it.
-            submitted: The input that has the answer, if it does not begin a turn of its own.
-            grant: What the answer allows from now on.
+            question: An open question.
+            answer: The answer in the form that every renderer may see.
+            submitted: The input with the answer; `None` if that input begins a turn of its own.
+            grant: Permission for the rest of the session that the answer gives.
 
         Raises:
             ResourceLimit: The answer does not fit the component; the question stays open.
@@ -938,11 +981,11 @@ class Session:
         self._resolved(question, {"decision": "answered", **input_of})
 
     def decline_question(self, question: Question, submitted: JsonObject | None) -> None:
-        """Close a question for every renderer: somebody does not want to answer it.
+        """Close a question that the user declines, for every renderer.
 
         Args:
-            question: An open one.
-            submitted: As in `answer_question`.
+            question: An open question.
+            submitted: The input that declines; `None` if that input begins a turn of its own.
         """
         with suppress(ArpError):  # as in `cancel_question`
             self.mark(question.component_id, question.surface, "declined", None, question.turn_id)
@@ -950,7 +993,7 @@ class Session:
         self._resolved(question, {"decision": "declined", **input_of})
 
     def asks(self, turn_id: str) -> bool:
-        """Return whether a question of a turn is open."""
+        """Return whether a turn has an open question."""
         return any(one.turn_id == turn_id for one in self.questions.values())
 
     def is_open(self, question: Question) -> bool:
@@ -961,29 +1004,40 @@ class Session:
         self, question: Question, outcome: Literal["cancelled", "expired"] = "cancelled"
     ) -> None:
         """Close a question for every renderer without an answer."""
+        # A late yes to this permission must not count for the next one of the turn.
         if question.terms is not None:
             self.unclear_turn = question.turn_id
-        # Also one whose component has no room left for the word that says so.
+        # The question must close even if the component has no room left for its new state.
         with suppress(ArpError):
             self.mark(question.component_id, question.surface, outcome, None, question.turn_id)
         self._resolved(question, {"decision": outcome})
 
     def replace_question(self, question: Question) -> None:
-        """Close a question for every renderer: the running turn asks the same again.
+        """Close a question for every renderer, because the running turn asks it again.
 
-        Its own turn reads as completed when that was its last question: it goes on elsewhere.
+        If it was the last open question of its turn, that turn is shown as completed: the running
+        turn continues its work.
         """
         with suppress(ArpError):  # as in `cancel_question`
             self.mark(question.component_id, question.surface, "expired", None, question.turn_id)
         self._resolved(question, {"decision": "expired"}, goes_on=True)
 
     def _resolved(self, question: Question, payload: JsonObject, goes_on: bool = False) -> None:
+        """Record the end of a question, and of its turn if the turn is only shown as waiting.
+
+        Args:
+            question: An open question.
+            payload: Payload of `action.resolved` so far, with its `decision`.
+            goes_on: Whether another turn continues the work of the question's turn.
+        """
         turn_id = question.turn_id
         is_last = not any(
             one.turn_id == turn_id and one.action_id != question.action_id
             for one in self.questions.values()
         )
         payload["resumes"] = turn_id == self.running and is_last
+        # A crash ended this turn earlier, and its open questions kept it waiting. With the last one
+        # closed it needs a final status, or it would be shown as waiting for ever.
         if is_last and turn_id != self.running and self.status_of(turn_id) == "waiting":
             is_done = goes_on or payload["decision"] in ("answered", "declined")
             payload["ends"] = "completed" if is_done else "cancelled"
@@ -993,13 +1047,14 @@ class Session:
         self._end_attempt(turn_id, attempt, reason)
 
     def _end_attempt(self, turn_id: str, attempt: TurnAttempt | None, reason: str | None) -> None:
-        """Record the end of the attempt that began with a turn: the turn is over.
+        """Record the end of the attempt that began with a turn, because the turn is over.
 
         Args:
             turn_id: The turn.
-            attempt: `None`: the turn is for no task, or the attempt has ended.
-            reason: Why it failed; `None` completes it.
+            attempt: The attempt; `None` if the turn is for no task or the attempt has ended.
+            reason: Reason of a failure; `None` completes the attempt.
         """
+        # Another turn for the same run continues the attempt; that turn will end it.
         if attempt is None or self.attempts.goes_on(attempt):
             return
         of_turn = {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
@@ -1011,7 +1066,7 @@ class Session:
     ) -> None:
         """Set an input component's `state`, and its `answer` if there is one.
 
-        What stands under that id now may be something else: that is left as it is.
+        Nothing changes if the agent has replaced the question by a component of another kind.
         """
         tree = self.tree(surface)
         node = tree.nodes.get(component_id) if tree is not None else None
@@ -1019,7 +1074,8 @@ class Session:
             return
         ops: list[PatchOp] = [Update(component_id, "props.state", state)]
         if answer is not None:
-            hidden, _ = self.log.redactor.clean(answer)  # told with the fact that has the answer
+            # The findings are reported with `action.resolved`, which contains the same answer.
+            hidden, _ = self.log.redactor.clean(answer)
             ops.append(Update(component_id, "props.answer", hidden))
         self.commit(turn_id, surface, [PatchChange(ops)])
 
@@ -1031,11 +1087,11 @@ class Session:
         return not self.log.is_empty
 
     def drain(self, at: str) -> TextBatch | Batch:
-        """Take what was recorded since the last time, as facts of one moment (RFC 3339)."""
+        """Return and remove what was recorded since the last call; `at` is its time (RFC 3339)."""
         return self.log.drain(at)
 
     def cancel(self, turn_id: str | None = None) -> list[Effect]:
-        """Ask for a turn to stop: the running one if `None`. A queued one is over at once."""
+        """Request the end of a turn; `None` means the running turn. A queued turn ends at once."""
         turn_id = turn_id or self.running
         if turn_id is None:
             return []
@@ -1045,5 +1101,5 @@ class Session:
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:
-    """Name the list of a surface that new components of a turn join."""
+    """Return the name of the output list of a surface that new components of a turn join."""
     return (turn_id or "") if surface == "main" else ""

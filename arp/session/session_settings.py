@@ -1,4 +1,4 @@
-"""A session's title and rules, which turns show, what people allowed, what its agent keeps."""
+"""Title and rules of a session, its branches, permissions, and the states of agent and user."""
 
 from __future__ import annotations
 
@@ -12,51 +12,52 @@ from arp.session.branches import Branches, Forked, forks
 from arp.session.turn_states import Policy
 
 TITLE_CHARACTERS = 80
-"""A chat's title is the beginning of its first text."""
+"""Maximum length of a title, in characters. The title of a session without a name is the beginning
+of its first text."""
 
 MAX_STATE_BYTES = 64 << 10
-"""Of what an agent keeps for a session, as JSON: each change is one fact, and every restart reads
-it. What is larger is a file."""
+"""Maximum size of an agent's state of a session, as JSON. Each change is one fact, and every
+restart reads it; larger data belongs in a file."""
 
 MAX_FEEDBACK = 1_000
-"""Turns of a session whose feedback is in memory; the ledger has all of it."""
+"""Number of turns with feedback in memory; the ledger has all feedback."""
 
 MAX_COMMANDS_BYTES = 64 << 10
-"""Of a session's own slash commands, as JSON: every renderer that joins gets them. An agent CLI
-with a hundred of them has 20 KiB."""
+"""Maximum size of a session's own slash commands, as JSON. Every renderer receives them when it
+joins. An agent CLI with a hundred commands has 20 KiB."""
 
 
 class Rules(Struct, frozen=True):
-    """How a session behaves."""
+    """Rules of a session."""
 
     limits: Limits = Limits()
     policy: Policy = "queue"
-    """What becomes of an input while a turn runs."""
+    """Treatment of an input while a turn runs."""
     traced: bool = False
-    """A turn's first fact names its trace."""
+    """Whether the first fact of each turn names its trace."""
 
 
 class Grant(Struct, frozen=True):
-    """A person's leave for a tool, for as long as the session lives."""
+    """A person's permission for a tool, valid until the end of the session."""
 
     tool: str
     rule: str
-    """What is allowed, in the words that the person saw."""
+    """Description of what is allowed, in the words that the person saw."""
 
 
 class PermissionTerms(Struct, frozen=True):
-    """What the answer to a permission may say."""
+    """Limits of the answer to a permission request."""
 
     digest: str | None = None
-    """Of the input that was shown."""
+    """Digest of the input that was shown."""
     grant: Grant | None = None
-    """What a yes may allow for the whole session."""
+    """Permission that a yes may give for the whole session; `None` if none is offered."""
     editable: bool = False
-    """Whether a yes may have another input."""
+    """Whether a yes may contain a changed input."""
 
 
 def terms_of(payload: JsonObject) -> PermissionTerms | None:
-    """Return what an `action.required` lets its answer say; `None`: it asks no permission."""
+    """Return the terms of an `action.required`; `None` if it asks for no permission."""
     if "askedBy" not in payload:
         return None
     rule = payload.get("sessionRule")
@@ -65,7 +66,7 @@ def terms_of(payload: JsonObject) -> PermissionTerms | None:
 
 
 class SessionSettings:
-    """Follows the facts that say how a session stands besides its turns and surfaces."""
+    """State of a session besides its turns and surfaces, built from facts."""
 
     __slots__ = (
         "branches",
@@ -84,32 +85,32 @@ class SessionSettings:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.name = ""
-        """What it was called by somebody; empty: nothing."""
+        """Name given to the session; empty if it has none."""
         self.opening = ""
-        """The beginning of the first text that the user said, on the branch that shows."""
+        """Beginning of the user's first text on the shown branch."""
         self.title = ""
-        """Its name, else its opening."""
+        """The name; without a name, the opening."""
         self.pinned = False
         self.state: JsonObject = {}
-        """What the agent keeps, on the branch that shows; replaced, never changed."""
+        """State of the agent on the shown branch. It is replaced, never modified."""
         self.chosen: JsonObject = {}
-        """What the user set, on all branches; replaced, never changed."""
+        """Settings chosen by the user, for all branches. They are replaced, never modified."""
         self.feedback: dict[str, JsonObject] = {}
-        """What the user thinks of turns, by turn; the newest `MAX_FEEDBACK`."""
+        """The user's feedback by turn; the newest `MAX_FEEDBACK`."""
         self.grants: set[Grant] = set()
         self.branches: Branches | None = None
-        """The turns of all branches; `None` while there is one."""
+        """Turns of all branches; `None` while there is only one branch."""
         self.plan: frozenset[str] | None = None
-        """While a session is made of all its facts: the turns that are to show."""
+        """Turns to show, while a session with branches is built from all its facts."""
 
     def begin_plan(self, shown: Iterable[str]) -> None:
-        """Say before the first fact which turns are to show."""
+        """Set the turns to show, before the first fact is applied."""
         self.plan, self.branches = frozenset(shown), Branches()
 
     def shows(self, turn_id: str | None) -> bool:
-        """Return whether the newest fact shows.
+        """Return whether the newest fact belongs to a shown turn.
 
-        One without a turn belongs to the last turn that showed when it was written.
+        A fact without a turn belongs to the last turn that was shown when the fact was recorded.
         """
         if self.plan is None:
             return True
@@ -118,25 +119,27 @@ class SessionSettings:
         return turn_id is None or turn_id in self.plan
 
     def restore(self, name: str, opening: str) -> None:
-        """Take what a stored state holds of the title."""
+        """Restore the title from a stored state."""
         self.name, self.opening, self.title = name, opening, name or opening
 
     def open_with(self, submitted: JsonObject) -> None:
-        """Take the opening from an input, as a fact has it; one without text has none."""
+        """Set the opening from a stored input; an input without text changes nothing."""
         if isinstance(text := submitted["data"].get("text"), str):
             self.opening = one_line(text)
             self.title = self.name or self.opening
 
     def switch_to(self, other: SessionSettings) -> None:
-        """Take what depends on the branch that shows."""
+        """Adopt the branch-dependent settings of `other`, the session of another branch."""
         self.branches, self.state = other.branches, other.state
         self.restore(self.name, other.opening)
 
-    def follow(self, type_name: str, turn_id: str | None, payload: JsonObject, place: int) -> None:
-        """Take over what a `turn.submitted` or `session.updated` changes.
+    def follow(
+        self, type_name: str, turn_id: str | None, payload: JsonObject, sequence: int
+    ) -> None:
+        """Apply a `turn.submitted` or a `session.updated`.
 
         Raises:
-            Forked: It turns to another branch, and the others are not known.
+            Forked: The fact changes to another branch, and the other branches are not in memory.
         """
         if type_name == "session.updated":
             if isinstance(title := payload.get("title"), str):
@@ -150,12 +153,12 @@ class SessionSettings:
             if turn_id is not None and isinstance(given := payload.get("feedback"), dict):
                 self._rate(turn_id, given)
         if self.branches is not None:
-            self.branches.follow(type_name, turn_id, payload, place)
+            self.branches.follow(type_name, turn_id, payload, sequence)
         elif forks(type_name, payload):
-            raise Forked(f"fact {place} turns to another branch")
+            raise Forked(f"fact {sequence} turns to another branch")
 
     def _rate(self, turn_id: str, given: JsonObject) -> None:
-        self.feedback.pop(turn_id, None)
+        self.feedback.pop(turn_id, None)  # new feedback on a turn makes it the newest one
         if given.get("rating") != "none":
             self.feedback[turn_id] = given
         if len(self.feedback) > MAX_FEEDBACK:
@@ -163,6 +166,6 @@ class SessionSettings:
 
 
 def one_line(text: str) -> str:
-    """Return a text as a title; of a long text only the first words are looked at."""
+    """Return the beginning of a text as a title; only the first words of a long text are split."""
     words = text.split(maxsplit=TITLE_CHARACTERS)[:TITLE_CHARACTERS]
     return " ".join(words)[:TITLE_CHARACTERS]

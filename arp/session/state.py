@@ -1,12 +1,12 @@
-"""A session's state as bytes, so that a long log need not be read to go on with it.
+"""The state of a session as bytes, so that a session can continue without reading a long log.
 
-It holds what `recovery.go_on` makes of all facts up to a sequence, no more and no less: the same
-state gives the same bytes, and a session made of them goes on as if it had read those facts. It is
-a cache. Bytes of another version, of another life of the session, or that make no sense are
-refused, and the log is read from the first fact.
+The stored state is exactly what `recovery.go_on` builds from all facts up to a sequence number. The
+same state gives the same bytes, and a session made from them continues as if it had read those
+facts. It is a cache: bytes of another version, of another epoch of the session, or that cannot be
+decoded are refused, and the log is read from the first fact.
 
-What a crash loses by design is not in it: text that is held since it may be a secret, what people
-typed beside what the ledger has, what a turn recorded of its use before it ended.
+What a crash loses by design is not stored: text that is held because it may be a secret, typed
+input that the ledger does not have, and the usage of a turn that has not ended.
 """
 
 from __future__ import annotations
@@ -33,28 +33,29 @@ from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
 STATE_VERSION = 14
-"""Raised with whatever changes the bytes, or what a fact does to them."""
+"""Version of the stored state. Increase it when the bytes change, or the effect of a fact on them.
+"""
 
 Kept: TypeAlias = tuple[int, int]
-"""How much is kept: two with other bounds keep other turns."""
+"""Limits of the memory (`RECENT_TURNS`, `REMEMBERED_IDS`): with others, other turns are kept."""
 
 
 class UnreadableState(LocalError):
-    """Bytes that are no state of this session that this version could have made."""
+    """The bytes are not a state of this session written by this version."""
 
 
 class NodeState(Struct, frozen=True, array_like=True):
-    """A component and those in it."""
+    """A component and its descendants."""
 
     own: Component
-    """Without its children."""
+    """The component without its children."""
     born: int
     seq: int
     children: list[NodeState]
 
 
 class TreeState(Struct, frozen=True, array_like=True):
-    """The components of a surface, and what renderers that are behind need to know."""
+    """The components of a surface, and its history that lagging renderers need."""
 
     outputs: list[tuple[str, list[NodeState]]]
     removed: dict[str, Removed]
@@ -64,7 +65,7 @@ class TreeState(Struct, frozen=True, array_like=True):
 
 
 class SettingsState(Struct, frozen=True, array_like=True):
-    """What a session is called, what is allowed, its branches if several, its queue, its state."""
+    """Title, permissions, branches, pause of the queue, and states of a session."""
 
     title: str
     pinned: bool
@@ -72,35 +73,35 @@ class SettingsState(Struct, frozen=True, array_like=True):
     branches: KeptBranches | None
     paused: bool
     state: JsonObject
-    """What the agent keeps."""
+    """State of the agent."""
     chosen: JsonObject
-    """What the user set."""
+    """Settings chosen by the user."""
     feedback: dict[str, JsonObject]
-    """What the user thinks of turns."""
+    """The user's feedback, by turn."""
 
 
 class SurfacesState(Struct, frozen=True, array_like=True):
-    """The surfaces, what they are, which were closed, and what is shared with renderers."""
+    """Surfaces, their descriptions, closed surfaces, and the state shared with renderers."""
 
     trees: list[tuple[str, TreeState]]
     infos: dict[str, SurfaceEntry]
     closings: dict[str, ClosedSurface]
     closings_forgotten: int
     shared_state: tuple[int, JsonObject]
-    """Behind the place where it changed last."""
+    """Sequence number of its last change, and the shared state."""
     leaving: dict[str, SurfaceTransferRequest]
-    """Those that renderers were asked to hand over."""
+    """Pending transfers by surface."""
 
 
 class StoredSession(Struct, frozen=True):
-    """All of a session but what is told about it from outside."""
+    """A whole session, except the rules and the head that the caller provides."""
 
     version: int
     kept: Kept
     session_id: str
     epoch: str
     sequence: int
-    """Of the newest fact that it covers."""
+    """Sequence number of the newest fact that it covers."""
     running: str | None
     queue: list[str]
     questions: list[Question]
@@ -115,7 +116,7 @@ class StoredSession(Struct, frozen=True):
     turns: list[tuple[int, TurnScreen]]
     errors: list[ErrorPayload]
     commands: tuple[int, tuple[Command, ...]]
-    """The session's own, behind the place where they changed last."""
+    """Sequence number of their last change, and the session's own commands."""
     surfaces: SurfacesState
     settings: SettingsState
     threads: KeptThreads
@@ -127,10 +128,10 @@ _decoder = msgspec.json.Decoder(StoredSession)
 
 
 def encode_state(session: Session) -> bytes:
-    """Return a session as it is after everything that is recorded.
+    """Return the state of a session after everything that is recorded.
 
-    It holds as soon as the fact with `session.sequence` is durable. The cost follows what is kept
-    in memory, not the history.
+    The state is valid as soon as the fact with `session.sequence` is durable. The cost depends on
+    what is in memory, not on the length of the history.
     """
     screen, seen = session.screen, session.input_log
     state = StoredSession(
@@ -162,16 +163,16 @@ def encode_state(session: Session) -> bytes:
 
 
 def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | None) -> Session:
-    """Make the session that a state is of.
+    """Return the session of a stored state.
 
     Args:
-        data: As `encode_state` gave it.
-        head: Of the session that is wanted.
-        rules: For what comes.
-        redactor: For what comes; `None`: that of the default settings.
+        data: Result of `encode_state`.
+        head: Head of the expected session.
+        rules: Rules of the session from now on.
+        redactor: Redactor of the session from now on; `None` means that of the default settings.
 
     Raises:
-        UnreadableState: It is not of this session and version.
+        UnreadableState: The state is of another session or version, or cannot be decoded.
     """
     try:
         state = _decoder.decode(data)
@@ -184,7 +185,7 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     session = Session(head, rules.limits, rules.policy, redactor, rules.traced)
     session.log.sequence = state.sequence
     session.questions = {(one.surface, one.component_id): one for one in state.questions}
-    _fill_seen(session.input_log, state)
+    _fill_input_log(session.input_log, state)
     _fill_screen(session.screen, state)
     session.leaving = state.surfaces.leaving
     _fill_settings(session.settings, state.settings, state.title)
@@ -231,11 +232,11 @@ def _fill_settings(settings: SessionSettings, kept: SettingsState, opening: str)
         settings.branches = Branches.of(kept.branches)
 
 
-def _fill_seen(seen: InputLog, state: StoredSession) -> None:
-    seen.update(state.inputs)
-    seen.remember_files(state.files)
-    seen.renderers, seen.traceparents = state.renderers, state.traceparents
-    seen.answers = state.answers
+def _fill_input_log(log: InputLog, state: StoredSession) -> None:
+    log.update(state.inputs)
+    log.remember_files(state.files)
+    log.renderers, log.traceparents = state.renderers, state.traceparents
+    log.answers = state.answers
 
 
 def _fill_screen(screen: Window, state: StoredSession) -> None:
@@ -281,6 +282,6 @@ def _tree_state(tree: Tree) -> TreeState:
 
 
 def _node_state(tree: Tree, node: Node) -> NodeState:
-    node.join()
+    node.join()  # the content of a text part may be in pieces; the bytes must not show that
     children = [_node_state(tree, tree.nodes[child]) for child in node.children]
     return NodeState(node.component, node.born, node.seq, children)

@@ -1,13 +1,14 @@
 """Surfaces besides `main`: how they are created, described, closed and transferred.
 
-Theory of operation. A surface is created by a commit that also describes it, or by a plain commit
-to a new name: then it is a toplevel without a title. Its role never changes. It is closed by a fact
-of its own; what was placed on it is closed before it, and questions on it are over.
+Theory of operation. A surface is created by a commit that also describes it. A plain commit to a
+new name creates a toplevel without a title. The role of a surface never changes. A surface is
+closed by a fact of its own; before that, the surfaces placed on it are closed, and then its open
+questions.
 
-A popup or an overlay also has a *place* in the output of the turn that opened it: an empty group on
-`main` under the name of the surface. A renderer without the feature `overlays` shows the components
-there (`arp/view/inlined.py`); so they stand in order with the text of the turn on every renderer,
-and go away when the popup does.
+A popup or an overlay also has a *placeholder* in the output of the turn that opened it: an empty
+group on `main` with the id of the surface. A renderer without the feature `overlays` shows the
+components there (`arp/view/inlined.py`). So they appear in order with the text of the turn on every
+renderer, and disappear with the popup.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ from arp.session.session import Session
 from arp.surface.change import Change, PatchChange, RenderChange
 
 MAX_TITLE = 200
-"""Characters of a surface's title."""
+"""Maximum length of a surface's title, in characters."""
 
 TRANSFERRED = "transfer:"
-"""What the id of a transfer has before it among the ids of inputs: both take effect once."""
+"""Prefix of transfer ids in the log of inputs. Transfers are remembered there because they, too,
+take effect once."""
 
 MAX_TRANSFER_ID = 512
-"""Characters of the id of a transfer; one that is signed has the giving session in it."""
+"""Maximum length of a transfer id, in characters; a signed id contains the giving session."""
 
 ACQUIRED = "acquired"
-"""What a surface is called that comes from another agent: its name there is nobody's business."""
+"""Name of a surface that comes from another agent. Its name there is not disclosed."""
 
 
 def open_surface(
@@ -50,18 +52,18 @@ def open_surface(
     info: SurfaceInfo,
     changes: Sequence[Change] = (),
 ) -> None:
-    """Create a surface with its first components, or describe one that is there.
+    """Create a surface with its first components, or describe an existing one.
 
     Args:
-        session: In which.
-        turn_id: The turn that does it; `None`: no turn does, and only a toplevel can be created.
-        name: Of the surface.
-        info: What it is.
-        changes: What it shows first.
+        session: The session.
+        turn_id: Turn that opens the surface. Without a turn only a toplevel can be created.
+        name: Name of the surface.
+        info: Description of the surface.
+        changes: First components of the surface.
 
     Raises:
-        RoleConflict: The surface is there in another role.
-        ArpError: A component or a limit. Nothing has changed.
+        RoleConflict: The surface exists with another role.
+        ArpError: A component is refused or a limit is exceeded. Nothing has changed.
     """
     is_new = name not in session.screen.surfaces
     if not is_new and session.screen.info(name).role != info.role:
@@ -73,20 +75,20 @@ def open_surface(
         raise SurfaceDestroyed(f"there is no surface {info.parent!r}", detail=info.parent)
     session.commit(turn_id, name, changes, info=_plain(session, info))
     if is_new and info.is_transient and turn_id is not None:
-        place = Component(name, "group", {"children": []})
-        session.commit(turn_id, "main", [RenderChange([place])])
+        placeholder = Component(name, "group", {"children": []})
+        session.commit(turn_id, "main", [RenderChange([placeholder])])
 
 
 def describe_surface(
     session: Session, turn_id: str, name: str, *, title: str | None = None, **more: Json
 ) -> None:
-    """Give a surface another title, or make it fullscreen; what is `None` stays as it is.
+    """Change the description of a surface, for example its title or whether it is fullscreen.
 
     Args:
-        session: In which.
-        turn_id: The turn that does it.
-        name: Of a surface that is there.
-        title: The new one.
+        session: The session.
+        turn_id: Turn that makes the change.
+        name: Name of an existing surface.
+        title: New title; `None` keeps the current one.
         more: Other fields of its `SurfaceInfo` that change.
 
     Raises:
@@ -104,16 +106,17 @@ def describe_surface(
 def close_surface(
     session: Session, name: str, reason: CloseReason, input_id: str | None = None
 ) -> list[Effect]:
-    """Close a surface for every renderer, with what is placed on it and its open questions.
+    """Close a surface for every renderer, with the surfaces placed on it and its open questions.
 
     Args:
-        session: In which.
-        name: Of the surface.
-        reason: Why.
-        input_id: Of the input by which a user closed it.
+        session: The session.
+        name: Name of the surface.
+        reason: Reason, as recorded and sent to renderers.
+        input_id: Id of the user's input that requested it; `None` if it has no id, or if no user
+            requested it.
 
     Returns:
-        What the agent is to be told.
+        Effects that inform the agent.
 
     Raises:
         SurfaceDestroyed: There is no such surface; nothing has changed.
@@ -129,18 +132,23 @@ def close_surface(
     if input_id is not None:
         payload["inputId"] = input_id
     turn_id = entry.turn_id if entry is not None else None
+    # A fact of an evicted turn would bring that turn back to the screen, without its output.
     if turn_id is None or turn_id not in session.screen.turns:
         session.record("artifact.changed", payload, artifact_id=name)
     else:
         session.in_turn("artifact.changed", turn_id, payload, artifact_id=name)
     if info.is_transient and name in session.screen.main.nodes:
-        with suppress(ArpError):  # the agent has put it into something else
+        with suppress(ArpError):  # the agent has moved the placeholder into another component
             session.commit(turn_id, "main", [PatchChange([Remove(name)])])
     return [*effects, SurfaceClosed(name, reason)]
 
 
 def _close_questions(session: Session, name: str, reason: CloseReason) -> Iterator[Effect]:
-    """Close the open questions on a surface; a user who closes it declines what can be declined."""
+    """Close the open questions on a surface, and yield the effects for the agents that wait.
+
+    A user who closes the surface declines the questions that can be declined; the others are
+    cancelled.
+    """
     nodes = session.screen.surfaces[name].nodes
     for question in [one for one in session.questions.values() if one.surface == name]:
         is_awaited = question.turn_id == session.running
@@ -159,23 +167,24 @@ def _close_questions(session: Session, name: str, reason: CloseReason) -> Iterat
 def transfer_surface(
     source: Session, name: str, target: Session, *, retain_content: bool
 ) -> list[Effect]:
-    """Give a toplevel surface of one session to another one, which may belong to the same user.
+    """Move a toplevel surface from one session to another.
 
-    Whoever calls it makes sure of that. The target learns nothing of the source but the surface,
-    and the source nothing of the target.
+    The caller checks that the user may access both sessions. The target learns nothing about the
+    source except the surface, and the source learns nothing about the target.
 
     Args:
-        source: Loses it.
-        name: What it is called there.
-        target: Gets it, under another name if it has a surface of this one.
-        retain_content: Whether its components go along.
+        source: Session that gives the surface away.
+        name: Name of the surface in the source.
+        target: Session that receives it, under another name if this one is in use there.
+        retain_content: Whether to move the components of the surface.
 
     Returns:
-        What the agent of the source is to be told.
+        Effects that inform the agent of the source.
 
     Raises:
         SurfaceDestroyed: There is no such surface.
-        TransferDenied: It is no toplevel, or the target can take no more. Nothing has changed.
+        TransferDenied: It is not a toplevel, or the target has the maximum number of surfaces.
+            Nothing has changed.
     """
     _check_there(source, name)
     info = source.screen.info(name)
@@ -186,24 +195,25 @@ def transfer_surface(
         raise TransferDenied("the other session can take no more surfaces", detail=name)
     content = source.screen.surfaces[name].output() if retain_content else []
     info = msgspec.structs.replace(info, parent=None, fullscreen=False, serial=None)
-    _take_over(target, name, info, content)
+    # Create first, then close: if the target refuses a component, the source keeps the surface.
+    _create_transferred(target, name, info, content)
     return close_surface(source, name, "transferred")
 
 
 def note_leaving(session: Session, name: str, request: SurfaceTransferRequest | None) -> None:
-    """Record that renderers are asked to hand a surface over, so that a crash does not end that.
+    """Record the state of a transfer through renderers, so that it survives a crash.
 
     Args:
-        session: Has the surface.
-        name: Of the surface.
-        request: What they are asked; `None`: it stays.
+        session: Session that has the surface.
+        name: Name of the surface.
+        request: Request that renderers receive; `None` if the surface stays.
     """
     leaving: JsonObject = {} if request is None else msgspec.to_builtins(request)
     session.record("artifact.changed", {"surface": name, "leaving": leaving}, artifact_id=name)
 
 
 def has_taken(session: Session, transfer_id: str) -> bool:
-    """Return whether a session has taken over the surface of a transfer before."""
+    """Return whether a session has already received the surface of a transfer."""
     return TRANSFERRED + transfer_id in session.input_log
 
 
@@ -214,21 +224,21 @@ def acquire_surface(
     transfer_id: str,
     source: str,
 ) -> str | None:
-    """Take over a toplevel surface that another agent has given away, through a renderer.
+    """Create a toplevel surface that another agent transferred through a renderer.
 
     Args:
-        session: Gets it.
-        title: What users read above it; `None`: nothing.
-        components: What it shows; nobody has checked them.
-        transfer_id: Of the transfer, which takes effect once.
-        source: The session that has given it away, as is proven.
+        session: Session that receives the surface.
+        title: Title of the surface; `None` for no title.
+        components: Components of the surface, not validated yet.
+        transfer_id: Id of the transfer, which takes effect once.
+        source: Session that gave the surface away. The caller has verified it.
 
     Returns:
-        The name of the surface; `None` if it was taken over before, and nothing has changed.
+        The name of the surface; `None` if the transfer took effect before, and nothing has changed.
 
     Raises:
-        TransferDenied: The session can take no more surfaces.
-        ArpError: A component does not fit the catalog, or a limit. Nothing is shown.
+        TransferDenied: The session has the maximum number of surfaces.
+        ArpError: A component does not fit the catalog, or a limit is exceeded. Nothing is shown.
     """
     if len(transfer_id) > MAX_TRANSFER_ID:
         raise TransferDenied(f"transfer_id: more than {MAX_TRANSFER_ID} characters")
@@ -236,7 +246,7 @@ def acquire_surface(
         return None
     if len(session.screen.surfaces) >= session.rules.limits.max_surfaces:
         raise TransferDenied("this session can take no more surfaces")
-    name = _take_over(session, ACQUIRED, SurfaceInfo(title=title or ""), components)
+    name = _create_transferred(session, ACQUIRED, SurfaceInfo(title=title or ""), components)
     known: JsonObject = {
         "surface": name,
         "inputId": TRANSFERRED + transfer_id,
@@ -246,26 +256,28 @@ def acquire_surface(
     return name
 
 
-def _take_over(session: Session, name: str, info: SurfaceInfo, content: Sequence[Component]) -> str:
-    """Create a surface that was somebody else's; return its name, which may be another."""
+def _create_transferred(
+    session: Session, name: str, info: SurfaceInfo, content: Sequence[Component]
+) -> str:
+    """Create a surface with transferred content; return its name, `name` or a free variant."""
     free = next(one for one in _names(name) if one not in session.screen.surfaces)
-    # Whole components at once as long as they fit into one commit.
+    # The source may have filled the surface in many commits; one commit has a limit of its own.
     first, *rest = _batches(_renamed(content), session.rules.limits.max_components_per_commit)
     open_surface(session, None, free, info, [RenderChange(first)] if first else [])
     try:
         for batch in rest:
             session.commit(None, free, [RenderChange(batch)])
     except ArpError:
-        close_surface(session, free, "agent")  # half of it is of no use to anybody
+        close_surface(session, free, "agent")  # a half-filled surface must not stay
         raise
     return free
 
 
 def _renamed(content: Sequence[Component]) -> list[Component]:
-    """Return copies of components that have ids as agents may give them.
+    """Return copies of components in which no id contains a slash.
 
-    What was said on a surface, and what a renderer shows in the place of a layout, has ids with a
-    slash: those are made by the agent side, for its own session.
+    The agent side makes ids with a slash for the text of its own session, and for components that a
+    renderer shows instead of a layout. Another session must not receive such ids.
     """
     plain: list[JsonObject] = msgspec.json.decode(msgspec.json.encode(content))
     taken = {found["id"] for one in plain for found in _each(one)}
@@ -279,18 +291,19 @@ def _renamed(content: Sequence[Component]) -> list[Component]:
 
 
 def _each(component: JsonObject) -> Iterator[JsonObject]:
-    """Yield a component and those in it, as objects that may be changed."""
+    """Yield a component and its descendants, as objects that may be changed."""
     yield component
     try:
         _, children = take_children(component["type"], component["props"])
     except (KeyError, TypeError, AttributeError):
-        return  # it fits no schema, and is refused for that
-    for child in cast(list[Json], children):  # what a renderer sent, which nobody has checked
+        return  # it fits no schema; the commit refuses it
+    for child in cast(list[Json], children):  # sent by a renderer and not validated yet
         if isinstance(child, dict) and isinstance(child.get("id"), str):
             yield from _each(child)
 
 
 def _names(name: str) -> Iterator[str]:
+    """Yield a name, and then the name with the numbers from 2."""
     yield name
     number = 2
     while True:
@@ -299,21 +312,21 @@ def _names(name: str) -> Iterator[str]:
 
 
 def _batches(components: Sequence[Component], most: int) -> list[list[Component]]:
-    """Divide components into lists that fit into one commit each; at least one, maybe empty."""
+    """Split components into lists of at most `most` each; return at least one list, maybe empty."""
     out: list[list[Component]] = [[]]
-    held = 0
+    size = 0
     for component in components:
-        size = _count(component)
-        if out[-1] and held + size > most:
+        added = _count(component)
+        if out[-1] and size + added > most:
             out.append([])
-            held = 0
+            size = 0
         out[-1].append(component)
-        held += size
+        size += added
     return out
 
 
 def _count(component: Component) -> int:
-    """Return how many components one has at most, itself included."""
+    """Return an upper bound of the number of components in a component, itself included."""
     return 1 if levels_of(component) == 1 else msgspec.json.encode(component).count(b'"type"')
 
 
@@ -325,7 +338,7 @@ def _check_there(session: Session, name: str) -> None:
 
 
 def _plain(session: Session, info: SurfaceInfo) -> JsonObject:
-    """Return what a surface is as a fact has it, without secrets."""
+    """Return the description of a surface as facts store it, without secrets."""
     cleaned = session.log.clean_value({"title": info.title[:MAX_TITLE]})
     fields: JsonObject = msgspec.to_builtins(msgspec.structs.replace(info, title=cleaned["title"]))
     return fields

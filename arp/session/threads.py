@@ -1,8 +1,9 @@
-"""The threads of a session: which there are, and to which of them each turn belongs.
+"""The threads of a session, and the thread of each turn.
 
-Theory of operation. A session begins with one thread; others are begun on purpose. Turns of all
-threads stand in one line and run one after the other; what a thread keeps apart is what its turns
-know of those before. Only turns of further threads are noted, and only while they are in memory.
+Theory of operation. A session has one thread at first; others are created by a request. The turns
+of all threads share one queue and run one after the other. A thread only separates the history:
+its turns know the earlier turns of the same thread. Turns of the first thread are not recorded
+here, and turns of other threads only while they are in memory.
 """
 
 from __future__ import annotations
@@ -15,49 +16,49 @@ from msgspec import Struct
 from arp.protocol.errors import ResourceLimit, UnknownObject
 
 THREAD = "main"
-"""The thread with which a session begins."""
+"""Name of the first thread of a session."""
 
 MOST_THREADS: Final = 20
-"""Threads of a session, the first one included; read models keep as many."""
+"""Maximum number of threads of a session, the first one included; read models keep as many."""
 
 
 class KeptThreads(Struct, frozen=True, array_like=True):
-    """What a stored state holds of them."""
+    """The threads in a stored state."""
 
     begun: list[str]
     turns: dict[str, str]
 
 
 class Threads:
-    """Which threads there are, and whose turns those in memory are."""
+    """The threads of a session, and the threads of the turns in memory."""
 
     __slots__ = ("begun", "turns")
 
     def __init__(self) -> None:
         self.begun: dict[str, None] = {}
-        """Those besides the first, in order."""
+        """Names of the threads besides the first one, oldest first."""
         self.turns: dict[str, str] = {}
-        """Turns in memory that belong to one of these."""
+        """Thread of each turn in memory that is not in the first thread."""
 
     def of(self, turn_id: str | None) -> str:
-        """Return the thread of a turn; the first one of no turn, and of turns not in memory."""
+        """Return the thread of a turn; the first thread for `None` and for turns not in memory."""
         return self.turns.get(turn_id or "", THREAD)
 
     def __contains__(self, name: object) -> bool:
         return name == THREAD or name in self.begun
 
     def new_name(self) -> str:
-        """Return a name that no thread has."""
+        """Return a free name for a thread."""
         number = len(self.begun) + 2
         while f"thread-{number}" in self:
             number += 1
         return f"thread-{number}"
 
     def check(self, name: str) -> None:
-        """Guarantee that there is a thread of that name.
+        """Check that a thread exists.
 
         Raises:
-            UnknownObject: There is none.
+            UnknownObject: There is no thread with this name.
         """
         if name not in self:
             raise UnknownObject(
@@ -66,10 +67,10 @@ class Threads:
             )
 
     def check_room(self) -> None:
-        """Guarantee that one more may be begun.
+        """Check that another thread may be created.
 
         Raises:
-            ResourceLimit: There are as many as a snapshot tells.
+            ResourceLimit: The session has `MOST_THREADS` threads.
         """
         if self._is_full:
             raise ResourceLimit(
@@ -82,33 +83,33 @@ class Threads:
         return len(self.begun) + 1 >= MOST_THREADS
 
     def begin(self, name: str) -> None:
-        """Take note of a thread; of too many the newest are no threads that turns may join."""
+        """Add a thread. A thread beyond the maximum is ignored, and turns cannot join it."""
         if name != THREAD and not self._is_full:
             self.begun[name] = None
 
     def join(self, turn_id: str, name: str | None) -> None:
-        """Take note that a turn belongs to a thread; `None` is the first one."""
+        """Record the thread of a turn; `None` means the first thread."""
         if name not in (None, THREAD):
             self.turns[turn_id] = name
 
     def keep(self, turns: Container[str]) -> None:
-        """Forget the turns that are not among these."""
+        """Forget all turns except the given ones."""
         if self.turns:
             gone = [turn_id for turn_id in self.turns if turn_id not in turns]
             for turn_id in gone:
                 del self.turns[turn_id]
 
     def follow(self, other: Threads) -> None:
-        """Go on with the turns that another session of the same facts has in memory."""
+        """Adopt the turns of a session that was built from the same facts for another branch."""
         self.turns.clear()
         self.turns.update(other.turns)
 
     @property
     def kept(self) -> KeptThreads:
-        """What a stored state holds."""
+        """Plain values for a stored state."""
         return KeptThreads(list(self.begun), self.turns)
 
     def fill(self, kept: KeptThreads) -> None:
-        """Take what a stored state holds."""
+        """Restore a stored state."""
         self.begun.update(dict.fromkeys(kept.begun))
         self.turns.update(kept.turns)

@@ -1,8 +1,8 @@
-"""What may happen now: the life of a turn, and the queue that turns wait in.
+"""State machines of a turn and of the queue of turns.
 
-Theory of operation. Rule 1: whatever decides what may happen to a turn stands in this file, in the
-manner of `h11/_state.py`. Rule 2: the events are facts. A session that records a fact and one that
-reads it from the log walk the same tables (`TurnQueue.follow`), so that both stand alike behind it.
+Theory of operation. Rule 1: everything that decides what may happen to a turn is in this file, in
+the manner of `h11/_state.py`. Rule 2: the events are facts. `TurnQueue.follow` applies a fact when
+it is recorded and again when it is replayed from the log, so both end in the same state.
 
 A turn:
 
@@ -10,23 +10,23 @@ A turn:
      ▲                    │                   │  └────required──────►│
      └────────────────────┴─ completed, failed┴───────────────────────┘
 
-A turn is `OUT` before its first fact and when it is over. How it ended (completed, failed or
-cancelled) stands on the screen. One that was cut off while a question of it was open is over too,
-and nothing waits behind it: it ends by `turn.failed`, as interrupted, but reads as waiting until
-the `action.resolved` of its last question says how it reads from then on. A newer version of a
-turn, by an edit or because somebody asked again, is a turn of its own: the older one is over, and
-`branches` says which of them shows.
+A turn is `OUT` before its first fact and after its end. The screen shows how it ended (completed,
+failed or cancelled). If a crash ended a turn with an open question, the turn is `OUT` as well: it
+ended by `turn.failed` with the reason `interrupted`, and the queue does not wait for it. It is
+shown as waiting until the `action.resolved` of its last question gives its final status. A new
+version of a turn (an edit, or a repeated request) is a turn of its own. The older version is over,
+and `branches` decides which of them is shown.
 
 The queue of a session is in one of four states:
 
-    IDLE    nothing runs, nothing is queued
-    READY   nothing runs, and the first queued turn may start; only while something else happens
-    BUSY    one turn runs, the others are queued in the order in which they came
-    PAUSED  nothing runs: an agent failed, and the queue stays until somebody resumes it
+    IDLE    no turn runs, none is queued
+    READY   no turn runs, and the first queued turn may start; never lasts beyond one step
+    BUSY    one turn runs, the others are queued in the order of their arrival
+    PAUSED  no turn runs: an agent failed, and the queue waits until a user resumes it
 
-`TURN_EVENTS` and `QUEUE_STEPS` say what is possible in which state. What a renderer sends is
-checked against them before anything is recorded; what is recorded against them is our own mistake,
-and raises `IllegalTransition`.
+`TURN_EVENTS` and `QUEUE_STEPS` define what is possible in each state. Input from a renderer is
+checked against them before anything is recorded. A fact that violates them when it is recorded is
+a bug of ours, and raises `IllegalTransition`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from arp.protocol.errors import LocalError
 from arp.protocol.json_value import JsonObject
 
 Policy: TypeAlias = Literal["queue", "reject", "interrupt"]
-"""What becomes of an input while a turn runs: it is queued; it is refused with BUSY; or it is
-queued and the running turn is cancelled."""
+"""Treatment of an input while a turn runs: `queue` queues it, `reject` refuses it with BUSY, and
+`interrupt` queues it and cancels the running turn."""
 
 
 class TurnPhase(StrEnum):
-    """How far a turn is."""
+    """State of a turn in this machine; the status that is shown may differ."""
 
     OUT = auto()
     QUEUED = auto()
@@ -52,7 +52,7 @@ class TurnPhase(StrEnum):
 
 
 class QueueState(StrEnum):
-    """What the turns of a session do, taken together."""
+    """State of the queue of a session."""
 
     IDLE = auto()
     READY = auto()
@@ -69,90 +69,94 @@ _ASKS = {"action.required": WAITING, "action.resolved": RUNNING}
 TURN_EVENTS: dict[TurnPhase, dict[str, TurnPhase]] = {
     OUT: {
         "turn.submitted": QUEUED,
-        # A question that a crash left open is answered or expires when its turn is over.
+        # A crash ends a turn but not its questions: they are answered or expire afterwards.
         "action.resolved": OUT,
     },
     QUEUED: {
-        "queue.changed": QUEUED,  # with another input
+        "queue.changed": QUEUED,  # the input of the queued turn was edited
         "turn.started": RUNNING,
         "turn.failed": OUT,
     },
     RUNNING: {**_ASKS, **_ENDS},
     WAITING: {**_ASKS, **_ENDS},
 }
-"""State → fact of the turn that may follow → state behind it."""
+"""State → legal fact of the turn → next state."""
 
 Step: TypeAlias = Literal["start", "pause", "edit", "switch", "recover"]
-"""Start the first queued turn; pause the queue; begin another version of an earlier turn; show
-another version with the turns behind it; mend or go on with what a crash left."""
+"""Steps of a session: `start` the first queued turn; `pause` the queue; `edit`, begin another
+version of an earlier turn; `switch`, show another version with the turns after it; `recover` from a
+crash."""
 
 QUEUE_STEPS: dict[QueueState, frozenset[Step]] = {
     IDLE: frozenset(("edit", "switch")),
     READY: frozenset(("start", "pause", "recover")),
     BUSY: frozenset(("recover",)),
-    # Queued turns go along to another version; but one that is shown has its own turns behind it.
+    # An edit moves the queued turns behind the new version. A switch shows a version that already
+    # has turns after it, so there is no position for the queued turns.
     PAUSED: frozenset(("edit",)),
 }
-"""State → what is possible besides new turns and their ends."""
+"""State → legal steps, besides new turns and ends of turns."""
 
 
 class IllegalTransition(LocalError):
-    """A fact was recorded that its turn cannot have now."""
+    """A fact was recorded that is not legal in the state of its turn."""
 
 
 class TurnQueue:
-    """The turns of one session that are not over."""
+    """The turns of one session that are not over, and their states."""
 
     __slots__ = ("_is_waiting", "is_active", "is_paused", "queue", "running", "state")
 
     def __init__(self) -> None:
         self.running: str | None = None
         self.queue: list[str] = []
-        """In the order in which they will run."""
+        """Ids of the queued turns, in the order in which they will run."""
         self.is_paused = False
-        """An agent failed, and nobody has resumed the queue since."""
+        """Whether an agent failed and the queue has not been resumed since."""
         self.state = QueueState.IDLE
-        """What they do, taken together."""
+        """State of the queue."""
         self.is_active = False
-        """A crash now would leave something to mend: a turn runs, or is about to."""
+        """Whether a crash now would need recovery: a turn is running or about to start."""
         self._is_waiting = False
 
     def may(self, step: Step) -> bool:
-        """Return whether something is possible now."""
+        """Return whether a step is legal now."""
         return step in QUEUE_STEPS[self.state]
 
     def state_of(self, turn_id: str) -> TurnPhase:
-        """Return how far a turn is."""
+        """Return the state of a turn; `OUT` for an unknown turn."""
         if turn_id == self.running:
             return WAITING if self._is_waiting else RUNNING
         return QUEUED if turn_id in self.queue else OUT
 
     def set(self, running: str | None, queue: list[str], is_paused: bool, is_waiting: bool) -> None:
-        """Continue where stored turns stood."""
+        """Restore a stored state."""
         self.running, self.queue = running, queue
         self.is_paused, self._is_waiting = is_paused, is_waiting
         self._update()
 
     def resume(self) -> None:
-        """Let the first queued turn start though an agent failed."""
+        """Resume a paused queue, so that its first turn may start."""
         if self.is_paused:
             self.is_paused = False
             self._update()
 
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject) -> None:
-        """Take over what a fact changes.
+        """Apply a fact.
 
         Args:
-            type_name: Of the fact; one that `TURN_EVENTS` has.
-            turn_id: Of the fact. `None`: of a `queue.changed` that is about the queue alone.
-            payload: Of the fact.
+            type_name: Type of the fact, one of `TURN_EVENTS`.
+            turn_id: Turn of the fact; `None` for a `queue.changed` about the queue alone.
+            payload: Payload of the fact.
 
         Raises:
-            IllegalTransition: Its turn cannot have it now; nothing has changed.
+            IllegalTransition: The fact is not legal in the state of its turn; nothing has changed.
         """
         if turn_id is not None:
             before = self.state_of(turn_id)
             after = TURN_EVENTS[before].get(type_name)
+            # The table knows one turn at a time. A second running turn would replace the first in
+            # `running`, and the first could never end.
             begins_second = after is RUNNING and self.running not in (None, turn_id)
             if after is None or begins_second:
                 raise IllegalTransition(
@@ -172,6 +176,8 @@ class TurnQueue:
         if after is QUEUED:
             self.queue.append(turn_id)
         elif after is not OUT:
+            # Resuming the queue is not a fact. On replay, the start of a queued turn is the only
+            # sign of it; without this line a restart would pause the queue again.
             self.is_paused = self.is_paused and before is not QUEUED
             self.running, self._is_waiting = turn_id, after is WAITING
         elif turn_id == self.running:

@@ -1,11 +1,13 @@
-"""What a session keeps of its conversation in memory: the recent turns, and what is still open.
+"""The part of a conversation that a session keeps in memory: recent turns, and what is still open.
 
-Theory of operation. When a turn ends, turns *leave* that are over, are not among the newest
-`RECENT_TURNS` which are, have no open question, and of which nothing has changed since the oldest
-of those began. That follows from facts alone, so a session that is read from its log keeps the
-same turns. With a turn its output leaves: it cannot be patched any more, and its ids are free. A
-renderer that was there all the time still shows it; when an id comes back, such a renderer needs
-a snapshot, so the ids that left are remembered for a while.
+Theory of operation. When a turn ends, older turns are *evicted*. A turn is evicted if it is over,
+is not among the newest `RECENT_TURNS` that are over, has no open question, and has not changed
+since the oldest of these recent turns began. This rule depends on facts alone, so a session that is
+replayed from its log keeps the same turns.
+
+The output of a turn is evicted with it: it can no longer be patched, and its ids are free. A
+renderer that was connected all the time still shows it. If an id is reused, such a renderer needs a
+snapshot, so the session remembers evicted ids for a while.
 """
 
 from __future__ import annotations
@@ -21,47 +23,48 @@ from arp.protocol.screen import Screen, TurnScreen, is_text_part
 from arp.protocol.tree import Node, Tree
 
 RECENT_TURNS = 50
-"""Turns that are over and stay; older ones are paged over HTTP (protocol.md 2.3)."""
+"""Number of ended turns in memory; older turns are paged over HTTP (protocol.md 2.3)."""
 
 REMEMBERED_IDS = 4096
-"""Ids of components that left. One that is forgotten and comes back stands in its new place on
-every screen but those that showed the old one all the time."""
+"""Number of evicted component ids that are remembered. If an older id is reused, only the renderers
+that showed the old component all the time show the new one in the wrong position."""
 
 
 class PastTurn(Struct, frozen=True):
-    """A turn with its output. One that has left does not change any more."""
+    """A turn with its output. It no longer changes once it is evicted."""
 
     number: int
-    """Its place in the session, from 1."""
+    """Number of the turn in the session, from 1."""
     turn: TurnScreen
     output: list[Component]
 
     @property
     def text(self) -> str:
-        """What the agent said in it, joined."""
+        """Text that the agent output in the turn, joined."""
         parts = (part for part in self.output if is_text_part(part, self.turn.id))
         return "".join(part.props["content"] for part in parts)
 
 
 class RecentTree(Tree):
-    """A tree whose outputs leave with their turns."""
+    """A tree from which the output of evicted turns is removed."""
 
     __slots__ = ("back", "left")
 
     def __init__(self) -> None:
         super().__init__()
         self.left: dict[str, None] = {}
-        """Ids that are free again, in the order in which they left; not those named after turns."""
+        """Evicted ids, oldest first. Ids named after their own turn are not included: the id itself
+        shows that its turn was evicted."""
         self.back: list[str] = []
-        """Of those, which came back with the newest change."""
+        """Evicted ids that the current change reuses."""
 
     def begin(self, seq: int = 0) -> None:
-        """As `Tree.begin`."""
+        """Open the tree for a change, as `Tree.begin`, with no reused ids so far."""
         self.back.clear()
         super().begin(seq)
 
     def keep(self) -> None:
-        """As `Tree.keep`."""
+        """Close the tree after a change, as `Tree.keep`; its reused ids are no longer evicted."""
         for component_id in self.back:
             self.left.pop(component_id, None)
         super().keep()
@@ -74,51 +77,59 @@ class RecentTree(Tree):
         return node
 
     def _left_with_its_turn(self, component_id: str, turn: str) -> bool:
-        """Return whether an id is named after a turn that is not here; one that is replaced is."""
-        giver = _giver(component_id)
-        if giver is None or giver == turn or giver in self.outputs:
+        """Return whether an id is named after a turn that was evicted.
+
+        An id that the same change removes is not evicted: its component is only replaced or moved.
+        """
+        namesake = _turn_in_id(component_id)
+        if namesake is None or namesake == turn or namesake in self.outputs:
             return False
         return component_id not in self.gone
 
     def let_go(self, turn: TurnScreen) -> list[str]:
-        """Forget a turn's output and marks, outside of any change.
+        """Remove the output and the anchors of an evicted turn. No change may be open.
 
         Returns:
             The ids of its root components.
         """
+        # A lagging renderer cannot receive changes of components that are gone. `restructured`
+        # makes it take a snapshot if it has not seen the last change of this turn.
         roots = self.outputs.pop(turn.id, [])
         changed = turn.seq
         for root in roots:
             changed = max(changed, self.nodes[root].seq)
-            self._let_go(self.nodes[root])
+            self._evict_node(self.nodes[root])
         self.marks.drop(turn.marks)
         self.restructured = max(self.restructured, changed)
         while len(self.left) > REMEMBERED_IDS:
             del self.left[next(iter(self.left))]
         return roots
 
-    def _let_go(self, node: Node) -> None:
+    def _evict_node(self, node: Node) -> None:
+        """Remove a node and its descendants, and remember their ids."""
         for child in node.children:
-            self._let_go(self.nodes[child])
+            self._evict_node(self.nodes[child])
         del self.nodes[node.id]
-        if "/" not in node.id and _giver(node.id) != node.turn:  # those tell where they were
+        # Ids of text parts (with a slash) and ids like `t12-3` contain their turn, so they need not
+        # be remembered.
+        if "/" not in node.id and _turn_in_id(node.id) != node.turn:
             self.left[node.id] = None
 
     def last_change(self, turn: TurnScreen) -> int:
-        """Return the sequence of the newest change of a turn or of anything in its output."""
+        """Return the sequence number of the newest change of a turn or of its output."""
         roots = self.outputs.get(turn.id, ())
         return max((self.nodes[root].seq for root in roots), default=turn.seq)
 
 
-def _giver(component_id: str) -> str | None:
+def _turn_in_id(component_id: str) -> str | None:
     """Return the turn that an id of the form `t12-3` is named after; `None` for other ids."""
-    giver, _, number = component_id.rpartition("-")
-    is_named = giver[:1] == "t" and giver[1:].isdigit() and number.isdigit()
-    return giver if is_named else None
+    turn_id, _, number = component_id.rpartition("-")
+    is_named = turn_id[:1] == "t" and turn_id[1:].isdigit() and number.isdigit()
+    return turn_id if is_named else None
 
 
 class Window(Screen):
-    """A screen that older turns leave. Whoever applies messages calls `begin_turn` before."""
+    """A screen that evicts older turns. Call `begin_turn` before you apply a fact's messages."""
 
     __slots__ = ("count", "departed", "main", "named", "numbers")
 
@@ -127,16 +138,16 @@ class Window(Screen):
         self.main = RecentTree()
         self.surfaces["main"] = self.main
         self.count = 0
-        """Turns of the whole session."""
+        """Number of turns of the whole session."""
         self.named = 0
-        """Of those, turns whose ids are not the session's own, `t` and their number."""
+        """Number of turns with an id that the session did not make (not `t` and their number)."""
         self.numbers: dict[str, int] = {}
-        """The place of each turn that is here among them, from 1."""
+        """Number of each turn in memory, counted from 1 over the whole session."""
         self.departed: list[PastTurn] | None = None
-        """What has left, if somebody wants to have it and takes it from here."""
+        """Evicted turns for `take_departed`; `None` if they are not collected."""
 
     def begin_turn(self, turn_id: str | None, messages: Sequence[AgentMessage]) -> None:
-        """Number the turn of a fact, if it is new here and these messages are to show it."""
+        """Give the turn of a fact a number if it is new and the fact has messages to show."""
         if turn_id is not None and turn_id not in self.numbers and messages:
             self.count += 1
             self.named += turn_id != f"t{self.count}"
@@ -144,12 +155,12 @@ class Window(Screen):
 
     @property
     def older(self) -> int:
-        """How many turns came before the first that is here."""
+        """Number of turns before the first turn in memory."""
         return next(iter(self.numbers.values()), 1) - 1
 
     @property
     def gaps(self) -> dict[str, int]:
-        """Before which turns that are here others have left, and how many; not before the first."""
+        """Turn in memory → number of evicted turns directly before it; without the first turn."""
         return {
             turn_id: number - before - 1
             for (_, before), (turn_id, number) in pairwise(self.numbers.items())
@@ -157,42 +168,45 @@ class Window(Screen):
         }
 
     def collect_departed(self, turns: Iterable[PastTurn] = ()) -> None:
-        """Collect the turns that leave from now on, behind these, for `take_departed`."""
+        """Start to collect evicted turns, after the given ones, for `take_departed`."""
         self.departed = [*turns, *(self.departed or ())]
 
     def take_departed(self) -> list[PastTurn]:
-        """Return what has left since this was last asked, or since somebody wants to have it."""
-        taken, self.departed = self.departed or [], []
-        return taken
+        """Return and remove the turns that were collected since the last call."""
+        departed, self.departed = self.departed or [], []
+        return departed
 
     def past(self, turn: TurnScreen) -> PastTurn:
-        """Return a turn that is here with its output."""
+        """Return a turn in memory with its output."""
         return PastTurn(self.numbers[turn.id], turn, self.main.output(turn.id))
 
     def let_go(self, asking: Iterable[tuple[str, str]]) -> list[str]:
-        """Let turns leave; to be called when one has ended.
+        """Evict turns; call it after the end of each turn.
 
         Args:
-            asking: The turn and the component of each question on `main` that is open; of one on
-                another surface, its turn and an empty name.
+            asking: Turn and component id of each open question on `main`; turn and an empty string
+                for a question on another surface.
 
         Returns:
-            The ids of the root components that left with them.
+            The ids of the evicted root components.
         """
         over = [turn for turn in self.turns.values() if turn.final]
         if len(over) <= RECENT_TURNS:
             return []
         inputs = over[-RECENT_TURNS].inputs
         since = (inputs[0].seq or 0) if inputs else 0
-        open_turns = self._of(asking)
+        open_turns = self._turns_with_questions(asking)
         gone: list[str] = []
         for turn in over[:-RECENT_TURNS]:
             if turn.id not in open_turns and self._unchanged(turn, since):
-                gone += self._leave(turn)
+                gone += self._evict(turn)
         return gone
 
-    def _of(self, asking: Iterable[tuple[str, str]]) -> set[str]:
-        """Return the turns that have to do with open questions."""
+    def _turns_with_questions(self, asking: Iterable[tuple[str, str]]) -> set[str]:
+        """Return the turns that asked an open question or have one in their output.
+
+        These may be two turns: a question may be put into a component of an earlier turn.
+        """
         turns: set[str] = set()
         for turn_id, component_id in asking:
             turns.add(turn_id)
@@ -201,10 +215,11 @@ class Window(Screen):
                 turns.add(node.root.turn)
         return turns
 
+    # Another turn or a program may still update components of an old turn; such a turn stays.
     def _unchanged(self, turn: TurnScreen, since: int) -> bool:
         return max(turn.seq, self.main.last_change(turn)) <= since
 
-    def _leave(self, turn: TurnScreen) -> list[str]:
+    def _evict(self, turn: TurnScreen) -> list[str]:
         if self.departed is not None:
             self.departed.append(self.past(turn))
         del self.turns[turn.id], self.numbers[turn.id]

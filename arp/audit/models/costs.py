@@ -1,4 +1,4 @@
-"""What a session used and what that cost: in all, by model and by turn."""
+"""Usage and cost of a session: in total, by model and by turn."""
 
 from __future__ import annotations
 
@@ -13,26 +13,32 @@ from arp.ledger.fact import Fact
 from arp.protocol.json_value import JsonObject
 
 MOST_MODELS: Final = 20
-MOST_CURRENCIES: Final = 10
-MOST_TURNS: Final = 50
+"""Number of models with costs of their own."""
 
-_CENT_PARTS: Final = Decimal("0.000001")
-"""Money is added to this fineness: a token costs less than a cent, and more than a millionth."""
+MOST_CURRENCIES: Final = 10
+"""Number of currencies of one cost."""
+
+MOST_TURNS: Final = 50
+"""Number of recent turns with costs of their own."""
+
+_PRECISION: Final = Decimal("0.000001")
+"""Precision of amounts. A token costs less than a cent, and more than a millionth of a unit."""
 
 
 class Cost(Struct, rename="camel", omit_defaults=True):
-    """What was used, and what it cost by currency, to a millionth."""
+    """Usage, and its cost by currency to a millionth."""
 
     records: int = 0
+    """Number of `cost.*` facts."""
     input_tokens: int | None = None
-    """`None`, here and below: no record has said it."""
+    """Input tokens. Here and below, `None` means that no fact has reported them."""
     output_tokens: int | None = None
     cached_input_tokens: int | None = None
     amounts: dict[str, str] = {}
-    """Decimal numbers as text: money is not added in binary."""
+    """Amounts by currency, as decimal text. Binary numbers would add rounding errors."""
 
     def add(self, payload: JsonObject) -> None:
-        """Take what a `cost.*` fact says."""
+        """Add the payload of a `cost.*` fact."""
         self.records += 1
         self.input_tokens = _added(self.input_tokens, whole(payload, "inputTokens"))
         self.output_tokens = _added(self.output_tokens, whole(payload, "outputTokens"))
@@ -46,7 +52,7 @@ class Cost(Struct, rename="camel", omit_defaults=True):
             self.amounts[currency] = f"{before + amount:f}"
 
     def document(self) -> JsonObject:
-        """Return it as a JSON object; amounts are numbers."""
+        """Return the cost as a JSON object with numbers as amounts."""
         document: JsonObject = to_builtins(self)
         if self.amounts:
             document["amounts"] = {name: float(amount) for name, amount in self.amounts.items()}
@@ -59,7 +65,7 @@ def _added(before: int | None, more: int | None) -> int | None:
 
 def _amount(payload: JsonObject) -> Decimal | None:
     value = number(payload, "amount")
-    return None if value is None else Decimal(str(value)).quantize(_CENT_PARTS).normalize()
+    return None if value is None else Decimal(str(value)).quantize(_PRECISION).normalize()
 
 
 class Costs(Struct, rename="camel", omit_defaults=True):
@@ -69,7 +75,7 @@ class Costs(Struct, rename="camel", omit_defaults=True):
     estimated: Cost | None = None
     by_model: dict[str, Cost] = {}
     by_turn: dict[str, Cost] = {}
-    """Of the turns that used something last."""
+    """Costs by turn, of the newest `MOST_TURNS` turns with costs."""
 
 
 def _recorded(costs: Costs, fact: Fact) -> None:
@@ -90,4 +96,4 @@ def _estimated(costs: Costs, fact: Fact) -> None:
 
 
 RULES: Final[dict[str, Rule]] = {"cost.recorded": _recorded, "cost.estimated": _estimated}
-"""Type of a fact → what it changes here."""
+"""Fact type → rule that changes `Costs`."""

@@ -1,7 +1,7 @@
-"""What is given out of a read model: the session's snapshot and the thread's read model.
+"""The public documents of a read model: the snapshot of a session, the read model of a thread.
 
-What does not apply is left out, or says `not_applicable` where the document must have it; no gap
-is told that nobody found.
+Fields that do not apply are left out, or have the value `not_applicable` if the document requires
+them. A gap is reported only if a fact reported it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EXPORT_KINDS: Final = {
     "review": "reviews",
     "benchmark": "benchmarks",
 }
-"""Kind of an export → where an evidence summary tells it; `others` has those of no known kind."""
+"""Kind of an export → its list in an evidence summary; exports of unknown kinds are in `others`."""
 
 _SANDBOX: Final = "sandbox mode network readable writable turnId sequence"
 _COMPACTION: Final = (
@@ -37,12 +37,12 @@ _COMPACTION: Final = (
 _BOUNDARY: Final = "type sequence fromSequence throughSequence source reason"
 
 STALE_MS: Final = 15 * 60 * 1000
-"""A turn that runs and says nothing for so long may have nobody left who works on it."""
+"""Time without a fact after which a running turn is shown as stale: its agent may be gone."""
 
 _STATUSES: Final = "idle queued running blocked completed failed cancelled stale unknown"
 
 THREAD_STATUSES: Final = frozenset(_STATUSES.split())
-"""Every status that a thread may have (ledger.md 4)."""
+"""All statuses of a thread (ledger.md 4)."""
 
 
 def snapshot_document(state: State, now: str | None) -> JsonObject:
@@ -74,7 +74,7 @@ def snapshot_document(state: State, now: str | None) -> JsonObject:
 
 
 def _task(task: Task) -> JsonObject:
-    """Return a task; the profile wants its artifacts as objects."""
+    """Return the document of a task; the profile requires artifacts as objects."""
     document: JsonObject = to_builtins(task)
     if task.artifacts:
         document["artifacts"] = [{"artifactId": name} for name in task.artifacts]
@@ -92,7 +92,7 @@ def _head(state: State) -> JsonObject:
 
 
 def _work(records: Records) -> JsonObject:
-    """Return what most sessions have nothing of."""
+    """Return the parts that are empty in most sessions."""
     jobs = [
         {**job, "items": entities.ITEMS.entries(entities.items_of(job))}
         for job in entities.JOBS.shown(records)
@@ -147,7 +147,7 @@ def thread_document(state: State, thread_id: str | None, now: str | None) -> Jso
 
 
 def _no_thread() -> Thread:
-    """Stands for the thread of a session of which no fact names one yet."""
+    """Return a placeholder for the thread of a session in which no fact names one yet."""
     return Thread(thread_id=UNKNOWN_THREAD)
 
 
@@ -155,7 +155,7 @@ def _thread(state: State, thread: Thread, now: str | None) -> JsonObject:
     records, turns = state.records, thread.turns.entries()
 
     def own(entity: EntityKind) -> list[JsonObject]:
-        """Return what belongs to the thread; what names none belongs to any."""
+        """Return the records of the thread; a record without a thread belongs to every thread."""
         return [one for one in entity.shown(records) if _is_of(one, thread)]
 
     requests, limits = own(entities.REQUESTS), entities.LIMITS.shown(records)
@@ -191,11 +191,16 @@ def _is_of(record: JsonObject, thread: Thread) -> bool:
 
 
 def thread_status(state: State, thread: Thread, now: str | None) -> str:
-    """Return where a thread stands.
+    """Return the status of a thread.
 
-    It runs or is blocked while a turn is active; else turns are queued; else what
-    `thread.updated` said since the last turn counts, or how that turn ended: it is blocked if that
-    was cut off while it waited for an answer. A thread that never had a turn is idle.
+    The first of these that applies:
+
+    - A turn is active: `blocked` if it waits for a request or a quota, `stale` after `STALE_MS`
+      without a fact, otherwise `running`.
+    - Turns are queued: `queued`.
+    - A `thread.updated` came after the last turn: its status.
+    - The status of the last turn; `blocked` if a crash ended it while it waited for an answer.
+    - `idle`, if there was no turn.
     """
     turn = thread.turns.open.get(thread.active_turn_id or "")
     if turn is not None:
@@ -219,7 +224,7 @@ def _waits(state: State, thread: Thread, turn: TurnModel) -> bool:
 def _turn(
     state: State, turn: TurnModel, requests: list[JsonObject], limits: list[JsonObject]
 ) -> JsonObject:
-    """Return a turn with the limits that it hit and what it cost."""
+    """Return the document of a turn, with the limits that it hit and its cost."""
     document: JsonObject = to_builtins(turn)
     waits = any(one.get("turnId") == turn.turn_id for one in requests)
     if turn.status == "running" and (waits or turn.blocked_by_quota):
@@ -235,21 +240,21 @@ def _turn(
 
 def _queued(thread: Thread) -> list[JsonObject]:
     """Return the queued turns, in order."""
-    line: list[JsonObject] = []
+    out: list[JsonObject] = []
     for position, turn_id in enumerate(thread.queue, 1):
         turn = thread.turns.get(turn_id)
         entry: JsonObject = {"turnId": turn_id, "position": position}
         if turn is not None:
             entry |= {"submittedAt": turn.submitted_at, "input": turn.input}
-        line.append({name: value for name, value in entry.items() if value is not None})
-    return line
+        out.append({name: value for name, value in entry.items() if value is not None})
+    return out
 
 
 # -- summaries -------------------------------------------------------------------------------------
 
 
 def _tasks(tasks: Tasks) -> JsonObject:
-    """Return how many tasks there are, by status."""
+    """Return the number of tasks by status."""
     return {
         "total": tasks.total,
         "byStatus": dict(sorted(tasks.counts.items())),
@@ -259,7 +264,7 @@ def _tasks(tasks: Tasks) -> JsonObject:
 
 
 def _permissions(records: Records) -> JsonObject:
-    """Return the mode, what is asked for, what was decided and by whom, and the sandbox."""
+    """Return the permission mode, pending approvals, decisions, and the sandbox."""
     decisions, policies = entities.DECISIONS.shown(records), records.maps.get("policies", {})
     more: JsonObject = {
         "permissionMode": policies.get("permissionMode"),
@@ -282,7 +287,7 @@ def _permissions(records: Records) -> JsonObject:
 
 
 def _routing(state: State) -> JsonObject:
-    """Return which model works and why, what it cost, and which limits were met in which turn."""
+    """Return the model in use and the reason for its choice, the costs, and the limits by turn."""
     records, costs = state.records, state.costs
     chosen: JsonObject = records.newest.get("selected", {})
     more: JsonObject = {
@@ -311,7 +316,7 @@ def _cost(cost: Cost | None) -> JsonObject | None:
 
 
 def _telemetry(state: State) -> JsonObject:
-    """Return how many facts there are of each family, how long things took, and trace ids."""
+    """Return the number of facts by family, durations, and trace ids."""
     facts, records, threads = state.facts, state.records, state.threads
     families: dict[str, int] = {}
     for name, count in facts.items():
@@ -336,11 +341,12 @@ def _telemetry(state: State) -> JsonObject:
 
 
 def _evidence(records: Records, thread_id: str | None) -> JsonObject:
-    """Return what was exported, of a session or a thread of it.
+    """Return the exports of a session or of one of its threads.
 
     Args:
-        records: Of the session.
-        thread_id: Only what belongs to this thread, or to none; `None` = everything.
+        records: Records of the session.
+        thread_id: Restricts the result to exports of this thread or of no thread; `None` means all
+            exports.
     """
     exports = [
         one
@@ -372,7 +378,7 @@ def _evidence(records: Records, thread_id: str | None) -> JsonObject:
 
 
 def _benchmarks(records: Records) -> JsonObject:
-    """Return the trials, what they scored, and what the last comparison decided."""
+    """Return the trials, their rewards, and the decision of the last comparison."""
     comparisons, counts = entities.COMPARISONS.shown(records), records.maps.get("trials", {})
     last = comparisons[-1] if comparisons else JsonObject()
     rewards = counts.get("rewards", 0)
@@ -394,7 +400,12 @@ def _benchmarks(records: Records) -> JsonObject:
 
 
 def _applicable(fields: JsonObject, zeros: tuple[str, ...] = ("candidateCount",)) -> JsonObject:
-    """Leave out what is empty, but for the `zeros` that say something; say so where all is."""
+    """Return the fields that are not empty; `{"status": "not_applicable"}` if all are empty.
+
+    Args:
+        fields: Fields of a summary.
+        zeros: Names of fields in which a zero is a value and not empty.
+    """
 
     def says(name: str, value: Json) -> bool:
         return bool(value) or (name in zeros and value is not None)

@@ -1,6 +1,6 @@
-"""The table of what is kept: each kind of thing, its id, its fields, its bound, and its facts.
+"""The tables of all kinds of records: id, fields and limits of each kind, and the facts about it.
 
-What a row cannot say is a function beside it. `RULES` has each type of fact with what it changes.
+A change that a row cannot express is a function next to it. `TABLES` lists the rules by fact type.
 """
 
 from __future__ import annotations
@@ -14,12 +14,22 @@ from arp.ledger.fact import Fact
 from arp.protocol.json_value import Json, JsonObject
 
 MOST_POLICIES: Final = 20
+"""Number of policies that are kept."""
+
 MOST_QUOTAS: Final = 20
+"""Number of quotas and limits that are kept."""
+
 MOST_STORED_MODELS: Final = 20
+"""Number of stored read models that are kept."""
+
 MOST_CONFIGURATIONS: Final = 20
+"""Number of benchmark configurations that are kept."""
 
 _IN_TURN: Final = "threadId turnId"
+"""Fields of a record that name its turn."""
+
 _OF_TURN: Final = "^threadId ^turnId"
+"""Words of a row that read these fields from the fact."""
 
 # -- tools, processes, large output ----------------------------------------------------------------
 
@@ -51,7 +61,8 @@ OUTPUTS: Final = EntityKind(
 _tool_ended: Final = TOOL_CALLS.fold("tool? preview? error? ^outputRef? endedAt@")
 
 
-def _tool_result(records: Records, fact: Fact) -> None:
+def _tool_ended_by(records: Records, fact: Fact) -> None:
+    """End a tool call by its result or its failure."""
     window = records.window("toolCalls")
     call = _tool_ended(window, fact)
     records.took("tool", call.get("startedAt"), fact.timestamp)
@@ -64,7 +75,11 @@ def _end_call(window: JsonWindow, call: JsonObject, status: str) -> None:
 
 
 def _turn_ended(records: Records, fact: Fact) -> None:
-    """A call that is open when its turn ends will not end any more; a request still stands."""
+    """Mark the open tool calls of an ended turn as interrupted; keep its requests pending.
+
+    Without this, such a call would stay open for ever, because no fact will end it. A request can
+    still be answered after the turn.
+    """
     calls = records.window("toolCalls")
     for call in [one for one in calls.open.values() if _is_of_turn(one, fact)]:
         call["endedAt"], call["lastSequence"] = fact.timestamp, fact.sequence
@@ -83,7 +98,7 @@ def _catalog(records: Records, fact: Fact) -> None:
 
 
 def _spilled(records: Records, fact: Fact) -> None:
-    """Add an output, and name it where its preview is."""
+    """Add an output, and reference it from the tool call or process that has its preview."""
     ref = fact.output_ref or text(fact.payload, "outputRef") or "unknown"
     output = OUTPUTS.made(fact)
     output["outputRef"] = ref
@@ -120,8 +135,8 @@ _TOOLS: Final[dict[str, Rule]] = {
             "tool.progress": "tool? progress(text,message)?",
         }
     ),
-    "tool.result": _tool_result,
-    "tool.failed": _tool_result,
+    "tool.result": _tool_ended_by,
+    "tool.failed": _tool_ended_by,
     "turn.completed": _turn_ended,
     "turn.failed": _turn_ended,
     **PROCESSES.rows(
@@ -148,8 +163,9 @@ REQUESTS: Final = EntityKind(
     " requestedAt turnEnded forwardedTo",
     (100, 0),
 )
-"""What waits for a person, or for whoever may decide. A request stays pending until a fact resolves
-it: nothing that is unresolved counts as approved, and a crash leaves it pending under its id."""
+"""Requests that wait for a decision of a person, or of another authority. A request stays pending
+until a fact resolves it: an unresolved request never counts as approved, and after a crash it is
+still pending under the same id."""
 
 DECISIONS: Final = EntityKind(
     "decisions",
@@ -184,8 +200,8 @@ def _pending(records: Records, fact: Fact) -> tuple[str, JsonObject] | None:
     return None
 
 
-def _asked(records: Records, fact: Fact) -> None:
-    """Add a request; an action and a permission that share their id are one."""
+def _requested(records: Records, fact: Fact) -> None:
+    """Add a request, or extend the pending one with the same action id or request id."""
     found = _pending(records, fact)
     if found is None:
         kind = fact.type.partition(".")[0]
@@ -214,7 +230,7 @@ def _forwarded(records: Records, fact: Fact) -> None:
         request |= {"forwardedTo": to} if to is not None else {}
 
 
-def _answered(records: Records, fact: Fact) -> None:
+def _question_closed(records: Records, fact: Fact) -> None:
     is_answer = fact.payload.get("decision") == "answered"
     records.count("questions", "answered" if is_answer else "unanswered")
     _close(records, fact)
@@ -232,7 +248,7 @@ def _decide(records: Records, fact: Fact) -> None:
     decision = DECISIONS.made(fact)
     name, decider = decision["decision"], brief(fact.payload.get("decidedBy"))
     if name == "deny":
-        # Somebody did, also where the fact does not say who.
+        # A denial always names an authority, even if the fact does not.
         decision["deniedBy"] = brief(fact.payload.get("deniedBy")) or decider or "unknown"
     elif decider is not None:
         decision["decidedBy"] = decider
@@ -260,9 +276,9 @@ def _hook(records: Records, fact: Fact) -> None:
 
 
 _DECIDED: Final[dict[str, Rule]] = {
-    "action.required": _asked,
-    "action.resolved": _answered,
-    "permission.requested": _asked,
+    "action.required": _requested,
+    "action.resolved": _question_closed,
+    "permission.requested": _requested,
     "permission.evaluated": _decide,
     "permission.resolved": _resolved,
     "channel.permission_forwarded": _forwarded,
@@ -282,8 +298,8 @@ CHOICES: Final = EntityKind(
     (1, 20),
     begin=f"{_OF_TURN} model provider reason failedModel",
 )
-"""How the model of a turn was chosen: decided, single_candidate, fallback or not_possible. One
-candidate is a state of its own, not an error."""
+"""Choices of a model. The kind is decided, single_candidate, fallback or not_possible; a single
+candidate is a kind of its own, not an error. Only fallbacks are kept in the window."""
 
 LIMITS: Final = EntityKind(
     "limits",
@@ -387,7 +403,7 @@ ITEMS: Final = EntityKind(
     key="jobItemId",
     begin="status=running",
 )
-"""Of one job; an item that failed is retried alone, under the same id."""
+"""Items of one job. A failed item is retried on its own, under the same id."""
 
 CHANNELS: Final = EntityKind(
     "channels",
@@ -396,7 +412,7 @@ CHANNELS: Final = EntityKind(
     key="channelId",
     begin="status=connected",
 )
-"""A renderer, or another place that shows the session."""
+"""Channels of a session: renderers, and other programs that show it."""
 
 _ITEM_FOLDS: Final = {
     "started": ITEMS.fold("<running reason attempt?"),
@@ -426,7 +442,7 @@ _DELEGATED: Final[dict[str, Rule]] = {
             "subagent.spawned": "name objective",
             "subagent.status": "message? if_open ^status?",
             "subagent.input": "inputs+",
-            # Closed after an end keeps the end; closed before one is the end.
+            # `closed` after `completed` or `failed` must not replace that outcome.
             "subagent.completed subagent.failed subagent.closed": "if_open > reason outputs",
         }
     ),
@@ -466,9 +482,9 @@ ARTIFACTS: Final = EntityKind(
     (50, 50),
     key="artifactId",
 )
-"""Something that the session shows or made."""
+"""Artifacts: surfaces that the session shows, and files that it created."""
 
-_MADE: Final[dict[str, Rule]] = {
+_PRODUCED: Final[dict[str, Rule]] = {
     "evidence.changed": EXPORTS.rule(
         f"{_OF_TURN} ^taskId ^runId at@ kind? state? reason sha256? throughSequence? gaps?"
         " verification:object? ^refs??"
@@ -480,37 +496,39 @@ _MADE: Final[dict[str, Rule]] = {
 
 # -- incidents and diagnostics ---------------------------------------------------------------------
 
-_LINE: Final = (
+_INCIDENT_FIELDS: Final = (
     f"type at message code by {_IN_TURN} taskId runId toolCallId processId subagentId jobId"
     " jobItemId"
 )
 
-_OF_LINE: Final = (
+_INCIDENT_ROW: Final = (
     f"^type at@ {_OF_TURN} ^taskId ^runId ^toolCallId ^processId ^subagentId ^jobId ^jobItemId"
     " message(error,message,reason,limit,quota,operation,signal,title,tool) code"
 )
 
-INCIDENTS: Final = EntityKind("incidents", _LINE, (1, 50), begin=_OF_LINE)
-"""What went wrong. A cancel is nobody's fault, and one candidate is no error: neither is here."""
+INCIDENTS: Final = EntityKind("incidents", _INCIDENT_FIELDS, (1, 50), begin=_INCIDENT_ROW)
+"""Failures and denials. A cancelled turn and a single candidate model are not incidents."""
 
-DIAGNOSTICS: Final = EntityKind("diagnostics", _LINE, (1, 30), begin=_OF_LINE)
-"""What is worth knowing besides."""
+DIAGNOSTICS: Final = EntityKind("diagnostics", _INCIDENT_FIELDS, (1, 30), begin=_INCIDENT_ROW)
+"""Other events that help to diagnose a session."""
 
-_WRONG: Final = """
+_INCIDENT_TYPES: Final = """
 runtime.error model.failed tool.failed process.failed sandbox.violation hook.failed
 context.compaction.failed routing.not_possible rate_limit.hit quota.blocked
 task.failed task.lost task.timed_out task.attempt.failed subagent.failed
 job.failed job.item.failed benchmark.trial.failed
 """
 
-_WORTH_KNOWING: Final = """
+_DIAGNOSTIC_TYPES: Final = """
 runtime.warning snapshot.repaired history.reconstructed history.rollback.completed
 quota.low output.truncated output.redacted output.expired routing.fallback.applied
 task.retrying process.terminated
 """
 
 
-def _line(entity: EntityKind) -> Rule:
+def _event_rule(entity: EntityKind) -> Rule:
+    """Return the rule of a fact that becomes an incident or a diagnostic."""
+
     def rule(records: Records, fact: Fact) -> None:
         record, payload = entity.made(fact), fact.payload
         by = brief(payload.get("deniedBy") or payload.get("decidedBy"))
@@ -523,11 +541,12 @@ def _line(entity: EntityKind) -> Rule:
     return rule
 
 
-_incident: Final = _line(INCIDENTS)
+_incident: Final = _event_rule(INCIDENTS)
 
 
 def _turn_failed(records: Records, fact: Fact) -> None:
-    waits = fact.payload.get("status") == "waiting"  # it was cut off; its question is open
+    # A crash ended this turn while a question was open. Its answer may still complete the turn.
+    waits = fact.payload.get("status") == "waiting"
     if fact.status_reason != "cancelled" and not waits:
         _incident(records, fact)
 
@@ -537,12 +556,12 @@ def _denied(records: Records, fact: Fact) -> None:
         _incident(records, fact)
 
 
-_LINES: Final[dict[str, Rule]] = {
+_INCIDENTS: Final[dict[str, Rule]] = {
     "turn.failed": _turn_failed,
     "permission.evaluated": _denied,
     "permission.resolved": _denied,
-    **dict.fromkeys(_WRONG.split(), _incident),
-    **dict.fromkeys(_WORTH_KNOWING.split(), _line(DIAGNOSTICS)),
+    **dict.fromkeys(_INCIDENT_TYPES.split(), _incident),
+    **dict.fromkeys(_DIAGNOSTIC_TYPES.split(), _event_rule(DIAGNOSTICS)),
 }
 
 # -- benchmarks ------------------------------------------------------------------------------------
@@ -565,7 +584,7 @@ COMPARISONS: Final = EntityKind(
     " evidenceCompletenessRate:number p0QcGateRegressionCount:count",
 )
 
-_ABOUT: Final = FieldRow(
+_TRIAL: Final = FieldRow(
     "^taskId ^runId datasetId? datasetVersion? datasetRef? configurationId? role?"
     " singleChangedVariable? p0QcGateRegressionCount:count?? ^threadId? ^turnId?"
 )
@@ -588,13 +607,14 @@ def _configuration(records: Records, fact: Fact) -> None:
 
 
 def _trial(records: Records, fact: Fact) -> JsonObject:
-    """Return the trial that a fact names, by its id, else by its run; new if none is kept."""
+    """Return the trial of a fact by its trial id, or else its run id; begin a record if needed."""
     benchmark = renamed_object(fact.benchmark)
     name = text(benchmark, "trialId") or fact.run_id or "unknown"
     trial = TRIALS.of(records.window("trials"), fact, name)
-    _ABOUT.change(trial, fact, benchmark)
+    _TRIAL.change(trial, fact, benchmark)
     before, refs = trial.get("refs"), renamed(fact.refs)
-    if isinstance(before, dict) and isinstance(refs, dict):  # later facts name more of them
+    # Each fact of a trial names only some of its references, so they are merged.
+    if isinstance(before, dict) and isinstance(refs, dict):
         refs = {**before, **refs}
     if refs is not None:
         trial["refs"] = brief(refs)
@@ -630,7 +650,7 @@ def _rewarded(records: Records, fact: Fact) -> None:
 
 
 def _trial_exported(records: Records, fact: Fact) -> None:
-    """Add where trajectory and transcript of an exported trial are, unless the trial names them."""
+    """Add the references that an export created, unless the trial has its own."""
     name = text(renamed_object(fact.benchmark), "trialId")
     trial, refs = records.window("trials").get(name), renamed_object(fact.refs)
     made = {one: refs[one] for one in EXPORT_REFS if isinstance(refs.get(one), str)}
@@ -696,7 +716,7 @@ def _compaction(records: Records, fact: Fact) -> None:
 
 
 def _boundary(records: Records, fact: Fact) -> None:
-    """Keep where a history was rolled back to, loaded from or reconstructed."""
+    """Record the newest point of a rollback, of loading, or of reconstructing a history."""
     records.newest["boundary"] = _BOUNDARY.made(fact)
     if fact.type == "history.rollback.completed":
         records.count("history", "rollbacks")
@@ -722,6 +742,6 @@ _HISTORY: Final[dict[str, Rule]] = {
 }
 
 TABLES: Final = (
-    _TOOLS, _DECIDED, _ROUTING, _DELEGATED, _MADE, _LINES, _BENCHMARKS, _HISTORY,
+    _TOOLS, _DECIDED, _ROUTING, _DELEGATED, _PRODUCED, _INCIDENTS, _BENCHMARKS, _HISTORY,
 )  # fmt: skip
-"""Type of a fact → what it changes in `Records`."""
+"""Tables of rules that change `Records`: fact type → rule."""

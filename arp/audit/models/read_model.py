@@ -1,9 +1,9 @@
-"""`ReadModel`: what a session is now, from its facts, one after the other.
+"""`ReadModel`: the current state of a session, computed from its facts.
 
-Theory of operation. `fold` takes the facts in order, each once, at a cost that does not grow with
-what came before. `encode` gives all of it as bytes; a model read from them goes on as if it had
-folded everything itself. So a stored model and the facts behind it equal the whole log, and the
-same facts always give the same bytes.
+Theory of operation. `fold` applies the facts in order, each once. Its cost does not grow with the
+number of earlier facts. `encode` returns the whole state as bytes, and a model decoded from them
+continues as if it had folded all facts itself. So a stored model and the facts after it are equal
+to the whole log, and the same facts always give the same bytes.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _decoder = msgspec.json.Decoder(State)
 
 
 class FactOutOfOrder(LocalError):
-    """A fact that is not the next one of this session. The model is as it was."""
+    """A fact is not the next fact of this session. The model has not changed."""
 
 
 class UnreadableModel(LocalError):
-    """Bytes that are no model of this version. Fold the facts from the first instead."""
+    """The bytes are not a model of this version. Fold the facts from the first one instead."""
 
 
 class ReadModel:
-    """The read models of one session: as large as what is going on, not as its history."""
+    """The read models of one session. Their size depends on what is open, not on the history."""
 
     __slots__ = ("_state",)
 
@@ -40,39 +40,40 @@ class ReadModel:
 
     @classmethod
     def behind(cls, session_id: str, sequence: int) -> ReadModel:
-        """Return a model of the facts behind a sequence alone, as if there were none before.
+        """Return a model of only the facts after a sequence number.
 
         Args:
-            session_id: Of the session.
-            sequence: The next fact is the one after this; 0 is the same as an empty model.
+            session_id: Id of the session.
+            sequence: Sequence number before the first fact to fold; 0 gives an empty model.
         """
         return cls(State(MODEL_VERSION, sequence, session_id)) if sequence else cls()
 
     @property
     def sequence(self) -> int:
-        """The sequence of the newest fact that was folded; 0 if none was."""
+        """Sequence number of the newest folded fact; 0 if there is none."""
         return self._state.sequence
 
     @property
     def state(self) -> State:
-        """Everything that is remembered, to be read."""
+        """The whole state. Read-only."""
         return self._state
 
     def fold(self, fact: Fact) -> None:
-        """Take the next fact.
+        """Apply the next fact.
 
-        Whatever its payload says, it is taken: what cannot be understood counts as not said. A type
-        that a newer version added is counted, and changes nothing else.
+        Every payload is accepted; a field that cannot be understood counts as absent. A fact of a
+        type that this version does not know is counted, and changes nothing else.
 
         Raises:
-            FactOutOfOrder: It is not the next fact, or of another session. Nothing has changed.
+            FactOutOfOrder: It is not the next fact, or belongs to another session. Nothing has
+                changed.
 
         Source: ledger.md 4.
         """
         self.fold_all((fact,))
 
     def fold_all(self, facts: Iterable[Fact]) -> None:
-        """Take the next facts, as `fold` each: what was taken before an error stays."""
+        """Apply the next facts, each as `fold` does; facts before an error stay applied."""
         state, last = self._state, None
         session_id, sequence = state.session_id, state.sequence
         counts, threads = state.facts, state.threads.threads
@@ -93,6 +94,8 @@ class ReadModel:
                 for part, rule in rules:
                     rule(getattr(state, part), fact)
         finally:
+            # The position is written once for all facts, because this loop is hot. It must also be
+            # written after an error, or the facts before it would be folded a second time.
             if last is not None:
                 state.sequence, state.session_id = last.sequence, last.session_id
                 state.updated_at, state.runtime_id = last.timestamp, last.runtime_id
@@ -103,10 +106,10 @@ class ReadModel:
 
     @classmethod
     def decode(cls, data: bytes) -> ReadModel:
-        """Read a model that `encode` gave.
+        """Return the model of bytes that `encode` returned.
 
         Raises:
-            UnreadableModel: It is damaged, or another version wrote it.
+            UnreadableModel: The bytes are damaged, or another version wrote them.
         """
         try:
             state = _decoder.decode(data)
@@ -123,18 +126,19 @@ class ReadModel:
         """Return the session's public document.
 
         Args:
-            now: RFC 3339; a turn that was long silent by then is `stale`. `None`: nothing is.
+            now: Current time (RFC 3339), to show a turn that was silent for long as `stale`. `None`
+                shows no turn as stale.
 
         Source: ledger.md 4, `SessionSnapshot`.
         """
         return snapshot_document(self._state, now)
 
     def thread(self, thread_id: str | None = None, now: str | None = None) -> JsonObject | None:
-        """Return a thread's public document; `None` if there is no such thread.
+        """Return the public document of a thread; `None` if there is no such thread.
 
         Args:
-            thread_id: `None` = the one that was heard of last.
-            now: As for `snapshot`.
+            thread_id: Id of the thread; `None` means the thread with the newest fact.
+            now: Current time, as in `snapshot`.
 
         Source: ledger.md 4, `ThreadReadModel`.
         """
@@ -142,7 +146,7 @@ class ReadModel:
 
 
 def _next_session(fact: Fact, sequence: int, session_id: str) -> str:
-    """Return whose fact this is, if it is the first of a session; refuse it otherwise."""
+    """Return the session of a fact that is the first of its session; refuse any other fact."""
     if fact.sequence != sequence:
         raise FactOutOfOrder(
             f"fact {fact.sequence} of session {fact.session_id!r:.80} does not follow "

@@ -1,7 +1,7 @@
-"""Reads payloads of facts that anyone may have written: what is not as expected is as if not there.
+"""Reads payloads of facts that any program may have written: an unexpected value counts as absent.
 
-A read model must come out of any log that the store holds. So nothing here raises for what a fact
-says, and nothing that is kept can grow: texts are cut, lists end.
+A read model must be computable from any log in the store. So nothing here raises because of a
+payload, and every kept value has a limit: long texts and lists are cut.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ import msgspec
 from arp.protocol.json_value import Json, JsonObject
 
 TEXT_CHARACTERS: Final = 200
-"""Of a text that is kept: a line on a screen; the whole of it stands in the fact."""
+"""Maximum length of a kept text, in characters: a line on a screen. The fact has the full text."""
 
 LIST_ITEMS: Final = 20
-"""Of a list that is kept."""
+"""Maximum length of a kept list."""
 
 VALUE_BYTES: Final = 1024
-"""Of a JSON value that is kept as it is; a larger one becomes the beginning of its text."""
+"""Maximum size of a kept JSON value; of a larger value the beginning of its JSON text is kept."""
 
 VALUE_BRACKETS: Final = 64
-"""Arrays and objects in such a value, so that it cannot nest deeper than anyone can encode."""
+"""Maximum number of arrays and objects in such a value. It also limits the nesting, which encoders
+do not support without limit."""
 
 MOST: Final = 2**53
-"""Where counting stops: the largest integer that every reader of JSON holds exactly."""
+"""Maximum of every count: the largest integer that every JSON reader represents exactly."""
 
 
 def text(payload: JsonObject, *names: str) -> str | None:
-    """Return the first of these fields that is a text and not empty, cut."""
+    """Return the first of these fields that is a non-empty text, cut to `TEXT_CHARACTERS`."""
     for name in names:
         value = payload.get(name)
         if value and isinstance(value, str):
@@ -39,7 +40,7 @@ def text(payload: JsonObject, *names: str) -> str | None:
 
 
 def whole(payload: JsonObject, *names: str) -> int | None:
-    """Return the first of these fields that counts something: an integer of 0 … `MOST`."""
+    """Return the first of these fields that is an integer from 0 to `MOST`."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST:
@@ -48,7 +49,7 @@ def whole(payload: JsonObject, *names: str) -> int | None:
 
 
 def number(payload: JsonObject, name: str) -> int | float | None:
-    """Return a field that is a number of at most `MOST` either way."""
+    """Return a field that is a number from -`MOST` to `MOST`."""
     value = payload.get(name)
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST:
         return value
@@ -56,13 +57,13 @@ def number(payload: JsonObject, name: str) -> int | float | None:
 
 
 def flag(payload: JsonObject, name: str) -> bool | None:
-    """Return a field that is true or false."""
+    """Return a field that is a boolean."""
     value = payload.get(name)
     return value if isinstance(value, bool) else None
 
 
 def texts(payload: JsonObject, name: str, most: int = LIST_ITEMS) -> list[str]:
-    """Return the texts in a list, the first `most` of them, cut."""
+    """Return the first `most` non-empty texts of a list, each cut to `TEXT_CHARACTERS`."""
     value = payload.get(name)
     if not isinstance(value, list):
         return []
@@ -70,19 +71,19 @@ def texts(payload: JsonObject, name: str, most: int = LIST_ITEMS) -> list[str]:
 
 
 def values(payload: JsonObject, name: str) -> list[Json]:
-    """Return the first `LIST_ITEMS` values of a list, each as it may be kept."""
+    """Return the first `LIST_ITEMS` values of a list, each as `brief` returns it."""
     value = payload.get(name)
     return [brief(one) for one in value[:LIST_ITEMS]] if isinstance(value, list) else []
 
 
 def part(payload: Json, name: str) -> JsonObject:
-    """Return a field that is an object; an empty one for anything else."""
+    """Return a field that is an object; an empty object for anything else."""
     value = payload.get(name) if isinstance(payload, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def brief(value: Json) -> Json:
-    """Return a JSON value as it may be kept: itself, or the beginning of its text."""
+    """Return a JSON value that may be kept: the value itself, or the beginning of its JSON text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -96,20 +97,20 @@ def brief(value: Json) -> Json:
 
 
 def added(total: int, more: int | None) -> int:
-    """Return a count and what comes to it, up to `MOST`."""
+    """Return the sum of a count and `more`, at most `MOST`."""
     total += more or 0
     return total if total < MOST else MOST
 
 
 def milliseconds(began: str | None, ended: str | None) -> int | None:
-    """Return the time between two moments; `None` if one is missing or no RFC 3339.
+    """Return the milliseconds between two times; `None` if one is missing or not RFC 3339.
 
-    A clock that was set back gives 0: order comes from the sequence, and nothing takes less.
+    The result is never negative. If the clock was set back, it is 0.
     """
     if began is None or ended is None:
         return None
     try:
         took = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
-    except (TypeError, ValueError):  # no time; or one with a zone and one without
+    except (TypeError, ValueError):  # not a time, or only one of them has a time zone
         return None
     return max(0, round(took.total_seconds() * 1000))

@@ -1,22 +1,25 @@
-"""What is kept of the things that facts tell of, and the rows by which facts change it.
+"""Records of a read model, and the rows that define how facts change them.
 
-Theory of operation. A thing (a tool call, a job) is a record: a JSON object of what is known of it,
-as documents show it. Those that are open stay until they end, so that a long queue never pushes out
-what runs; of those that ended, the last few stay. Both are bounded: when one of the two is full,
-its oldest record leaves and is counted.
+Theory of operation. A record describes one entity (a tool call, a job). It is a JSON object with
+the known fields, in the form in which documents show it. Open records and ended records are in two
+separate groups, each with a limit. Open records stay until they end, so many ended records never
+push out one that is still running; of the ended records only the newest stay. If a group is full,
+its oldest record is evicted and counted.
 
-What a fact changes in a record is a row of words, one for each field, in this order:
+A row defines what a fact changes in a record. It is a list of words, one for each field that
+changes:
 
-- `name`: the field of the payload with this name, read by its kind (`payload_fields`); nothing is
-  known of it if the payload has none. `name:kind` names another kind, `name(one,other)` reads the
-  first of these fields.
+- `name`: the field of the payload with this name, read by its kind (`payload_fields`). The field of
+  the record is removed if the payload has none. `name:kind` reads it as another kind;
+  `name(one,other)` reads the first of these fields that the payload has.
 - `^name`: the field of the fact itself. `name@`: the time of the fact.
-- `name+`: one more; `name+other`: more by what the field `other` of the payload says.
-- `name=word`: this word; `name=*`: the last word of the fact's type.
-- `<word`: the status; the record opens again. `>word`: the status; the record ends. `>` is `>*`.
+- `name+`: adds one. `name+other`: adds the field `other` of the payload.
+- `name=word`: this word. `name=*`: the last word of the fact's type.
+- `<word`: sets the status and reopens the record. `>word`: sets the status and ends the record.
+  `>` is short for `>*`.
 
-A `?` behind a word keeps what was known where the fact says nothing, or nothing but a zero; `??`
-keeps it only where the fact says nothing.
+A `?` after a word keeps the old value if the new one is absent, empty or zero; `??` keeps it only
+if the new one is absent.
 """
 
 from __future__ import annotations
@@ -49,51 +52,51 @@ from arp.protocol.json_value import Json, JsonObject
 
 
 class Record(Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """A record with types of its own, where much is decided by what is in it."""
+    """A typed record, for entities with logic of their own (turns, tasks)."""
 
     first_sequence: int = 0
-    """Of the fact that began it."""
+    """Sequence number of the fact that began it."""
     last_sequence: int = 0
-    """Of the newest fact about it."""
+    """Sequence number of the newest fact about it."""
 
 
 R = TypeVar("R")
 
 
 class RecordWindow(Struct, Generic[R], omit_defaults=True):
-    """Records by id: all that are open and the last that ended, up to a bound each."""
+    """Records by id: the open records and the newest ended records, each up to a limit."""
 
     open: dict[str, R] = field(default_factory=dict)
     closed: dict[str, R] = field(default_factory=dict)
     older: int = 0
-    """How many left; one that comes back and leaves again counts again."""
+    """Number of evictions. A record that comes back and is evicted again counts twice."""
 
     def get(self, key: str | None) -> R | None:
-        """Return a record that is still kept."""
+        """Return a record; `None` if it was evicted or never existed."""
         if key is None:
             return None
         found = self.open.get(key)
         return found if found is not None else self.closed.get(key)
 
     def begin(self, key: str, record: R, most: int) -> None:
-        """Add an open record; `most` are kept, the oldest leaves when there are more."""
+        """Add an open record; evict the oldest one if there are more than `most`."""
         self.closed.pop(key, None)
         self.open[key] = record
         if len(self.open) > most:
             self._drop_oldest(self.open)
 
     def add_closed(self, key: str, record: R, most: int) -> None:
-        """Add a record that has ended as it began."""
+        """Add a record that ended at once; evict the oldest one if there are more than `most`."""
         self.closed[key] = record
         if len(self.closed) > most:
             self._drop_oldest(self.closed)
 
     def end(self, key: str, most: int) -> None:
-        """Close an open record; `most` closed ones are kept."""
+        """Close an open record; keep at most `most` closed ones."""
         self._move(key, self.open, self.closed, most)
 
     def reopen(self, key: str, most: int) -> None:
-        """Open a closed record again; `most` open ones are kept."""
+        """Open a closed record again; keep at most `most` open ones."""
         self._move(key, self.closed, self.open, most)
 
     def _move(self, key: str, source: dict[str, R], target: dict[str, R], most: int) -> None:
@@ -108,7 +111,7 @@ class RecordWindow(Struct, Generic[R], omit_defaults=True):
         self.older += 1
 
     def entries(self) -> list[R]:
-        """Return everything that is kept, in the order in which it began."""
+        """Return all records, in the order of their first facts."""
         return sorted([*self.closed.values(), *self.open.values()], key=_first_sequence)
 
 
@@ -120,14 +123,14 @@ JsonWindow: TypeAlias = RecordWindow[JsonObject]
 
 
 class Durations(Struct, rename="camel", omit_defaults=True):
-    """How long things of one kind took, by the times that facts carry."""
+    """Durations of one kind, computed from the times of facts."""
 
     count: int = 0
     total_ms: int = 0
     max_ms: int = 0
 
     def add(self, began: str | None, ended: str) -> None:
-        """Take one more, if both ends are known."""
+        """Add the time between two facts, if both times are known and valid."""
         took = milliseconds(began, ended)
         if took is not None:
             self.count += 1
@@ -136,45 +139,48 @@ class Durations(Struct, rename="camel", omit_defaults=True):
 
 
 class Records(Struct, omit_defaults=True):
-    """All that is kept by rows; the names in it are those of `entities`."""
+    """Everything that the rows of `entities` keep, under the names that are used there."""
 
     windows: dict[str, JsonWindow] = {}
+    """Records of each kind."""
     newest: dict[str, JsonObject] = {}
-    """What counts is the last fact of a kind."""
+    """Records of which only the newest is kept, by name."""
     maps: dict[str, dict[str, Json]] = {}
-    """Values and counts by name."""
+    """Groups of values and of counts, by name."""
     values: JsonObject = {}
+    """Single values, by name."""
     times: dict[str, Durations] = {}
+    """Durations by name."""
 
     def window(self, name: str) -> JsonWindow:
-        """Return the records of a kind, to be changed."""
+        """Return the records of a kind in order to change them; create them if there are none."""
         window = self.windows.get(name)
         if window is None:
             window = self.windows[name] = RecordWindow()
         return window
 
     def read(self, name: str) -> JsonWindow:
-        """Return the records of a kind, to be read."""
+        """Return the records of a kind. Read-only."""
         return self.windows.get(name) or RecordWindow()
 
     def older(self, name: str) -> int:
-        """Return how many records of a kind left."""
+        """Return the number of evicted records of a kind."""
         return self.read(name).older
 
     def count(self, group: str, name: str, more: int | None = 1) -> None:
-        """Count more of something."""
+        """Add `more` to the count `name` of a group; `None` adds nothing."""
         counts = self.maps.get(group)
         if counts is None:
             counts = self.maps[group] = {}
         counts[name] = added(counts.get(name, 0), more)
 
     def counted(self, group: str, name: str) -> int:
-        """Return how many there were of something."""
+        """Return the count `name` of a group."""
         count: int = self.maps.get(group, {}).get(name, 0)
         return count
 
     def put(self, group: str, name: str, value: Json, most: int) -> None:
-        """Keep a value under its name; beyond `most` names, no new ones."""
+        """Set the value `name` of a group; a new name is ignored if the group has `most` names."""
         known = self.maps.get(group)
         if known is None:
             known = self.maps[group] = {}
@@ -182,14 +188,14 @@ class Records(Struct, omit_defaults=True):
             known[name] = value
 
     def took(self, name: str, began: str | None, ended: str) -> None:
-        """Take how long something took."""
+        """Add a duration under a name."""
         if name not in self.times:
             self.times[name] = Durations()
         self.times[name].add(began, ended)
 
 
 Rule: TypeAlias = Callable[[Any, Fact], None]
-"""Changes a part of the state by a fact."""
+"""Function that applies a fact to a part of the state."""
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -206,12 +212,12 @@ _READERS: Final[dict[str, str]] = {
     "object": "brief(part(payload, {}))",
     "never": "None",
 }
-"""Kind of a field → how it is read from a payload: an expression, whose `{}` are the names."""
+"""Kind of a field → expression that reads it from a payload; `{}` stands for the names."""
 
 _SHORT_TEXT: Final = (
-    "said[:TEXT_CHARACTERS] if (said := payload.get({})) and isinstance(said, str) else None"
+    "found[:TEXT_CHARACTERS] if (found := payload.get({})) and isinstance(found, str) else None"
 )
-"""As `text` of one name, without a call: most of what is kept are such texts."""
+"""Expression for a text with one name. It is `text` without a call, since most fields are texts."""
 
 _KINDS: Final[dict[Any, str]] = {
     Count: "count",
@@ -226,7 +232,7 @@ _KINDS: Final[dict[Any, str]] = {
     list[Json]: "values",
     Json: "json",
 }
-"""Type of a field of a payload → its kind; all others are texts."""
+"""Type of a payload field → its kind; all other types are texts."""
 
 _WORD: Final = re.compile(r"(\^)?(\w+)(?::(\w+))?(?:\(([\w,]+)\)|=([\w*]+)|(@)|(\+)(\w*))?(\??\??)")
 
@@ -247,64 +253,65 @@ _STORES: Final = {
     if value:
         record[{name!r}] = added(record.get({name!r}, 0), value)""",
 }
-"""What is behind a word → how the value of its field is kept; `=`: there always is one."""
+"""Suffix of a word → statement that stores the value; `=` is for a value that is never absent."""
 
 _NAMES_IN_ROWS: Final = {
     "TEXT_CHARACTERS": TEXT_CHARACTERS,
     **{one.__name__: one for one in (added, brief, flag, number, part, text, texts, values, whole)},
 }
-"""What the expressions above call."""
+"""Functions and constants that the expressions above use."""
 
 
 class Word(NamedTuple):
-    """One word of a row."""
+    """One word of a row, parsed."""
 
     name: str
-    """Of the field of the record."""
+    """Name of the field of the record."""
     value: str
-    """What the field becomes: an expression over `fact` and `payload`."""
+    """Expression over `fact` and `payload` that gives the value of the field."""
     how: str
-    """How it is kept: a key of `_STORES`."""
+    """Way to store the value: a key of `_STORES`."""
 
 
 class FieldRow:
-    """What a fact changes in a record: its words, in their order.
+    """A row: the changes that a fact makes to a record.
 
-    Facts are folded by the million. So a row becomes a function, once, at its first use, in which
-    each word is a statement; a loop over the words takes twice as long.
+    Millions of facts are folded, so a row is compiled into a function at its first use, with one
+    statement for each word. A loop over the words would take twice as long.
 
     Args:
-        row: The words.
-        is_first: The record has none of these fields yet.
+        row: Words of the row, separated by spaces.
+        is_first: Whether the row applies to new records, which have none of these fields yet.
 
     Raises:
-        ValueError: One is no word.
+        ValueError: A word is not valid.
     """
 
     def __init__(self, row: str, *, is_first: bool = False) -> None:
         self._row, self._words = row, [_word(word) for word in row.split()]
-        if is_first:  # there is nothing to take away
+        if is_first:  # a new record has no old value to remove
             self._words = [one._replace(how=one.how or "??") for one in self._words]
 
     @cached_property
     def change(self) -> Callable[[JsonObject, Fact, JsonObject], None]:
-        """Return the function of the row: it changes a record by a fact and a payload."""
+        """Function of the row. It applies a fact and a payload to a record."""
         lines = [_STORES[how].format(name=name, value=value) for name, value, how in self._words]
         source = "\n    ".join(["def change(record, fact, payload):", *lines, "return None"])
-        # All of the source comes from the tables of this package, nothing of it from a fact.
+        # The source comes from the tables of this package only. A fact cannot inject code.
         scope: dict[str, Any] = dict(_NAMES_IN_ROWS)
         exec(compile(source, f"<row: {self._row}>", "exec"), scope)
         change: Callable[[JsonObject, Fact, JsonObject], None] = scope["change"]
         return change
 
     def made(self, fact: Fact) -> JsonObject:
-        """Return the fields that a fact tells."""
+        """Return a new record with the fields that a fact sets."""
         record: JsonObject = {}
         self.change(record, fact, fact.payload)
         return record
 
 
 def _word(written: str) -> Word:
+    """Parse a word of a row."""
     match = _WORD.fullmatch(written)
     if match is None:
         raise ValueError(f"no word of a row: {written!r}")
@@ -325,18 +332,19 @@ def _word(written: str) -> Word:
     return Word(name, reader.format(", ".join(map(repr, names))), how)
 
 
-# -- kinds of things -------------------------------------------------------------------------------
+# -- kinds of entities -----------------------------------------------------------------------------
 
 
 class EntityKind:
-    """A kind of thing: what is kept of it, and how many.
+    """A kind of entity: its fields, its id, and its limits.
 
     Args:
-        name: Of its window.
-        fields: What is kept of one, in the order in which documents have it.
-        most: How many open ones, and how many that ended.
-        key: The id that joins its facts. Without one, each fact is about another thing.
-        begin: Row of the fact that begins one.
+        name: Name of its window in `Records`.
+        fields: Fields of a record, in the order of the documents.
+        most: Maximum number of open records, and of ended ones.
+        key: Id that joins the facts about one entity. Without a key, each fact is about another
+            entity.
+        begin: Row of the fact that begins a record.
     """
 
     def __init__(
@@ -348,12 +356,12 @@ class EntityKind:
         self._begin = FieldRow(begin, is_first=True)
 
     def of(self, window: JsonWindow, fact: Fact, name: str | None = None) -> JsonObject:
-        """Return the record that a fact is about, new if none is kept.
+        """Return the record of a fact; begin a new one if there is none.
 
         Args:
-            window: Where those of the kind are.
-            fact: About it.
-            name: Its id, where it is not in the fact itself.
+            window: Records of this kind.
+            fact: Fact about the entity.
+            name: Id of the entity, if it is not a field of the fact.
         """
         key: str = name or self._key_of(fact) or "unknown"
         record = window.open.get(key) or window.closed.get(key)
@@ -363,38 +371,38 @@ class EntityKind:
         return record
 
     def _begun(self, window: JsonWindow, fact: Fact, key: str) -> JsonObject:
-        place = fact.sequence
-        record: JsonObject = {"firstSequence": place, "lastSequence": place, self._key: key}
+        sequence = fact.sequence
+        record: JsonObject = {"firstSequence": sequence, "lastSequence": sequence, self._key: key}
         self._begin.change(record, fact, fact.payload)
         window.begin(key, record, self.most[0])
         return record
 
     def made(self, fact: Fact, payload: JsonObject | None = None) -> JsonObject:
-        """Return a thing that one fact tells whole.
+        """Return the record of an entity that one fact describes completely.
 
         Args:
-            fact: Tells of it.
-            payload: What is read as the payload of the fact; `None` = its own.
+            fact: The fact.
+            payload: Object to read instead of the payload of the fact; `None` reads the payload.
         """
-        place = fact.sequence
-        record: JsonObject = {"firstSequence": place, "lastSequence": place}
+        sequence = fact.sequence
+        record: JsonObject = {"firstSequence": sequence, "lastSequence": sequence}
         self._begin.change(record, fact, fact.payload if payload is None else payload)
         return record
 
     def add(self, records: Records, record: JsonObject) -> None:
-        """Add a thing that `made` returned; it counts as ended."""
+        """Add a record that `made` returned; it counts as ended."""
         window = records.windows.get(self.name) or records.window(self.name)
         window.add_closed(str(record["firstSequence"]), record, self.most[1])
 
     def added(self, records: Records, fact: Fact) -> None:
-        """Add a thing that one fact tells whole."""
+        """Add the record of an entity that one fact describes completely."""
         self.add(records, self.made(fact))
 
     def fold(self, row: str) -> Callable[[JsonWindow, Fact], JsonObject]:
-        """Return how a fact changes the thing that it is about, whose record it gives back.
+        """Return a function that applies a fact to its record, and returns the record.
 
         Args:
-            row: Words. Those behind `if_open` change no record that has ended.
+            row: Words of the row. The words after `if_open` do not apply to an ended record.
         """
         given, _, guarded = row.partition("if_open")
         always, if_open = _with_status(given), _with_status(guarded)
@@ -408,7 +416,8 @@ class EntityKind:
             else:
                 record["lastSequence"] = fact.sequence
             always.change(record, fact, fact.payload)
-            # By the id in the record: one of a damaged model must not pass for a good one.
+            # The id is read from the record: a record of a damaged model must not pass for a valid
+            # one.
             if guarded and record[self._key] in window.open:
                 if_open.change(record, fact, fact.payload)
             if ends:
@@ -420,36 +429,37 @@ class EntityKind:
         return folded
 
     def rows(self, table: Mapping[str, str]) -> dict[str, Rule]:
-        """Return the rules of a table: types, several separated by spaces, and their rows."""
+        """Return the rules of a table: fact types, separated by spaces → row."""
         return {name: self.rule(row) for types, row in table.items() for name in types.split()}
 
     def rule(self, row: str) -> Rule:
         """Return the rule of a row."""
-        fold, place = self.fold(row), self.name
+        fold, name = self.fold(row), self.name
 
         def rule(records: Records, fact: Fact) -> None:
-            fold(records.windows.get(place) or records.window(place), fact)
+            fold(records.windows.get(name) or records.window(name), fact)
 
         return rule
 
     def shown(self, records: Records) -> list[JsonObject]:
-        """Return everything of the kind that is kept, in the order in which it began."""
+        """Return the documents of all records of this kind, in the order of their first facts."""
         return self.entries(records.read(self.name))
 
     def entries(self, window: JsonWindow) -> list[JsonObject]:
-        """Return the records of a window, in the order in which they began."""
+        """Return the documents of the records of a window, in the order of their first facts."""
         return [ordered(record, self._fields) for record in window.entries()]
 
     def document(self, record: JsonObject) -> JsonObject:
-        """Return a record as documents have it."""
+        """Return the document of a record."""
         return ordered(record, self._fields)
 
 
 def ordered(record: JsonObject, fields: Iterable[str]) -> JsonObject:
-    """Return the fields of a record that are known, in this order."""
+    """Return the known fields of a record, in the given order."""
     return {name: record[name] for name in fields if name in record}
 
 
 def _with_status(row: str) -> FieldRow:
+    """Parse a row; `<word` and `>word` set the status."""
     plain = (f"status={one[1:] or '*'}" if one[0] in "<>" else one for one in row.split())
     return FieldRow(" ".join(plain))

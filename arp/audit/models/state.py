@@ -1,6 +1,6 @@
-"""All that a read model remembers, in one value that can be written and read again.
+"""The whole state of a read model, in one value that can be stored.
 
-What folds into which part is one table, made from the tables of the parts.
+`RULES` combines the tables of the parts: it lists the rules of each fact type.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from arp.ledger.fact import Fact
 from arp.ledger.fact_types import REQUIRED_IDS
 
 MODEL_VERSION: Final = 4
-"""Raised with each change of what is remembered or of how facts fold: stored models of another
-version are not read, but rebuilt."""
+"""Version of stored models. Increase it with each change of the state or of the fold: stored models
+of another version are rebuilt."""
 
 MOST_TRACES: Final = 10
+"""Number of trace ids that are kept."""
 
 
 class HeadModel(Struct, rename="camel", omit_defaults=True):
-    """What a session is."""
+    """Identity and title of a session."""
 
     epoch: str | None = None
     workflow: str | None = None
@@ -32,7 +33,8 @@ class HeadModel(Struct, rename="camel", omit_defaults=True):
     title: str | None = None
     created_at: str | None = None
     title_was_given: bool = False
-    """`False`: the title is the beginning of the first input. Clients of the model can read it."""
+    """Whether the title is a name that was given. Otherwise it is the beginning of the first input.
+    Clients of the model can read this field."""
 
 
 class State(Struct, rename="camel", omit_defaults=True):
@@ -40,20 +42,20 @@ class State(Struct, rename="camel", omit_defaults=True):
 
     version: int
     sequence: int = 0
-    """Of the newest fact that was folded; 0: none was."""
+    """Sequence number of the newest folded fact; 0 if there is none."""
     session_id: str = ""
     runtime_id: str = ""
     updated_at: str = ""
     facts: dict[str, int] = {}
-    """How many of each type; `other` are those that this version does not know."""
+    """Number of facts by type; `other` counts the types that this version does not know."""
     trace_ids: list[str] = []
-    """The last that facts named."""
+    """Trace ids that facts named last."""
     head: HeadModel = field(default_factory=HeadModel)
     threads: turns.ThreadsModel = field(default_factory=turns.ThreadsModel)
     tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
     costs: costs.Costs = field(default_factory=costs.Costs)
     records: Records = field(default_factory=Records)
-    """What the rows of `entities` keep."""
+    """Records of the rows in `entities`."""
 
 
 def _created(head: HeadModel, fact: Fact) -> None:
@@ -71,7 +73,8 @@ def _titled(head: HeadModel, fact: Fact) -> None:
         head.title, head.title_was_given = title, True
 
 
-def _said(head: HeadModel, fact: Fact) -> None:
+def _title_from_input(head: HeadModel, fact: Fact) -> None:
+    """Use the beginning of the first input as the title, while there is none."""
     if head.title is None:
         typed = text(part(part(fact.payload, "input"), "data"), "text")
         head.title = " ".join(typed.split())[:80] or None if typed is not None else None
@@ -80,7 +83,7 @@ def _said(head: HeadModel, fact: Fact) -> None:
 _HEAD: Final[dict[str, Rule]] = {
     "session.created": _created,
     "session.updated": _titled,
-    "turn.submitted": _said,
+    "turn.submitted": _title_from_input,
 }
 
 _PARTS: Final = (
@@ -95,4 +98,4 @@ RULES: Final[dict[str, tuple[tuple[str, Rule], ...]]] = {
     name: tuple((part_name, rules[name]) for part_name, rules in _PARTS if name in rules)
     for name in REQUIRED_IDS
 }
-"""Type of a fact → the parts of `State` that it changes, and how."""
+"""Fact type → parts of `State` that it changes, each with its rule."""

@@ -1,9 +1,10 @@
-"""Tasks: their objective, where they stand, every attempt, and how they hang together.
+"""Tasks: objective, status, attempts, and relations to other tasks.
 
-Theory of operation. A status follows from the type of the fact; two facts do not change it: an
-attempt that fails (the task goes on, or a fact says that it does not), and news about a task that
-has ended. Only what begins it again leaves an end: `task.retrying`, `task.started`, `task.resumed`,
-`task.attempt.started`. A retry keeps the task and the attempts before it.
+Theory of operation. The type of a fact determines the status of its task, with two exceptions. A
+failed attempt does not change the status: the task continues until another fact ends it. A fact
+about an ended task does not change the status either, except for the facts that start it again:
+`task.retrying`, `task.started`, `task.resumed`, `task.attempt.started`. A retry keeps the task and
+its earlier attempts.
 """
 
 from __future__ import annotations
@@ -19,9 +20,16 @@ from arp.ledger.fact import Fact
 from arp.protocol.json_value import Json
 
 MOST_OPEN: Final = 200
+"""Number of open tasks that are kept."""
+
 MOST_ENDED: Final = 100
+"""Number of ended tasks that are kept."""
+
 MOST_ATTEMPTS: Final = 10
+"""Number of attempts of a task that are kept."""
+
 MOST_LINKS: Final = 50
+"""Number of ids in each list of a task that are kept."""
 
 ENDED: Final = frozenset(("cancelled", "timed_out", "failed", "lost", "completed", "archived"))
 
@@ -31,7 +39,7 @@ blocked paused retrying cancelling stale unknown
 """
 
 STATUSES: Final = ENDED | frozenset(_OPEN.split())
-"""Every status that a task may have (ledger.md 4)."""
+"""All statuses of a task (ledger.md 4)."""
 
 
 class Attempt(Record, rename="camel", omit_defaults=True, kw_only=True):
@@ -40,7 +48,7 @@ class Attempt(Record, rename="camel", omit_defaults=True, kw_only=True):
     run_id: str
     attempt: int | None = None
     status: str
-    """running, completed or failed."""
+    """Status: running, completed or failed."""
     reason: str | None = None
     retryable: bool = False
     outputs: list[Json] = field(default_factory=list)
@@ -51,7 +59,7 @@ class Attempt(Record, rename="camel", omit_defaults=True, kw_only=True):
 
 
 class Edges(Struct, rename="camel", omit_defaults=True):
-    """How a task is related to others."""
+    """Relations of a task to other tasks, and to agents."""
 
     parent_task_id: str | None = None
     root_task_id: str | None = None
@@ -62,7 +70,7 @@ class Edges(Struct, rename="camel", omit_defaults=True):
 
 
 class Progress(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How far a task is."""
+    """Progress of a task."""
 
     fraction: int | float | None = None
     done: int | None = None
@@ -83,19 +91,20 @@ class Task(Record, rename="camel", omit_defaults=True, kw_only=True):
     edges: Edges = field(default_factory=Edges)
     progress: Progress | None = None
     position: int | None = None
-    """In line."""
+    """Position in the queue, from 1."""
     outputs: list[Json] = field(default_factory=list)
     artifacts: list[str] = field(default_factory=list)
     evidence_refs: list[str] = field(default_factory=list)
     delivery: Json = None
     profile: Json = None
-    """What it asks of a model."""
+    """Requirements of the task for a model."""
     thread_id: str | None = None
     turn_id: str | None = None
     created_at: str | None = None
     updated_at: str | None = None
     partial: bool = False
-    """It had left the window: what was before stands in the facts alone, and it is not counted."""
+    """Whether the task was evicted before and came back. It is then not counted, and its earlier
+    history is only in the facts."""
 
 
 class Tasks(Struct, rename="camel", omit_defaults=True):
@@ -104,14 +113,16 @@ class Tasks(Struct, rename="camel", omit_defaults=True):
     tasks: RecordWindow[Task] = field(default_factory=lambda: RecordWindow[Task]())
     total: int = 0
     counts: dict[str, int] = {}
-    """Tasks by status; one that left the window is counted as it stood."""
+    """Number of tasks by status; an evicted task is counted with its last status."""
     retries: int = 0
 
     def of(self, fact: Fact) -> Task:
-        """Return the task that a fact names, new if nothing is kept of it."""
+        """Return the task of a fact; begin a new record if there is none."""
         name = fact.task_id or "unknown"
         task = self.tasks.get(name)
         if task is None:
+            # After an eviction, an unknown task without `task.created` was probably counted before.
+            # Counting it again would make `total` too large.
             partial = self.tasks.older > 0 and fact.type != "task.created"
             task = Task(
                 task_id=name,
@@ -129,7 +140,7 @@ class Tasks(Struct, rename="camel", omit_defaults=True):
         return task
 
     def move(self, task: Task, status: str, reason: str | None = None) -> None:
-        """Put a task into another status."""
+        """Change the status of a task, and move it to the open or to the ended tasks."""
         self._count(task, -1)
         task.status, task.status_reason = status, reason
         self._count(task, 1)
@@ -154,7 +165,12 @@ class Tasks(Struct, rename="camel", omit_defaults=True):
 
 
 def _becomes(status: str, reopens: bool = False) -> Callable[[Tasks, Fact], None]:
-    """Return the rule of a fact that tells a status; one that `reopens` also leaves an end."""
+    """Return the rule of a fact that sets a status.
+
+    Args:
+        status: The new status.
+        reopens: Whether the fact also changes an ended task.
+    """
 
     def rule(tasks: Tasks, fact: Fact) -> None:
         task = tasks.of(fact)
@@ -169,7 +185,7 @@ def _created(tasks: Tasks, fact: Fact) -> None:
     task.objective = text(fact.payload, "objective") or task.objective
     task.created_at = fact.timestamp
     _link(tasks, task, fact)
-    if task.status == "unknown":  # said twice, it does not begin again
+    if task.status == "unknown":  # a second `task.created` must not reset the status
         tasks.move(task, "draft")
 
 
@@ -200,7 +216,7 @@ def _started(tasks: Tasks, fact: Fact) -> None:
 
 
 def _waiting(tasks: Tasks, fact: Fact) -> None:
-    """It waits for input, permission or a resource; when nobody says which, that is unknown."""
+    """Set the status by what the task waits for; `unknown` if the fact does not say it."""
     status = f"waiting_{text(fact.payload, 'waitingFor')}"
     _becomes(status if status in STATUSES else "unknown")(tasks, fact)
 
@@ -228,12 +244,12 @@ def _completed(tasks: Tasks, fact: Fact) -> None:
 
 
 def _run_status(tasks: Tasks, fact: Fact) -> None:
-    """Say a status by itself, where it is of a task and one that tasks have."""
+    """Set the status that a fact names, if it is about a task and is a status of tasks."""
     if fact.task_id is not None and fact.status in STATUSES:
         _becomes(fact.status)(tasks, fact)
 
 
-# -- what is told besides --------------------------------------------------------------------------
+# -- other facts about tasks -----------------------------------------------------------------------
 
 
 def _updated(tasks: Tasks, fact: Fact) -> None:
@@ -259,11 +275,11 @@ def _delegated(tasks: Tasks, fact: Fact) -> None:
         _add(tasks.of(fact).edges.delegated_to, to)
 
 
-def _dependency(tasks: Tasks, fact: Fact) -> None:
+def _dependencies_updated(tasks: Tasks, fact: Fact) -> None:
     tasks.of(fact).edges.depends_on = texts(fact.payload, "dependsOn")
 
 
-def _profile(tasks: Tasks, fact: Fact) -> None:
+def _profile_resolved(tasks: Tasks, fact: Fact) -> None:
     tasks.of(fact).profile = brief(part(fact.payload, "profile"))
 
 
@@ -283,7 +299,7 @@ def _evidence(tasks: Tasks, fact: Fact) -> None:
 
 
 def _attempt(tasks: Tasks, fact: Fact) -> tuple[Task, Attempt]:
-    """Return the attempt that a fact names, new if nothing is kept of it."""
+    """Return the task and the attempt of a fact; begin a new attempt if there is none."""
     task, run_id = tasks.of(fact), fact.run_id or "unknown"
     for attempt in task.attempts:
         if attempt.run_id == run_id:
@@ -340,8 +356,8 @@ RULES: Final[dict[str, Rule]] = {
         for status in ("accepted", "paused", "cancelled", "timed_out", "failed", "lost", "archived")
     },
     "task.delegated": _delegated,
-    "task.dependency.updated": _dependency,
-    "task.profile.resolved": _profile,
+    "task.dependency.updated": _dependencies_updated,
+    "task.profile.resolved": _profile_resolved,
     "task.attempt.started": _attempt_started,
     "task.attempt.completed": _attempt_ended,
     "task.attempt.failed": _attempt_ended,
@@ -349,4 +365,4 @@ RULES: Final[dict[str, Rule]] = {
     "artifact.changed": _artifact,
     "evidence.changed": _evidence,
 }
-"""Type of a fact → what it changes here."""
+"""Fact type → rule that changes `Tasks`."""

@@ -1,9 +1,9 @@
-"""Threads and their turns: what runs, what is queued, how the last one ended.
+"""Threads and their turns: the running turn, the queued turns, the last outcome.
 
-Theory of operation. A turn is *open* from its submission to its end. Which one runs, and the order
-of those in the queue, follow from `turn.*` alone; `queue.changed` then says the order again, and is
-believed. Whether a running turn is blocked is not here: that depends on what it waits for
-(`requests`), and is put together in `document`.
+Theory of operation. A turn is *open* from its submission to its end. The `turn.*` facts determine
+the running turn and the order of the queue. A `queue.changed` states the order again, and takes
+precedence. Whether a running turn is blocked is not decided here: it depends on pending requests,
+and `document` combines the two.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from arp.protocol.json_value import JsonObject
 from arp.session.threads import MOST_THREADS
 
 MOST_TURNS: Final = 50
-"""Ended turns that are kept: the recent window."""
+"""Number of ended turns that are kept."""
 
 MOST_WAITING: Final = 200
-"""Queued turns: twice what a session takes, since others write facts too."""
+"""Number of queued turns that are kept: twice the maximum of a session, because other programs
+write facts too."""
 
 UNKNOWN_THREAD: Final = "unavailable"
-"""Names the thread of a session whose facts name none so far."""
+"""Id of the thread while no fact of the session has named one."""
 
 
 class TurnModel(Record, rename="camel", omit_defaults=True, kw_only=True):
@@ -35,12 +36,12 @@ class TurnModel(Record, rename="camel", omit_defaults=True, kw_only=True):
 
     turn_id: str
     status: str
-    """queued, running, cancelling, completed, failed or cancelled; waiting: it was cut off, and a
-    question of it is open."""
+    """Status: queued, running, cancelling, completed, failed or cancelled; waiting if a crash ended
+    the turn and one of its questions is still open."""
     status_reason: str | None = None
     input_type: str | None = None
     input: str | None = None
-    """The beginning of what the user said."""
+    """Beginning of the user's input."""
     submitted_at: str | None = None
     started_at: str | None = None
     ended_at: str | None = None
@@ -50,15 +51,15 @@ class TurnModel(Record, rename="camel", omit_defaults=True, kw_only=True):
     tool_calls: int = 0
     model: str | None = None
     error: str | None = None
-    """What the last `runtime.error` of the turn said."""
+    """Message of the last `runtime.error` of the turn."""
     blocked_by_quota: str | None = None
-    """The quota that stopped it and has not been lifted."""
+    """Quota that blocks the turn."""
     removed: bool = False
-    """A rollback took it out of the thread's history."""
+    """Whether a rollback removed it from the history of the thread."""
 
 
 class Outcome(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How the turn that ended last did so."""
+    """Outcome of the turn that ended last."""
 
     turn_id: str
     status: str
@@ -74,9 +75,9 @@ class Thread(Record, rename="camel", omit_defaults=True, kw_only=True):
     thread_id: str
     title: str | None = None
     told_status: str | None = None
-    """What `thread.updated` said, until a turn says otherwise."""
+    """Status of the last `thread.updated`; `None` after the next turn is submitted or starts."""
     correlation: JsonObject | None = None
-    """What it is elsewhere, such as the session of a runtime outside."""
+    """Ids of the thread in other systems, such as the session of an external runtime."""
     active_turn_id: str | None = None
     queue: list[str] = field(default_factory=list)
     turns: RecordWindow[TurnModel] = field(default_factory=lambda: RecordWindow[TurnModel]())
@@ -84,39 +85,39 @@ class Thread(Record, rename="camel", omit_defaults=True, kw_only=True):
 
 
 class ThreadsModel(Struct, rename="camel", omit_defaults=True):
-    """Every thread of a session, and how long its turns took."""
+    """The threads of a session, and the durations of their turns."""
 
     threads: dict[str, Thread] = {}
     older: int = 0
     queue_wait: Durations = field(default_factory=Durations)
-    """From submission to start."""
+    """Times from submission to start."""
     first_output: Durations = field(default_factory=Durations)
-    """From start to the first text."""
+    """Times from start to the first text."""
     turn_time: Durations = field(default_factory=Durations)
-    """From start to end."""
+    """Times from start to end."""
 
     def of(self, fact: Fact) -> Thread:
-        """Return the thread that a fact names, new if it was never heard of."""
+        """Return the thread of a fact; begin a new record if there is none."""
         name = fact.thread_id or UNKNOWN_THREAD
         thread = self.threads.get(name)
         if thread is None:
-            place = fact.sequence
-            thread = Thread(thread_id=name, first_sequence=place, last_sequence=place)
+            sequence = fact.sequence
+            thread = Thread(thread_id=name, first_sequence=sequence, last_sequence=sequence)
             self.threads[name] = thread
             if len(self.threads) > MOST_THREADS:
                 self.older += 1
-                del self.threads[_least(self.threads)]
+                del self.threads[_thread_to_evict(self.threads)]
         thread.last_sequence = fact.sequence
         return thread
 
     def turn(self, fact: Fact) -> TurnModel | None:
-        """Return the turn that a fact names, if it is kept; no thread is made for it."""
+        """Return the turn of a fact; `None` if it is not kept. No record is created."""
         thread = self.threads.get(fact.thread_id or UNKNOWN_THREAD)
         return thread.turns.get(fact.turn_id) if thread is not None else None
 
 
-def _least(threads: dict[str, Thread]) -> str:
-    """Name the thread to let go: the one longest silent, those where something runs last."""
+def _thread_to_evict(threads: dict[str, Thread]) -> str:
+    """Return the thread without a fact for the longest time; busy threads only if all are busy."""
     return min(threads, key=lambda name: (_is_busy(threads[name]), threads[name].last_sequence))
 
 
@@ -136,23 +137,23 @@ def _thread(threads: ThreadsModel, fact: Fact) -> None:
 
 
 def _session(threads: ThreadsModel, fact: Fact) -> None:
-    """Begin the first thread, which needs no fact of its own."""
+    """Begin the first thread, which has no `thread.started`."""
     if fact.thread_id is not None:
         threads.of(fact)
 
 
 def _queue(threads: ThreadsModel, fact: Fact) -> None:
-    """Give each thread its part of the queue, which is one for all of them.
+    """Give each thread its part of the queue, which all threads of a session share.
 
-    A turn that no thread knows belongs to the one that the fact names.
+    A turn that is not known belongs to the thread of the fact.
     """
     if not isinstance(fact.payload.get("queued"), list):
         return
-    named, line = threads.of(fact), texts(fact.payload, "queued", MOST_WAITING)
-    left = dict.fromkeys(line)
+    named, queued = threads.of(fact), texts(fact.payload, "queued", MOST_WAITING)
+    left = dict.fromkeys(queued)
     for thread in threads.threads.values():
         if thread is not named:
-            thread.queue = [turn_id for turn_id in line if turn_id in thread.turns.open]
+            thread.queue = [turn_id for turn_id in queued if turn_id in thread.turns.open]
             for turn_id in thread.queue:
                 left.pop(turn_id, None)
     named.queue = list(left)
@@ -171,7 +172,7 @@ def _submitted(threads: ThreadsModel, fact: Fact) -> None:
         last_sequence=fact.sequence,
         submitted_at=fact.timestamp,
         input_type=text(submitted, "input_type"),
-        input=_words(submitted),
+        input=_input_text(submitted),
     )
     thread.told_status = None
     thread.turns.begin(turn_id, turn, MOST_WAITING)
@@ -179,13 +180,16 @@ def _submitted(threads: ThreadsModel, fact: Fact) -> None:
         thread.queue.append(turn_id)
 
 
-def _words(submitted: JsonObject) -> str | None:
+def _input_text(submitted: JsonObject) -> str | None:
     data = part(submitted, "data")
     return text(data, "text", "transcript", "action")
 
 
 def _open_turn(thread: Thread, fact: Fact) -> TurnModel:
-    """Return the turn that starts or ends, also where no fact says that it was submitted."""
+    """Return the turn that starts or ends, and remove it from the queue.
+
+    A new record begins if no fact has submitted the turn.
+    """
     turn_id = fact.turn_id or ""
     turn = thread.turns.open.get(turn_id)
     if turn is None:
@@ -221,7 +225,10 @@ def _ended(threads: ThreadsModel, fact: Fact) -> None:
 
 
 def _end_status(fact: Fact) -> str:
-    """A cancel is `turn.failed` with `statusReason: "cancelled"` (ledger.md 2)."""
+    """Return the status of a turn after its end.
+
+    A cancelled turn ends by `turn.failed` with `statusReason: "cancelled"` (ledger.md 2).
+    """
     if fact.type == "turn.completed":
         return "completed"
     if fact.status_reason == "interrupted" and fact.payload.get("status") == "waiting":
@@ -229,8 +236,8 @@ def _end_status(fact: Fact) -> str:
     return "cancelled" if fact.status_reason == "cancelled" else "failed"
 
 
-def _answered(threads: ThreadsModel, fact: Fact) -> None:
-    """Take how a turn reads that was cut off while it waited, when its last question is closed."""
+def _question_closed(threads: ThreadsModel, fact: Fact) -> None:
+    """Set the final status of a turn that a crash ended, when its last question is closed."""
     turn, ends = threads.turn(fact), fact.payload.get("ends")
     if turn is None or turn.status != "waiting" or ends not in ("completed", "cancelled"):
         return
@@ -242,7 +249,7 @@ def _answered(threads: ThreadsModel, fact: Fact) -> None:
 
 
 def _removed(threads: ThreadsModel, fact: Fact) -> None:
-    """Note which turns count no longer, or again: of all threads, as the history is one."""
+    """Mark the turns that a rollback removed or restored. It concerns all threads."""
     threads.of(fact)
     for name, is_removed in (("removedTurns", True), ("restoredTurns", False)):
         for turn_id in texts(fact.payload, name, MOST_TURNS):
@@ -252,10 +259,10 @@ def _removed(threads: ThreadsModel, fact: Fact) -> None:
                     turn.removed = is_removed
 
 
-# -- what happens in a turn ------------------------------------------------------------------------
+# -- facts within a turn ---------------------------------------------------------------------------
 
 
-def _said(threads: ThreadsModel, fact: Fact) -> None:
+def _output(threads: ThreadsModel, fact: Fact) -> None:
     turn = threads.turn(fact)
     if turn is None:
         return
@@ -269,7 +276,7 @@ def _said(threads: ThreadsModel, fact: Fact) -> None:
 
 
 def _in_turn(change: Callable[[TurnModel, Fact], None]) -> Rule:
-    """Return the rule of a fact that changes a turn, if that is kept."""
+    """Return the rule of a fact that changes its turn, if the turn is kept."""
 
     def rule(threads: ThreadsModel, fact: Fact) -> None:
         turn = threads.turn(fact)
@@ -279,9 +286,9 @@ def _in_turn(change: Callable[[TurnModel, Fact], None]) -> Rule:
     return rule
 
 
-def _thought(turn: TurnModel, fact: Fact) -> None:
-    thinking = fact.payload.get("text")
-    more = len(thinking) if type(thinking) is str else 0
+def _reasoning(turn: TurnModel, fact: Fact) -> None:
+    piece = fact.payload.get("text")
+    more = len(piece) if type(piece) is str else 0
     turn.thought_characters = added(turn.thought_characters, more)
     turn.last_sequence = fact.sequence
 
@@ -329,16 +336,16 @@ RULES: Final[dict[str, Rule]] = {
     "turn.started": _started,
     "turn.completed": _ended,
     "turn.failed": _ended,
-    "action.resolved": _answered,
+    "action.resolved": _question_closed,
     "run.status": _in_turn(_run_status),
     "history.rollback.completed": _removed,
     "model.requested": _in_turn(_model),
     "model.completed": _in_turn(_model),
-    "model.delta": _said,
-    "reasoning.delta": _in_turn(_thought),
+    "model.delta": _output,
+    "reasoning.delta": _in_turn(_reasoning),
     "tool.started": _tool,
     "runtime.error": _in_turn(_error),
     "quota.blocked": _in_turn(_blocked),
     "limit.changed": _unblocked,
 }
-"""Type of a fact → what it changes here."""
+"""Fact type → rule that changes `ThreadsModel`."""
