@@ -1,1 +1,1 @@
-"""The one loop: facts are made durable, then delivered. The order to read it is in README.md."""
+"""The event loop: facts are made durable, then delivered. README.md has the reading order."""

@@ -86,7 +86,7 @@ class Directory:
         Raises:
             SessionNotFound: It does not exist or belongs to another user; the same error for both.
         """
-        live = await self._known(session_id, principal)
+        live = await self._find_own(session_id, principal)
         if live is None or live.is_provisional:
             raise _not_found(session_id)
         live.touch()
@@ -116,7 +116,7 @@ class Directory:
         meta = await self._store.session(session_id)
         return meta.owner if meta is not None else None
 
-    async def _known(self, session_id: str, principal: Principal) -> LiveSession | None:
+    async def _find_own(self, session_id: str, principal: Principal) -> LiveSession | None:
         """Return a session, or `None` if it does not exist.
 
         The owner is read from the row of the session before anything is loaded. Otherwise the
@@ -162,7 +162,7 @@ class Directory:
                 user or address created too many.
         """
         if session_id is not None:
-            live = await self._known(session_id, principal)
+            live = await self._find_own(session_id, principal)
             if live is not None:
                 live.touch()
                 live.is_provisional = live.is_provisional and provisional
@@ -185,7 +185,7 @@ class Directory:
         created = {"epoch": epoch, "workflow": workflow, **owner}
         session.record("session.created", created, thread_id=THREAD)
         self.quota.made(keys)
-        made = self._add(session, keys)
+        made = self._add_live(session, keys)
         made.is_provisional = provisional
         return made, True
 
@@ -199,7 +199,7 @@ class Directory:
         """
         under_way = self._under_way.get(session_id)
         # Shielded: one caller that is cancelled must not cancel the read of the others.
-        return await asyncio.shield(under_way or self._begin(session_id, self._read(session_id)))
+        return await asyncio.shield(under_way or self._start(session_id, self._read(session_id)))
 
     async def removed(self, session_id: str, removal: Coroutine[Any, Any, T]) -> T:
         """Run the removal of a session and return its result; other callers of it wait meanwhile.
@@ -220,14 +220,14 @@ class Directory:
                 await asyncio.wait([before])
             done.append(await removal)
 
-        await asyncio.shield(self._begin(session_id, run()))
+        await asyncio.shield(self._start(session_id, run()))
         return done[0]
 
     async def settled(self) -> None:
         """Wait until no session is being loaded or removed."""
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
-    def _begin(
+    def _start(
         self, session_id: str, doing: Coroutine[Any, Any, LiveSession | None]
     ) -> asyncio.Future[LiveSession | None]:
         task = start_task(doing, "arp-directory")
@@ -245,15 +245,15 @@ class Directory:
         meta = await self._store.session(session_id)
         if meta is None:
             return None
-        session = await self._restored(meta)
+        session = await self._restore(meta)
         # A session with this id may have come into memory while the store was read.
         if session_id in self.sessions:
             return self.sessions[session_id]
-        live = self._add(session, keys_of(Principal(meta.owner)), session.sequence)
+        live = self._add_live(session, keys_of(Principal(meta.owner)), session.sequence)
         self._loaded(live, meta)
         return live
 
-    async def _restored(self, meta: SessionMeta) -> Session:
+    async def _restore(self, meta: SessionMeta) -> Session:
         try:
             return await self.states.read(self._head(meta))
         except StoreError:
@@ -276,7 +276,7 @@ class Directory:
             return self.runtime_id
         return f"{outside}@{self.runtime_id}"
 
-    def _add(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
+    def _add_live(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
         """Add a session to those in memory, and count it for its user and address."""
         live = self._make(session, stored)
         live.touch()

@@ -81,7 +81,7 @@ class Transfers:
         self._key = key
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Tasks that repeat the requests to a renderer, by viewer id."""
-        self._under_way: set[tuple[str, str]] = set()
+        self._awaited: set[tuple[str, str]] = set()
         """Surfaces, as (session, surface), whose author waits for the transfer.
 
         They are not requested a second time."""
@@ -111,9 +111,9 @@ class Transfers:
         try:
             target = await self._find(to_session, Principal(live.session.head.owner))
         except SessionNotFound:
-            await self._by_renderer(live, name, to_session, retain_content)
+            await self._give_by_renderer(live, name, to_session, retain_content)
             return
-        self._check_may_go(live, name)
+        self._check_not_leaving(live, name)
         if target is live:
             raise TransferDenied("the surface is in this session already", detail=to_session)
         try:
@@ -131,14 +131,14 @@ class Transfers:
         await target.written()
         await live.written()
 
-    async def _by_renderer(
+    async def _give_by_renderer(
         self, live: LiveSession, name: str, to_session: str, retain_content: bool
     ) -> None:
         """Ask the renderers of a session, one after another, to move a surface."""
         if live.session.screen.info(name).is_transient:
             raise TransferDenied("only a toplevel can be given to another session", detail=name)
-        self._check_may_go(live, name, to_session)
-        if (live.id, name) in self._under_way:
+        self._check_not_leaving(live, name, to_session)
+        if (live.id, name) in self._awaited:
             raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
         viewers = [one for one in live.viewers.values() if one.hand_over is not None]
         if not viewers:
@@ -150,7 +150,7 @@ class Transfers:
         request = known or SurfaceTransferRequest(
             to_session, retain_content, new_transfer_id(ends, self._key)
         )
-        self._under_way.add((live.id, name))
+        self._awaited.add((live.id, name))
         try:
             if known is None:
                 note_leaving(live.session, name, request)
@@ -166,7 +166,7 @@ class Transfers:
                 live.mark()
             await live.written()
         finally:
-            self._under_way.discard((live.id, name))
+            self._awaited.discard((live.id, name))
         if denied is not None:
             raise denied
 
@@ -180,14 +180,14 @@ class Transfers:
         """Ask renderers until one has moved a surface; else return the refusal of the last one.
 
         Raises:
-            _Unclear: A renderer may have moved it; the outcome is unknown.
+            _OutcomeUnknown: A renderer may have moved it; the outcome is unknown.
         """
         denied: TransferDenied | None = None
         for viewer in viewers:
             try:
                 await self._ask(live, viewer, name, request)
             # Another renderer must not be asked now: the surface could be transferred twice.
-            except _Unclear:
+            except _OutcomeUnknown:
                 self.ask_again(live, viewer)
                 raise
             except TransferDenied as error:
@@ -202,7 +202,7 @@ class Transfers:
         """Ask one renderer to move a surface.
 
         Raises:
-            _Unclear: The outcome is unknown.
+            _OutcomeUnknown: The outcome is unknown.
             TransferDenied: The renderer or the target refuses.
 
         Cancel: Safe; `ask_again` repeats the request.
@@ -214,14 +214,14 @@ class Transfers:
             self.ask_again(live, viewer)
             raise
         if not is_done:
-            raise _Unclear(
+            raise _OutcomeUnknown(
                 f"no renderer has said whether session {request.to_session!r:.80} has surface "
                 f"{name!r:.80} now; each that joins is asked again",
                 detail=name,
             )
 
     @staticmethod
-    def _check_may_go(live: LiveSession, name: str, to_session: str = "") -> None:
+    def _check_not_leaving(live: LiveSession, name: str, to_session: str = "") -> None:
         """Raise if the surface may already be in another session than the requested one."""
         known = live.session.leaving.get(name)
         if known is not None and known.to_session != to_session:
@@ -243,7 +243,7 @@ class Transfers:
         pause_s = FIRST_AGAIN_S
         while not live.gone.done() and viewer.id in live.viewers and live.session.leaving:
             for name, request in list(live.session.leaving.items()):
-                if (live.id, name) in self._under_way:
+                if (live.id, name) in self._awaited:
                     continue
                 with suppress(TransferDenied):
                     assert viewer.hand_over is not None
@@ -302,5 +302,5 @@ class Transfers:
         return signed_source(transfer_id, live.id, owner, self._key)
 
 
-class _Unclear(TransferDenied):
+class _OutcomeUnknown(TransferDenied):
     """Unknown outcome: another agent may have the surface."""
