@@ -282,9 +282,9 @@ class Runner:
         elif host.end_cause is None:
             host.stop(EndCause.CANCELLED)
             grace_s = self._settings.cancel_grace_s
-            asyncio.get_running_loop().call_later(grace_s, self._force, host)
+            asyncio.get_running_loop().call_later(grace_s, self._force_end, host)
 
-    def _force(self, host: TurnHost) -> None:
+    def _force_end(self, host: TurnHost) -> None:
         if host.session.running == host.turn_id:
             logger.warning(
                 "turn %s goes on after its cancel; it is closed over its head", host.turn_id

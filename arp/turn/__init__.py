@@ -1,4 +1,4 @@
 """What an agent's code works with: `Turn`, its tools, questions, surfaces and approvals.
 
-Read `host` (what a turn needs of its session), `turn`, `tool`, `open_question`, `open_surface`.
+Read `host` (the state behind a turn), `turn`, `tool`, `open_question`, `open_surface`.
 """
