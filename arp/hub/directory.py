@@ -202,7 +202,7 @@ class Directory:
         return await asyncio.shield(under_way or self._start(session_id, self._read(session_id)))
 
     async def removed(self, session_id: str, removal: Coroutine[Any, Any, T]) -> T:
-        """Run the removal of a session and return its result; other callers of it wait meanwhile.
+        """Run the removal of a session and return its result; callers that need the session wait.
 
         Args:
             session_id: Id of the session.
@@ -230,6 +230,7 @@ class Directory:
     def _start(
         self, session_id: str, doing: Coroutine[Any, Any, LiveSession | None]
     ) -> asyncio.Future[LiveSession | None]:
+        """Start a load or a removal; callers that need the session wait for it."""
         task = start_task(doing, "arp-directory")
         self._under_way[session_id] = task
 
@@ -242,6 +243,7 @@ class Directory:
         return task
 
     async def _read(self, session_id: str) -> LiveSession | None:
+        """Load a session and add it to those in memory; `None` if it is not stored."""
         meta = await self._store.session(session_id)
         if meta is None:
             return None
@@ -254,6 +256,7 @@ class Directory:
         return live
 
     async def _restore(self, meta: SessionMeta) -> Session:
+        """Return the session of a row; map foreign exceptions to one error."""
         try:
             return await self.states.read(self._head(meta))
         except StoreError:

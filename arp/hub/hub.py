@@ -161,14 +161,14 @@ class Hub:
         """Error that ends the running turn of a session at its reload, by session id."""
         self._last_fault_at: dict[str, int] = {}
         """Newest stored sequence of a session at its last fault, by session id."""
-        self._reload_tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self.mended: dict[str, tuple[int, int]] = {}
         """Recovery facts of sessions in memory, by session id: (sequence before them, last one)."""
         self.on_broken: Callable[[], None] = lambda: None
         """Called when a service failed for good; the caller that serves the hub has to end."""
         self._evictor = Service("arp-sweeper", self._evict_idle, self._service_failed)
 
-    # -- life ------------------------------------------------------------------------------------
+    # -- start and stop --------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Start the services and load the sessions with open work. The store is open already.
@@ -316,12 +316,14 @@ class Hub:
         self._evict_all(idle[: max(1, self.settings.max_sessions // 10)])
 
     def _evict_all(self, sessions: list[LiveSession]) -> None:
+        """Remove sessions from memory, and store their states and models soon after."""
         for live in sessions:
             self._remove_from_memory(live)
             for cache in self._caches:
                 cache.rest(live.id, live)
 
     def _remove_from_memory(self, live: LiveSession, why: ArpError | None = None) -> None:
+        """Remove a session from memory and stop its agent; its renderers stay connected."""
         if self.directory.remove(live, why):
             self.listing.rows.pop(live.id, None)
         self.runner.forget(live)
@@ -384,6 +386,7 @@ class Hub:
         *,
         provisional: bool = False,
     ) -> tuple[LiveSession, bool]:
+        """Open a session, and return whether it is new; evict others first if there is no room."""
         if session_id not in self.sessions:
             full = self.directory.quota.full(keys_of(principal))
             if full is not None or len(self.sessions) >= self.settings.max_sessions:
@@ -477,6 +480,7 @@ class Hub:
             await self._delete_stored(head)
 
     async def _delete_stored(self, head: Head) -> None:
+        """Delete the facts and files of a session, and everything that caches them."""
         await self.writer.room()
         async with self.blobs.removing(head.session_id):
             await self.store.delete(head.session_id)
@@ -516,6 +520,7 @@ class Hub:
         return row
 
     def _remove_and_close(self, live: LiveSession, why: ArpError, code: int) -> None:
+        """Remove a session from memory and close the connections of its renderers."""
         self._remove_from_memory(live, why)
         reason = _REASONS[code]
         for viewer in live.viewers.values():
@@ -622,8 +627,8 @@ class Hub:
         live.delivery.attach(viewer)
         sealed = live.session.log.sealed
         if sealed is not None:
-            # The renderer has to be told that the session cannot be continued; its facts are shown
-            # as far as they are readable.
+            # The session shows its readable facts but cannot be continued; the renderer has to
+            # learn why.
             message = ErrorMessage(payload=error_payload(sealed), session_id=live.id)
             live.after_write(partial(viewer.tell, message))
 
@@ -649,8 +654,8 @@ class Hub:
             sender = _Sender(profile, viewer.info, viewer.shown)
             closed = list(live.session.closed)
             await self._apply_input(live, message, principal, sender, partial(live.answer, viewer))
-            # Its user answered, so the user knows that this question is closed. Otherwise the
-            # user's next answer could be refused as an answer to the closed question.
+            # The user who answered knows that this question is closed. Otherwise the user's next
+            # input could be refused as a late answer to it.
             if list(live.session.closed) != closed:
                 viewer.answered = live.session.sequence
             if message.input_type == "resize" and message.surface == "main":
@@ -703,6 +708,7 @@ class Hub:
             return ErrorMessage(payload=payload, session_id=message.session_id)
 
     async def _store_files(self, live: LiveSession, files: Sequence[Arrived]) -> None:
+        """Store uploaded files, within the quota of the session's owner."""
         self.check_takes_input()
         kept = self.files_of(live)
         new = {file.ref.sha256: file.ref.size for file in files}
@@ -722,6 +728,11 @@ class Hub:
         reply: Reply,
         traceparent: str | None = None,
     ) -> None:
+        """Apply an input to its session and schedule its effects.
+
+        An input either adds to the shown branch or selects another one. In the second case the
+        session continues from the facts of that branch, and every renderer gets a snapshot.
+        """
         # A recording accepts focus and resize: a renderer sends them by itself, and they change
         # nothing in the ledger.
         if message.input_type not in SILENT:
@@ -743,7 +754,7 @@ class Hub:
             self.runner.services.keep_surface_timers(live)
         else:
             count, waiting = live.session.turn_count, []
-            # A busy loop runs timers late. Without this an answer after its deadline is accepted.
+            # A busy loop runs timers late. Without this, a late answer would be accepted.
             if live.deadlines:
                 live.expire_questions()
             read_typed = partial(typed_answer, profile)
@@ -786,8 +797,8 @@ class Hub:
         if live is not None and message.session_id in (None, live.id):
             return live
         if live is None and viewer.delivery is not None:
-            # The session left memory below this connection. Loading it here would attach the
-            # renderer without a snapshot, so it has to send `hello`.
+            # The session left memory, so this renderer is attached to nothing and shows what may
+            # not be durable. It has to join again before it may send inputs.
             gone = viewer.delivery.session_id
             raise SessionNotFound(f"session {gone!r} left the memory; say hello again", detail=gone)
         said_hello = live is not None and viewer.profile.said_hello
@@ -830,6 +841,7 @@ class Hub:
     def _run_effect(
         self, live: LiveSession, effect: RunTurn | StopTurn | ResolveQuestion | SurfaceClosed
     ) -> None:
+        """Run an effect; what caused it is durable now."""
         match effect:
             case RunTurn(turn_id):
                 self.runner.start(live, turn_id)
@@ -861,8 +873,8 @@ class Hub:
 
     def keep(self, task: asyncio.Task[None]) -> None:
         """Hold a reference to a running task; the event loop holds only a weak one."""
-        self._reload_tasks.add(task)
-        task.add_done_callback(self._reload_tasks.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _fault(self, live: LiveSession) -> None:
         """Remove a session from memory after an internal error left it in an unknown state."""

@@ -73,7 +73,7 @@ class Inbound:
         return Read(value, cleaned)
 
     def close(self) -> None:
-        """Let the thread end after its current work; later calls of `read` run in the caller."""
+        """End the thread after its current work; later calls of `read` work in the caller."""
         self._is_closed = True
         self._thread.shutdown(wait=False)
 

@@ -32,8 +32,10 @@ from arp.protocol.objects.wire import ObjectEnvelope, RefusedEnvelope, read
 from arp.view.objects.dialect import ObjectDialect
 
 BEHIND_BYTES: Final = 1 << 40
-"""What waits for a renderer that is behind, as the hub is told: more than any may have, so that it
-gets one catch-up when it has displayed what it has, or shows anything again."""
+"""Buffered bytes that are reported for a renderer that lags in the dialect.
+
+More than any limit, so that the hub lets it lag too. It gets one catch-up when it has displayed
+what it has, or is shown again after it was suspended."""
 
 
 HAND_OVER_S: Final = 10.0
@@ -152,11 +154,11 @@ class ObjectPeer(Peer):
             self.viewer.drained()
 
     def _turn_ended(self) -> None:
-        """Let a suspended renderer catch up at the end of a turn (docs/protocol.md, O16)."""
+        """Send a suspended renderer a catch-up at the end of a turn (docs/protocol.md, O16)."""
         if self._dialect.let_through():
             self.viewer.drained()
 
-    # -- surfaces that go to another agent, or come from one ---------------------------------------
+    # -- transfers of surfaces ---------------------------------------------------------------------
 
     async def _request_transfer(self, name: str, request: SurfaceTransferRequest) -> bool:
         """Ask the renderer to move a surface to another of its agents; see `Viewer.hand_over`.

@@ -161,6 +161,7 @@ class Peer:
                 await self._submit(event, place, self.principal)
 
     async def _submit(self, message: Input, place: PlaceFiles, owner: Principal) -> None:
+        """Submit an input with uploaded files."""
         delivery = self.viewer.delivery
         try:
             files, data = place(message.data)
@@ -212,6 +213,7 @@ class Peer:
         logger.info("renderer %s is gone", self.viewer.id)
 
     async def _hello(self, hello: RendererHello) -> None:
+        """Check the token of a peer without a principal, then attach its renderer to a session."""
         try:
             if self.principal is None:
                 self.principal = await self._check_token(hello.token) if hello.token else None

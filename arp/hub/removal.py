@@ -26,7 +26,7 @@ from arp.store.store import Store, facts
 logger = logging.getLogger(__name__)
 
 REMOVE_S: Final = 20.0
-"""Seconds that one keeper may take; after that it is tried again, and the caller is informed."""
+"""Seconds that one attempt of a keeper may take; after that it is reported and repeated later."""
 RETRY_S: Final = 60.0
 """Seconds between two attempts."""
 CACHE_KEY: Final = "arp.elsewhere"
@@ -198,7 +198,7 @@ class Removals:
         found: list[Elsewhere] = []
         try:
             async for _, body in facts(self._store, removal.session_id):
-                # Decoding every fact of a long session would take minutes.
+                # Only few facts name a runtime session, and decoding all of them would be slow.
                 if b'"runtimeSessionId"' not in body:
                     continue
                 fact = decode(body)

@@ -50,6 +50,7 @@ class Replayer:
             task.stop()
 
     async def _replay(self, viewer: Viewer, resume: Resume) -> None:
+        """Send chunks until the renderer is current, has left, or needs a snapshot."""
         delivery, after, limit = viewer.delivery, resume.seq, CHUNK
         try:
             while delivery is not None and _is_there(viewer, delivery, resume):

@@ -285,6 +285,7 @@ class Runner:
             asyncio.get_running_loop().call_later(grace_s, self._force_end, host)
 
     def _force_end(self, host: TurnHost) -> None:
+        """End a cancelled turn that is still running after the grace period of its agent."""
         if host.session.running == host.turn_id:
             logger.warning(
                 "turn %s goes on after its cancel; it is closed over its head", host.turn_id
@@ -292,6 +293,7 @@ class Runner:
             self._end(host.live, host.turn_id, "cancelled")
 
     async def _run(self, host: TurnHost, owner: TurnName) -> None:
+        """Run the agent of a turn and end the turn according to what the agent did."""
         CURRENT_TURN.set(owner)
         task, workflow = asyncio.current_task(), host.session.head.workflow
         status: Literal["completed", "failed", "cancelled"] = "failed"
@@ -330,6 +332,7 @@ class Runner:
             self._end(host.live, host.turn_id, status, failed)
 
     async def _run_handler(self, workflow: str, host: TurnHost) -> None:
+        """Call the handler of a turn, show what it returns and record the rest of its output."""
         handler = self._app.handlers.get(workflow)
         if handler is None:
             raise LookupError(f"the app has no agent {workflow!r} (any more)")

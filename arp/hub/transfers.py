@@ -82,9 +82,9 @@ class Transfers:
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Tasks that repeat the requests to a renderer, by viewer id."""
         self._awaited: set[tuple[str, str]] = set()
-        """Surfaces, as (session, surface), whose author waits for the transfer.
+        """Pairs of session and surface with a transfer that an author waits for.
 
-        They are not requested a second time."""
+        No second request is sent for them."""
 
     def close(self) -> None:
         """Stop repeating requests."""
@@ -155,8 +155,8 @@ class Transfers:
             if known is None:
                 note_leaving(live.session, name, request)
                 live.mark()
-            # The renderers have to know the request, and a crash must not lose it: the target may
-            # record the surface as soon as a renderer is asked.
+            # Before a renderer is asked, it must show the surface, and the request must be durable:
+            # the target may record the surface at once, and a crash must not lose the request.
             await live.written()
             denied = await self._ask_all(live, viewers, name, request)
             # A repeated request that is denied does not prove that the first one was denied. Only
@@ -240,6 +240,7 @@ class Transfers:
         task.add_done_callback(lambda _: self._asking.pop(viewer.id, None))
 
     async def _keep_asking(self, live: LiveSession, viewer: Viewer) -> None:
+        """Repeat the requests of a session to one renderer, with growing pauses."""
         pause_s = FIRST_AGAIN_S
         while not live.gone.done() and viewer.id in live.viewers and live.session.leaving:
             for name, request in list(live.session.leaving.items()):

@@ -105,7 +105,7 @@ class Verifier:
             broken = Break(error.after + 1, error.after + 1, error.message)
         return check.checked(session_id, broken)
 
-    # -- all of them -------------------------------------------------------------------------------
+    # -- rounds over all sessions ------------------------------------------------------------------
 
     def begin(self) -> None:
         """Start a round over all sessions, unless one is running or ended recently."""
@@ -132,6 +132,7 @@ class Verifier:
         return LedgerVerification(self._state, *counts, named[:MOST_SESSIONS])
 
     async def _round(self) -> None:
+        """Check all sessions, and record when the next round may begin."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._state, self._sessions, self._unkept = "running", 0, 0

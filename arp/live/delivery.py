@@ -2,6 +2,7 @@
 
 Theory of operation. Each viewer is in one state:
 
+- `new`: it is not attached.
 - `current`: it gets every frame as soon as the frame is durable.
 - `behind` (lagging): its buffer is full or its commits are unacknowledged. It gets nothing; only
   its cursor is kept. One catch-up makes it current again.
@@ -287,7 +288,7 @@ class SessionDelivery:
         self.joining: list[Viewer] = []
         """Renderers that join with the next write."""
 
-    # -- coming and going ------------------------------------------------------------------------
+    # -- attaching and detaching -----------------------------------------------------------------
 
     def attach(self, viewer: Viewer) -> None:
         """Attach a renderer; it joins with the next write."""
@@ -371,7 +372,7 @@ class SessionDelivery:
             if not group:
                 del self._groups[viewer.group]
 
-    # -- what has become durable -----------------------------------------------------------------
+    # -- delivering durable batches --------------------------------------------------------------
 
     @property
     def cursor(self) -> Cursor:
@@ -395,6 +396,7 @@ class SessionDelivery:
     def _deliver_to(
         self, group: FrameGroup, viewers: list[Viewer], batch: TextBatch | Batch
     ) -> None:
+        """Send a batch to a group; renderers that cannot keep up leave the group and lag."""
         frames: list[bytes] | None
         if isinstance(batch, TextBatch):
             frames, commits = text_frames(batch.text, group), _NO_SEQUENCES
@@ -457,6 +459,7 @@ class SessionDelivery:
             self.drained(viewer)
 
     def _mark_lagging(self, viewer: Viewer, cursor: Cursor) -> None:
+        """Stop delivery to a renderer and remember its cursor."""
         self._leave(viewer)
         viewer.state, viewer.cursor = "behind", cursor
         logger.debug("renderer %s is behind at %d", viewer.id, cursor.seq)
@@ -487,6 +490,12 @@ class SessionDelivery:
             self._pace(viewer, join.cursor)
 
     def _make_join(self, viewer: Viewer) -> Join:
+        """Choose how a renderer becomes current, and make its frames.
+
+        The choices are: a catch-up after lagging; a replay from the log, if it resumes at a
+        position that is not too old; only the first message, if the session is empty; otherwise a
+        snapshot.
+        """
         session, view = self._session, self._view(viewer.profile)
         if viewer.state == "returning":
             return self._catch_up(viewer)
@@ -504,6 +513,7 @@ class SessionDelivery:
         return self._snapshot(viewer)
 
     def _catch_up(self, viewer: Viewer) -> Join:
+        """Make the catch-up of a renderer that lagged; a snapshot if it missed too much."""
         cursor = self._session.cursor
         # Nothing happened while it was lagging.
         if viewer.cursor.seq == cursor.seq:

@@ -74,7 +74,7 @@ class Listing:
         more = metas[-1].cursor if len(metas) == limit else None
         return [Match(meta) for meta in metas], more
 
-    # -- who wants to know -----------------------------------------------------------------------
+    # -- listeners -------------------------------------------------------------------------------
 
     def listen(self, owner: str, listener: Changed) -> Callable[[], None]:
         """Call a listener when rows of an owner change; return a function that stops this."""

@@ -72,6 +72,7 @@ class LoopWatch:
                 self._stopped.wait(self._blocked_s / PINGS)
 
     def _watch(self) -> None:
+        """Ask the loop to answer; log, with doubling pauses, while it does not."""
         assert self._loop is not None
         self._answered.clear()
         asked_at, told_s, who = time.monotonic(), self._blocked_s, ""

@@ -4,8 +4,8 @@ Theory of operation. Each session in memory counts for its owner and for the add
 Users without a name are not counted as one user. So a client that creates too many sessions is
 refused long before others run out of room.
 
-The files of a user are counted once, at the first upload. From then on each new file is added,
-whoever stores it. After the removal of a session, the next upload counts again. Only uploads are
+The files of a user are counted once, at the first upload. From then on each new file is added, no
+matter who stores it. After the removal of a session, the next upload counts again. Only uploads are
 refused; files that an agent made are always stored.
 """
 

@@ -44,7 +44,7 @@ class HubSettings(Struct, frozen=True):
     limits: Limits = Limits()
     """The limits of the protocol, sent in `hello`."""
     redaction: Redaction = Redaction()
-    """Which secrets are removed from facts before they are written."""
+    """Rules for the secrets that are removed from facts before they are written."""
     policy: Policy = "queue"
     """What happens to an input while a turn runs: `queue`, `reject` or `interrupt`."""
     takes_input: bool = True

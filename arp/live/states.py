@@ -106,6 +106,7 @@ class States(Cache):
             return session
 
     async def _read(self, head: Head) -> Session:
+        """Restore a session from its stored state, or from its facts alone if that fails."""
         name = head.session_id
         self._unusable.pop(name, None)
         session = await self._stored_session(head)
@@ -122,7 +123,7 @@ class States(Cache):
             except Forked:
                 logger.debug("session %s turned to another branch", name)
             except Exception:  # noqa: BLE001 - whatever it is, the facts are the truth
-                # See above. Without the state the session is usually intact.
+                # The damage may be in the state or in the log, as above.
                 logger.warning("session %s: its state does not fit its facts", name)
                 self._mark_unusable(name, MISFIT)
         self._stored.pop(name, None)
@@ -145,7 +146,7 @@ class States(Cache):
         async with aclosing(pages(self._store, session_id, 0, self._end_of(session_id))) as found:
             async for page in found:
                 for sequence, body in page:
-                    # Decoding every fact of a long log would take minutes; most do not matter here.
+                    # Only few facts are about branches, and decoding all of them would be slow.
                     if any(name in body for name in _BRANCH_TYPES):
                         survey.take(fact_of(session_id, sequence, body))
                 await asyncio.sleep(0)
@@ -257,6 +258,7 @@ class States(Cache):
     async def _make(
         self, session_id: str, live: LiveSession | None, least: int
     ) -> tuple[int, bytes] | None:
+        """Return the state of a session; archive its evicted turns before the state is stored."""
         # A sealed session ends before an unreadable fact. Once the ledger is repaired, the session
         # has to be read from its facts.
         if live is None or live.session.log.sealed is not None:

@@ -192,6 +192,7 @@ class Service:
                 await task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
+        """Restart the service after its task has ended, unless it ended too often."""
         if self._is_closed:
             return
         error = None if task.cancelled() else task.exception()

@@ -133,6 +133,7 @@ class Writer:
             self._rounds.end()
 
     async def _write(self) -> None:
+        """Write everything that is marked, deliver what is stored, and report what is not."""
         self._rounds.begun += 1
         dirty, self._dirty = self._dirty, []
         together, self._together = self._together, []
@@ -244,7 +245,7 @@ class Writer:
         return refused
 
     def _deliver(self, gathered: Sequence[Gathered], refused: Mapping[str, ArpError]) -> None:
-        """Let each session deliver its facts, unless they were refused."""
+        """Deliver the facts of each session, unless the store refused them."""
         for one in gathered:
             if refused and (error := refused.get(one.live.id)) is not None:
                 self._failed([one.live], error)

@@ -185,6 +185,7 @@ def _log_unawaited(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
+    """Log the warning of an unawaited coroutine with its agent; pass other warnings on."""
     found = re.match(_NEVER_AWAITED, str(message)) if category is RuntimeWarning else None
     turn = CURRENT_TURN.get()
     if found is None or turn is None:

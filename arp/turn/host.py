@@ -158,7 +158,7 @@ class TurnHost:
         """Whether the agent waits for an answer."""
         return self._waiters > 0
 
-    # -- what is pending -------------------------------------------------------------------------
+    # -- pending text and changes ----------------------------------------------------------------
 
     def check_running(self) -> None:
         """Raise if the turn is over; see `Session.check_running`."""
@@ -253,7 +253,7 @@ class TurnHost:
         self.settle()
         self.record_state()
 
-    # -- what the agent keeps and counts ---------------------------------------------------------
+    # -- state and usage -------------------------------------------------------------------------
 
     @property
     def state(self) -> JsonObject:
@@ -459,6 +459,7 @@ class TurnHost:
         self._close(asked, "expired")
 
     def _close(self, asked: AskedQuestion, kind: Literal["withdrawn", "expired"]) -> bool:
+        """Close an open question without an answer; return whether it was open."""
         # An answer that was accepted first wins over the deadline and over the withdrawal.
         if self.session.running != self.turn_id or not self.session.is_open(asked.question):
             return False
@@ -500,7 +501,7 @@ class TurnHost:
         if not asked.outcome.done():
             asked.outcome.set_result(outcome)
 
-    # -- its end ---------------------------------------------------------------------------------
+    # -- the end of the turn ---------------------------------------------------------------------
 
     @property
     def is_left_open(self) -> bool:

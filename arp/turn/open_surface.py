@@ -161,7 +161,7 @@ class OpenSurface:
                 detail=self.name,
             )
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- title, size and session -----------------------------------------------------------------
 
     def set_title(self, title: str) -> None:
         """Change its title.
@@ -212,10 +212,10 @@ class OpenSurface:
             retain_content: Whether its components are transferred too.
 
         Raises:
-            TransferDenied: The session does not exist, has too many surfaces or is reached by no
-                renderer, or this is a popup or an overlay. Nothing has changed. If the message says
-                that no renderer has said whether the other session has the surface, each renderer
-                that joins is asked again, and the surface is closed when one confirms it.
+            TransferDenied: The session does not exist or has too many surfaces, no renderer moves
+                the surface, or this is a popup or an overlay. Nothing has changed. If the message
+                begins with "no renderer has said", the outcome is unknown: each renderer that joins
+                is asked again, and the surface is closed when one confirms the transfer.
             SurfaceDestroyed: It is closed, or the turn is over.
         """
         self._check_open()

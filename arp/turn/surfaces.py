@@ -70,7 +70,7 @@ class TurnSurfaces:
         """Surfaces that the agent has closed but was not notified about yet."""
         self._opened = 0
 
-    # -- what the agent does ---------------------------------------------------------------------
+    # -- actions of the agent --------------------------------------------------------------------
 
     def open(self, name: str, info: SurfaceInfo, changes: Sequence[Change] = ()) -> None:
         """Create a surface, or change the description of an existing one.
@@ -145,7 +145,7 @@ class TurnSurfaces:
         self._context = copy_context()
         self._callbacks.setdefault((name, event), []).append(callback)
 
-    # -- what the agent hears --------------------------------------------------------------------
+    # -- events for the agent --------------------------------------------------------------------
 
     def closed(self, name: str, reason: CloseReason) -> None:
         """Notify the agent that a surface was closed."""
@@ -168,6 +168,7 @@ class TurnSurfaces:
         self._start_callbacks(name, "configure", msgspec.convert(data, Viewport), names)
 
     def _start_callbacks(self, name: str, event: SurfaceEvent, *args: object) -> None:
+        """Start a task that calls the functions registered for an event."""
         callbacks = self._callbacks.get((name, event))
         if callbacks:
             before = self._tasks.get(name)

@@ -623,7 +623,7 @@ class ToolCall:
             # The renderer already shows the input of the call; only another one is repeated.
             shown.input if shown.input != self._input else None,
             None if session_rule is None else _check_rule(session_rule),
-            # The person sees a mark in place of the secret, so an edit would replace the secret.
+            # A secret is shown as a mark, and a person cannot approve an input that is not shown.
             bool(editable) and not shown.salt,
             None if expires_at is None else rfc3339(expires_at),
         )
@@ -637,7 +637,7 @@ class ToolCall:
         if answer["action"] != "confirm":
             return msgspec.structs.replace(shown, decision="deny", reason=payload.get("reason", ""))
         approval, edited = shown, payload.get("updated_input")
-        # Some renderers send the input back unchanged. It counts as edited only if it differs.
+        # An input that comes back unchanged is not an edit.
         if edited is not None and encoded(edited) != encoded(shown.args):
             approval = self._undecided(encoded(edited).decode())
         is_edited, scope = approval is not shown, payload.get("scope", "once")
@@ -780,6 +780,7 @@ class ToolCall:
         self._host.settle()
 
     def _end(self, error: str | None) -> None:
+        """Record the result of the call, or its error."""
         self._state = "over"
         took = {"durationMs": round((time.monotonic() - self._began) * 1000)}
         ref = None if error is not None else self._output_ref

@@ -826,6 +826,7 @@ class Turn:
         return self._question(asked, can_decline, options)
 
     def _question(self, asked: Any, can_decline: bool, options: TypeOptions) -> OpenQuestion[Any]:
+        """Show a question; convert a type to a form, and explain a refusal to the author."""
         host, read, check = self._host, _unchanged, None
         known = TypeOptions.__optional_keys__ if isinstance(asked, type) else ASK_OPTIONS
         check_kind(can_decline, bool, "can_decline")
