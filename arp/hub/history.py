@@ -184,21 +184,21 @@ class History:
         Raises:
             StoreError: The log cannot be read.
         """
-        places = {one.number: _first_and_last(one) for one in turns}
-        wanted = sorted({place for pair in places.values() for place in pair if place})
+        sequences = {one.number: _first_and_last(one) for one in turns}
+        wanted = sorted({sequence for pair in sequences.values() for sequence in pair if sequence})
         times: dict[int, str] = {0: ""}
         while wanted:
             chunk = await self._store.read(session_id, wanted[0] - 1, PAGE)
             if not chunk:
                 break
             first, last = chunk[0][0], chunk[-1][0]
-            for place in wanted:
-                if place <= last:
-                    times[place] = _timed_decoder.decode(chunk[place - first][1]).timestamp
-            wanted = [place for place in wanted if place > last]
+            for sequence in wanted:
+                if sequence <= last:
+                    times[sequence] = _timed_decoder.decode(chunk[sequence - first][1]).timestamp
+            wanted = [sequence for sequence in wanted if sequence > last]
         return {
             number: (times.get(began, ""), times.get(ended, ""))
-            for number, (began, ended) in places.items()
+            for number, (began, ended) in sequences.items()
         }
 
 

@@ -104,10 +104,10 @@ class Replayer:
 def _leading_piece(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     """Return the leading facts that fit into `PIECE_BYTES`, but at least one."""
     size = 0
-    for place, (_, body) in enumerate(chunk):
+    for index, (_, body) in enumerate(chunk):
         size += len(body)
         if size > PIECE_BYTES:
-            return chunk[: place or 1]
+            return chunk[: index or 1]
     return chunk
 
 
@@ -115,8 +115,8 @@ def _leading_commits(facts: list[Fact], room: int | None) -> list[Fact]:
     """Return the leading facts that show at most `room` commits, but at least one commit."""
     if room is None:
         return facts
-    places = [place for place, fact in enumerate(facts, 1) if fact.type in COMMITS]
-    return facts if len(places) <= room else facts[: places[max(1, room) - 1]]
+    ends = [end for end, fact in enumerate(facts, 1) if fact.type in COMMITS]
+    return facts if len(ends) <= room else facts[: ends[max(1, room) - 1]]
 
 
 def _is_there(viewer: Viewer, delivery: SessionDelivery, resume: Resume | None) -> bool:

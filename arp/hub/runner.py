@@ -490,10 +490,10 @@ def _failure_of(error: BaseException) -> str:
 
 def traceback_of(error: BaseException) -> str:
     """Return an exception's traceback from the author's first line on, with the exception last."""
-    place = first = error.__traceback__
-    while place is not None and not is_authors(place.tb_frame.f_code.co_filename):
-        place = place.tb_next
-    lines = traceback.format_exception(type(error), error, place or first)
+    step = first = error.__traceback__
+    while step is not None and not is_authors(step.tb_frame.f_code.co_filename):
+        step = step.tb_next
+    lines = traceback.format_exception(type(error), error, step or first)
     return "".join(lines).rstrip()[-MAX_DETAILS:]
 
 

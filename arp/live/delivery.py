@@ -189,7 +189,7 @@ class Viewer:
             present = self.delivery.components_of(merged)
             # A component that was removed meanwhile cannot be presented.
             self.presented = {name: how for name, how in merged.items() if name in present}
-        self.unacknowledged = [place for place in self.unacknowledged if place > seq]
+        self.unacknowledged = [sequence for sequence in self.unacknowledged if sequence > seq]
         self.drained()
 
     @property

@@ -52,14 +52,14 @@ class Listing:
         matches: list[Match] = []
         for pinned in (True, False) if group != "0" else (False,):
             rest = query.limit - len(matches)
-            found, more = await self._some(query, pinned, before or None, rest)
+            found, more = await self._page_part(query, pinned, before or None, rest)
             matches += found
             if more is not None:
                 return matches, f"{pinned:d}~{more}"
             before = ""
         return matches, None
 
-    async def _some(
+    async def _page_part(
         self, query: Asked, pinned: bool, before: str | None, limit: int
     ) -> tuple[list[Match], str | None]:
         words, owner, workflow = words_of(query.query), query.owner, query.workflow

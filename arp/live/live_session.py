@@ -56,7 +56,7 @@ class Gathered(Struct, frozen=True):
     actions: Sequence[Action]
 
 
-def _weakly(live: LiveSession) -> Callable[[], None]:
+def _weak_mark(live: LiveSession) -> Callable[[], None]:
     """Return a `live.mark` that does not keep the session alive.
 
     A session is thousands of objects. Its delivery has no strong reference back to it, so there is
@@ -127,7 +127,7 @@ class LiveSession:
         session.serials.clear()
         self.stored = stored
         """Sequence of its newest durable fact."""
-        self.delivery = SessionDelivery(session, settings, _weakly(self), replay)
+        self.delivery = SessionDelivery(session, settings, _weak_mark(self), replay)
         self.shares: Sequence[Key] = ()
         """User and address that it counts for in the quotas."""
         self.was_gathered = False

@@ -75,29 +75,29 @@ class LoopWatch:
         """Ask the loop to answer; log, with doubling pauses, while it does not."""
         assert self._loop is not None
         self._answered.clear()
-        asked_at, told_s, who = time.monotonic(), self._blocked_s, ""
+        asked_at, report_after_s, blocker = time.monotonic(), self._blocked_s, ""
         try:
             self._loop.call_soon_threadsafe(self._answered.set)
         # The loop is closed.
         except RuntimeError:
             self._stopped.set()
             return
-        while not self._answered.wait(asked_at + told_s - time.monotonic()):
+        while not self._answered.wait(asked_at + report_after_s - time.monotonic()):
             if self._stopped.is_set() or not self._loop.is_running():
                 return
-            who = self._who()
+            blocker = self._blocker()
             logger.warning(
                 "%s has blocked the loop for %.1f s at %s; nothing else runs meanwhile. "
                 "Await instead: an async client, or asyncio.to_thread(…)",
-                who,
-                told_s,
+                blocker,
+                report_after_s,
                 place_of(self._thread_id),
             )
-            told_s *= 2
-        if who:
-            logger.warning("%s blocked the loop for %.1f s", who, time.monotonic() - asked_at)
+            report_after_s *= 2
+        if blocker:
+            logger.warning("%s blocked the loop for %.1f s", blocker, time.monotonic() - asked_at)
 
-    def _who(self) -> str:
+    def _blocker(self) -> str:
         task = asyncio.current_task(self._loop)
         owner = task.owner if isinstance(task, OwnedTask) else None
         if owner is not None:
@@ -114,9 +114,9 @@ def place_of(thread_id: int) -> str:
     newest = frame = sys._current_frames().get(thread_id)
     while frame is not None:
         if is_authors(frame.f_code.co_filename):
-            return _place(frame)
+            return _position(frame)
         frame = frame.f_back
-    return _place(newest) if newest is not None else "a thread that ended"
+    return _position(newest) if newest is not None else "a thread that ended"
 
 
 def is_authors(filename: str) -> bool:
@@ -130,11 +130,11 @@ def _libraries() -> tuple[str, ...]:
     import sysconfig  # imported only when something goes wrong
 
     paths = sysconfig.get_paths()
-    places = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    places.add(str(Path(__file__).parents[1]))
-    return ("<frozen", *(f"{path}{os.sep}" for one in places for path in {one, realpath(one)}))
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders.add(str(Path(__file__).parents[1]))
+    return ("<frozen", *(f"{path}{os.sep}" for one in folders for path in {one, realpath(one)}))
 
 
-def _place(frame: FrameType) -> str:
+def _position(frame: FrameType) -> str:
     code = frame.f_code
     return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"

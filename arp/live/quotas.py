@@ -67,7 +67,7 @@ class SessionQuota:
     def unmade(self, keys: Iterable[Key]) -> None:
         """Take back the count of a created session that was removed unused."""
         for key in keys:
-            _take_one(self._made, key)
+            _decrement(self._made, key)
 
     def opened(self, keys: Iterable[Key]) -> None:
         """Count a session that was loaded into memory."""
@@ -76,7 +76,7 @@ class SessionQuota:
     def left(self, keys: Iterable[Key]) -> None:
         """Take back the count of a session that left memory."""
         for key in keys:
-            _take_one(self._open, key)
+            _decrement(self._open, key)
 
     def _most_of(self, key: Key) -> int:
         settings = self._settings
@@ -85,7 +85,7 @@ class SessionQuota:
         return settings.max_sessions_per_address
 
 
-def _take_one(counter: Counter[Key], key: Key) -> None:
+def _decrement(counter: Counter[Key], key: Key) -> None:
     # Keys at zero are removed: there may be as many as there are addresses.
     if counter[key] > 1:
         counter[key] -= 1
@@ -100,18 +100,18 @@ class FileQuota:
         self._blobs = blobs
         self._store = store
         self._max_bytes = max_bytes
-        self._held: dict[str, int] = {}
-        self._promised: Counter[str] = Counter()
+        self._stored_bytes: dict[str, int] = {}
+        self._reserved: Counter[str] = Counter()
         """Bytes that running uploads have reserved."""
 
     def grown(self, owner: str, size: int) -> None:
         """Count a new file."""
-        if owner in self._held:
-            self._held[owner] += size
+        if owner in self._stored_bytes:
+            self._stored_bytes[owner] += size
 
     def recount(self, owner: str) -> None:
         """Forget the size of a user's files after a session was removed; count again later."""
-        self._held.pop(owner, None)
+        self._stored_bytes.pop(owner, None)
 
     @asynccontextmanager
     async def room(self, owner: str, size: int) -> AsyncIterator[None]:
@@ -120,22 +120,22 @@ class FileQuota:
         Raises:
             ResourceLimit: The user's files would exceed the limit.
         """
-        held = await self._count(owner) + self._promised[owner]
+        held = await self._count(owner) + self._reserved[owner]
         if held + size > self._max_bytes:
             raise ResourceLimit(
                 f"the files of your sessions hold {held} of {self._max_bytes} bytes, so {size} "
                 "more do not fit; delete sessions whose files you no longer need"
             )
-        self._promised[owner] += size
+        self._reserved[owner] += size
         try:
             yield
         finally:
-            self._promised[owner] -= size
-            if not self._promised[owner]:
-                del self._promised[owner]
+            self._reserved[owner] -= size
+            if not self._reserved[owner]:
+                del self._reserved[owner]
 
     async def _count(self, owner: str) -> int:
-        if owner not in self._held:
+        if owner not in self._stored_bytes:
             ids: list[str] = []
             before: str | None = None
             while page := await self._store.sessions(owner=owner, before=before, limit=_PAGE):
@@ -143,5 +143,5 @@ class FileQuota:
                 before = page[-1].cursor
             held = await self._blobs.held(ids)
             # A concurrent call may have counted first, and files were added to its result since.
-            self._held.setdefault(owner, held)
-        return self._held[owner]
+            self._stored_bytes.setdefault(owner, held)
+        return self._stored_bytes[owner]

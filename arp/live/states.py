@@ -113,7 +113,7 @@ class States(Cache):
         if session is not None:
             try:
                 session.screen.collect_departed()
-                return await self._rest(session)
+                return await self._apply_missing(session)
             except FactUnreadable as error:
                 # The damage may be in the state or in the log. Only the log alone can show that.
                 logger.warning("session %s: its state does not fit its facts: %s", name, error)
@@ -129,7 +129,9 @@ class States(Cache):
         self._stored.pop(name, None)
         meta = await self._store.session(name)
         try:
-            return await self._rest(self.new(head), meta.last_sequence if meta is not None else 0)
+            return await self._apply_missing(
+                self.new(head), meta.last_sequence if meta is not None else 0
+            )
         except Forked:
             survey = await self.survey(head)
             session = await self.branch(head, survey.branches.shown)
@@ -166,7 +168,7 @@ class States(Cache):
         Raises:
             StoreError: See `read`.
         """
-        return await self._rest(self.planned(head, shown))
+        return await self._apply_missing(self.planned(head, shown))
 
     async def _stored_session(self, head: Head) -> Session | None:
         """Return the session of the stored state; `None` if there is none or it is unusable."""
@@ -183,7 +185,7 @@ class States(Cache):
             return None
         return session
 
-    async def _rest(self, session: Session, durable: int = 0) -> Session:
+    async def _apply_missing(self, session: Session, durable: int = 0) -> Session:
         """Apply the facts after the state; store turns that are evicted meanwhile, if many."""
         screen = session.screen
         async with aclosing(self.follow(session)) as pieces:

@@ -78,7 +78,7 @@ class _Traced:
         self._outbox.send_first(frame)
 
     def _log(self, frame: bytes) -> None:
-        shown = _names(_described(frame, self._encoding))
+        shown = _names(_describe_frame(frame, self._encoding))
         logger.debug("renderer %s > %s, %d bytes", self._viewer_id, shown, len(frame))
 
     @property
@@ -96,17 +96,19 @@ class _Traced:
         self._outbox.close(code, reason)
 
 
-def _described(frame: bytes, encoding: Encoding) -> list[str]:
+def _describe_frame(frame: bytes, encoding: Encoding) -> list[str]:
     """Return the type and position of each message in a frame that we send."""
     message: Any
     if encoding == "json":
         message = msgspec.json.decode(frame)
     else:
         message = (msgspec.msgpack.decode if encoding == "msgpack" else cbor2.loads)(frame)
-    return [_one(item) for item in (message if isinstance(message, list) else [message])]
+    return [
+        _describe_message(item) for item in (message if isinstance(message, list) else [message])
+    ]
 
 
-def _one(message: dict[str, Any]) -> str:
+def _describe_message(message: dict[str, Any]) -> str:
     """Return a short description of a message, for example `delta seq=7 turn=t1`."""
     named = (("seq", message.get("seq")), ("turn", message.get("turn_id")))
     shown = [f"{name}={value}" for name, value in named if value is not None]

@@ -330,7 +330,7 @@ class TurnHost:
             raise ValueError(
                 f"usage: {below}: expected what was used, a number from 0, got {used[below]}"
             )
-        summed = {name: _sum(self.usage.get(name), one) for name, one in used.items()}
+        summed = {name: _add_values(self.usage.get(name), one) for name, one in used.items()}
         usage = plain(self.usage | summed)
         size = len(msgspec.json.encode(usage))
         if size > MAX_USAGE_BYTES:
@@ -619,7 +619,7 @@ def plain_object(value: msgspec.Struct) -> JsonObject:
     return plain
 
 
-def _sum(before: Json, more: Json) -> Json:
+def _add_values(before: Json, more: Json) -> Json:
     if _is_number(before) and _is_number(more):
         return before + more
     return more

@@ -37,7 +37,7 @@ MIN_TIMEOUT_MS = 100
 """Shortest time of an overlay; a user would not see a shorter one."""
 
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
-"""Longest time of an overlay, one day; for more, use a surface."""
+"""Longest time of an overlay, one day; what stays longer is not an overlay."""
 
 
 class TurnSurfaces:
