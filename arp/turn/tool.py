@@ -572,8 +572,7 @@ class ToolCall:
             if recheck is not None and approval.allowed:
                 found = await recheck(approval)
         except BaseException:
-            # If the server stops, the question stays open and may still be answered. Recording
-            # it as cancelled would contradict that answer.
+            # If the server stops, the question stays open. Its answer must not follow a refusal.
             if not self._host.is_left_open:
                 with suppress(SurfaceDestroyed):
                     permission.unanswered("cancelled", digest=shown.digest)
