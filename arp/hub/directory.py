@@ -1,4 +1,9 @@
-"""The sessions in memory: found, made, read from the store, and let go when idle."""
+"""The sessions in memory: creating, loading, finding and evicting them.
+
+Theory of operation. A session is identified by its id and belongs to one owner. It is loaded from
+the store at most once at a time: callers that need it while it is loaded wait for the same task. A
+removal uses the same mechanism, so no caller can load a session that is half removed.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +39,12 @@ T = TypeVar("T")
 
 
 def utc_now() -> str:
-    """Return the time as RFC 3339 with microseconds, so that texts sort as times do."""
+    """Return the time as RFC 3339 with microseconds, so that it sorts as text."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Directory:
-    """Gives sessions by id, to those to whom they belong."""
+    """Sessions by id; each is available to its owner only."""
 
     def __init__(
         self,
@@ -50,16 +55,16 @@ class Directory:
         loaded: Callable[[LiveSession, SessionMeta], None],
         now: Callable[[], str],
     ) -> None:
-        """See the class.
+        """Create an empty directory.
 
         Args:
-            store: Holds the sessions.
-            settings: How many there may be.
-            workflows: The agents by name. One that has a `runtime_name` works in a runtime outside,
-                which facts then name too.
-            make: Returns what a session of which so many facts are stored needs to be in memory.
-            loaded: Is called with each that was read from the store, and its row.
-            now: The clock of facts, RFC 3339.
+            store: Store of the sessions.
+            settings: Limits of the hub.
+            workflows: Agents by name. If an agent has a `runtime_name`, it runs in an external
+                runtime, which facts then name too.
+            make: Returns the live session of a session and the sequence of its newest stored fact.
+            loaded: Called with each session that was read from the store, and its row.
+            now: Clock of facts, RFC 3339.
         """
         self.sessions: dict[str, LiveSession] = {}
         self.states = States(store, self.sessions, settings)
@@ -70,28 +75,28 @@ class Directory:
         self._make = make
         self._loaded = loaded
         self.runtime_id = settings.runtime_id or "arp"
-        """Names this runtime in the facts of sessions that come into memory from now on."""
+        """Name of this runtime in the facts of sessions that are loaded from now on."""
         self._now = now
         self._under_way: dict[str, asyncio.Future[LiveSession | None]] = {}
-        """Sessions that are read from the store just now; or removed, and then there is none."""
+        """Tasks that load or remove a session, by session id; the result is `None` without one."""
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
-        """Return a session that exists and belongs to the principal.
+        """Return an existing session of the principal.
 
         Raises:
-            SessionNotFound: There is none, or it belongs to somebody else; the same error for both.
+            SessionNotFound: It does not exist or belongs to another user; the same error for both.
         """
-        live = await self._known(session_id, principal)
+        live = await self._find_own(session_id, principal)
         if live is None or live.is_provisional:
             raise _not_found(session_id)
         live.touch()
         return live
 
     async def head(self, session_id: str, principal: Principal) -> Head:
-        """Return who a session is, without bringing it into memory.
+        """Return the head of a session without loading the session.
 
         Raises:
-            SessionNotFound: As `find`.
+            SessionNotFound: See `find`.
         """
         live = self.sessions.get(session_id)
         if live is not None and live.session.head.owner == principal.name:
@@ -104,20 +109,21 @@ class Directory:
         return self._head(meta)
 
     async def owner(self, session_id: str) -> str | None:
-        """Return whose a session is; `None` if there is none. Only for who may read all."""
+        """Return the owner of a session; `None` if the session does not exist. Admins only."""
         live = self.sessions.get(session_id)
         if live is not None:
             return None if live.is_provisional else live.session.head.owner
         meta = await self._store.session(session_id)
         return meta.owner if meta is not None else None
 
-    async def _known(self, session_id: str, principal: Principal) -> LiveSession | None:
-        """Return a session if there is one.
+    async def _find_own(self, session_id: str, principal: Principal) -> LiveSession | None:
+        """Return a session, or `None` if it does not exist.
 
-        Whose it is, is decided by its row alone: the answer "not yours" costs as much as "none".
+        The owner is read from the row of the session before anything is loaded. Otherwise the
+        response time would reveal that a session of another user exists.
 
         Raises:
-            SessionNotFound: It belongs to somebody else.
+            SessionNotFound: It belongs to another user.
         """
         live = self.sessions.get(session_id)
         if live is None:
@@ -139,23 +145,24 @@ class Directory:
         *,
         provisional: bool = False,
     ) -> tuple[LiveSession, bool]:
-        """Return a session, and whether it was made because there was none.
+        """Return a session, and whether it was created.
 
         Args:
-            session_id: `None` makes one.
-            principal: Whose it is.
-            workflow: The agent of one that is made.
-            provisional: One that is made here is not written, and no list has it, before somebody
-                asks for it without this.
+            session_id: Id of the session; `None` creates one.
+            principal: Its owner.
+            workflow: Agent of a new session.
+            provisional: A session that is created here is neither written nor listed before a
+                caller opens it without this flag.
 
         Raises:
-            SessionNotFound: It belongs to somebody else.
-            InvalidMessage: There is no such session and no agent of that name; lists the agents.
-            RateLimited: Too many sessions are in memory, or too many of this user or address; or
-                these made too many.
+            SessionNotFound: It belongs to another user.
+            InvalidMessage: Neither the session nor an agent of that name exists; the message lists
+                the agents.
+            RateLimited: The server, the user or the address has too many sessions in memory, or the
+                user or address created too many.
         """
         if session_id is not None:
-            live = await self._known(session_id, principal)
+            live = await self._find_own(session_id, principal)
             if live is not None:
                 live.touch()
                 live.is_provisional = live.is_provisional and provisional
@@ -178,30 +185,33 @@ class Directory:
         created = {"epoch": epoch, "workflow": workflow, **owner}
         session.record("session.created", created, thread_id=THREAD)
         self.quota.made(keys)
-        made = self._add(session, keys)
+        made = self._add_live(session, keys)
         made.is_provisional = provisional
         return made, True
 
     async def load(self, session_id: str) -> LiveSession | None:
-        """Read a session from the store, once however many ask; `None` if there is none.
+        """Load a session from the store; `None` if it does not exist.
+
+        Concurrent calls share one read.
 
         Raises:
-            StoreError, InternalError: It cannot be read, or its facts make no sense.
+            StoreError, InternalError: It cannot be read, or its facts are not valid.
         """
         under_way = self._under_way.get(session_id)
-        return await asyncio.shield(under_way or self._begin(session_id, self._read(session_id)))
+        # Shielded: one caller that is cancelled must not cancel the read of the others.
+        return await asyncio.shield(under_way or self._start(session_id, self._read(session_id)))
 
     async def removed(self, session_id: str, removal: Coroutine[Any, Any, T]) -> T:
-        """Wait until a session is removed; whoever asks for it meanwhile waits too.
+        """Run the removal of a session and return its result; callers that need the session wait.
 
         Args:
-            session_id: Of the session.
-            removal: Removes it from memory and store, once nobody reads it from there.
+            session_id: Id of the session.
+            removal: Removes the session from memory and store; begins when no read is running.
 
         Raises:
             StoreError: It could not be removed.
 
-        Cancel: Safe; the removal goes on to its end, so that no half of a session stays.
+        Cancel: Safe; the removal continues, so that no half of a session remains.
         """
         before, done = self._under_way.get(session_id), list[T]()
 
@@ -210,20 +220,22 @@ class Directory:
                 await asyncio.wait([before])
             done.append(await removal)
 
-        await asyncio.shield(self._begin(session_id, run()))
+        await asyncio.shield(self._start(session_id, run()))
         return done[0]
 
     async def settled(self) -> None:
-        """Wait until no session is read or removed any more."""
+        """Wait until no session is being loaded or removed."""
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
-    def _begin(
+    def _start(
         self, session_id: str, doing: Coroutine[Any, Any, LiveSession | None]
     ) -> asyncio.Future[LiveSession | None]:
+        """Start a load or a removal; callers that need the session wait for it."""
         task = start_task(doing, "arp-directory")
         self._under_way[session_id] = task
 
         def forget(_: object) -> None:
+            # A removal that waited for a load replaced its entry.
             if self._under_way.get(session_id) is task:
                 del self._under_way[session_id]
 
@@ -231,23 +243,26 @@ class Directory:
         return task
 
     async def _read(self, session_id: str) -> LiveSession | None:
+        """Load a session and add it to those in memory; `None` if it is not stored."""
         meta = await self._store.session(session_id)
         if meta is None:
             return None
-        session = await self._restored(meta)
+        session = await self._restore(meta)
+        # A session with this id may have come into memory while the store was read.
         if session_id in self.sessions:
             return self.sessions[session_id]
-        live = self._add(session, keys_of(Principal(meta.owner)), session.sequence)
+        live = self._add_live(session, keys_of(Principal(meta.owner)), session.sequence)
         self._loaded(live, meta)
         return live
 
-    async def _restored(self, meta: SessionMeta) -> Session:
+    async def _restore(self, meta: SessionMeta) -> Session:
+        """Return the session of a row; map foreign exceptions to one error."""
         try:
             return await self.states.read(self._head(meta))
         except StoreError:
             raise
         except Exception:
-            # Facts that make no sense to this version must not keep the others from being served.
+            # A session that this version cannot interpret must not keep others from being served.
             logger.exception("session %s cannot be made from its facts", meta.id)
             raise InternalError(
                 "The session cannot be read. The server's log has the reason.", detail=meta.id
@@ -258,13 +273,14 @@ class Directory:
         return Head(meta.id, meta.epoch, meta.owner, meta.workflow, runtime_id, meta.created_at)
 
     def _runtime_of(self, workflow: str) -> str:
-        """Return what names the runtime of an agent in facts; the operator's name counts first."""
+        """Return the runtime name of an agent for facts; a name set by the operator comes first."""
         outside = getattr(self._workflows.get(workflow), "runtime_name", "")
         if not outside or self._settings.runtime_id is not None:
             return self.runtime_id
         return f"{outside}@{self.runtime_id}"
 
-    def _add(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
+    def _add_live(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
+        """Add a session to those in memory, and count it for its user and address."""
         live = self._make(session, stored)
         live.touch()
         self.sessions[live.id] = live
@@ -273,18 +289,18 @@ class Directory:
         return live
 
     def idle(self, before: float) -> list[LiveSession]:
-        """Return the sessions that nobody needs and that were last used before a time."""
+        """Return sessions that are idle and were last used before a time of the loop's clock."""
         return [live for live in self.sessions.values() if live.idle and live.used_at < before]
 
     def remove(self, live: LiveSession, why: ArpError | None = None) -> bool:
-        """Let a session leave the memory: nothing of it is written any more.
+        """Remove a session from memory; nothing of it is written after this.
 
         Args:
             live: The session.
-            why: What those are told who still wait for something of it.
+            why: Error for callers that still wait for the session.
 
         Returns:
-            Whether it was still in memory.
+            Whether it was in memory.
         """
         live.leave(why or InternalError("the session left the memory; ask again"))
         if self.sessions.get(live.id) is not live:

@@ -1,4 +1,4 @@
-"""`AppExtension`: what a part brings that is served with an app."""
+"""`AppExtension`: a component that is served together with an app."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from arp.protocol.messages import Workflow
 
 
 class AppExtension(Struct, frozen=True):
-    """What a part brings that is served with an app: the Tool Agent is one."""
+    """Parts of an app that a package contributes, for example the Tool Agent."""
 
     open: Callable[[], Awaitable[object]]
     """Called when the server starts, before its hub."""
     aclose: Callable[[], Awaitable[object]]
-    """Called when the server stops, behind its hub."""
+    """Called when the server stops, after its hub."""
     hub_changed: Callable[[Any], None]
-    """Called with the hub when it has started, and with `None` when it ends."""
+    """Called with the hub after its start, and with `None` when it stops."""
     agents: Mapping[str, tuple[Workflow, Handler]] = MappingProxyType({})
-    """Agents, behind those of the author."""
+    """Additional agents, listed after those of the author."""
     routes: Sequence[Any] = ()
-    """Routes of Starlette, before those of the agents."""
+    """Additional Starlette routes, matched before those of the agents."""
     origins: Mapping[str, Handler] = MappingProxyType({})
-    """What runs in place of an agent in turns that a program began, by what it calls itself."""
+    """Handlers that replace the agent in turns that a program queued, by origin of the turn."""
 
 
 class ExtensibleApp(Protocol):
-    """What takes an extension; an `App` does."""
+    """Object that accepts an extension, such as an `App`."""
 
     def extend(self, extension: AppExtension) -> None:
-        """Take what a part brings."""
+        """Add the parts of an extension."""

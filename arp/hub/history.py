@@ -1,9 +1,10 @@
-"""Turns of a session, also those that have left its memory, for pages of history.
+"""Turns of a session for pages of history, including turns that are no longer in memory.
 
-Theory of operation. The recent turns are in memory. An older one is what it was when it left: that
-is in the archive; and where it is not, the log is read from its beginning, up to where the turns
-that are wanted have left, and the archive is filled on the way. The archive knows turns by their
-numbers, which on another branch are those of others: a session with branches reads its log.
+Theory of operation. The recent turns are in memory. A turn does not change after it left memory, so
+it is read from the archive. If the archive lacks it, the log is read from its beginning until all
+wanted turns have been evicted again, and the archive is filled on the way. The archive stores turns
+by number, and a number means different turns on different branches. So a session with branches
+reads its log instead.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from arp.session.window import PastTurn
 from arp.store.store import Store
 
 PAGE = 1000
-"""Facts read at once."""
+"""Facts per read of the store."""
 
 
 class _Timed(Struct):
@@ -34,7 +35,7 @@ _timed_decoder = msgspec.json.Decoder(_Timed)
 
 
 class History:
-    """The turns of a hub's sessions."""
+    """Past turns of a hub's sessions."""
 
     def __init__(self, store: Store, states: States) -> None:
         self._store = store
@@ -42,12 +43,12 @@ class History:
         self._archive = states.archive
 
     async def page(self, live: LiveSession, before: str | None, limit: int) -> list[PastTurn]:
-        """Return turns in the order in which they came.
+        """Return a page of turns in order.
 
         Args:
-            live: Of this session.
-            before: The turn behind the last of them; `None`, or one that is not, means the newest.
-            limit: At most so many.
+            live: The session.
+            before: Id of the turn after the page; `None` or an unknown id means the newest page.
+            limit: Most turns of the page.
 
         Raises:
             StoreError: The log cannot be read.
@@ -55,11 +56,11 @@ class History:
         end = await self._number_of(live, before) if before is not None else None
         if end is None:
             end = live.session.screen.count + 1
-        found = await self._numbered(live, set(range(max(1, end - limit), end)))
+        found = await self._by_number(live, set(range(max(1, end - limit), end)))
         return [found[number] for number in sorted(found)]
 
     async def turn(self, live: LiveSession, turn_id: str) -> PastTurn | None:
-        """Return a turn; `None` if there is no such turn.
+        """Return a turn; `None` if it does not exist.
 
         Raises:
             StoreError: The log cannot be read.
@@ -70,16 +71,17 @@ class History:
             return screen.past(here)
         branches = live.session.branches
         if branches is not None:
+            # The screen and the archive know only turns of the shown branch.
             return await self._on_any_branch(live, branches, turn_id)
-        number = _own_number(turn_id)
+        number = _number_in(turn_id)
         if number is None and not screen.named:
             return None
         if number is not None and not 0 < number <= screen.count:
             return None
         if number is not None:
-            past = (await self._numbered(live, {number})).get(number)
+            past = (await self._by_number(live, {number})).get(number)
             return past if past is not None and past.turn.id == turn_id else None
-        return await self._named(live, turn_id)
+        return await self._by_chosen_id(live, turn_id)
 
     async def _on_any_branch(
         self, live: LiveSession, branches: Branches, turn_id: str
@@ -95,14 +97,14 @@ class History:
         if branches is not None:
             shown = branches.shown
             return shown.index(turn_id) + 1 if turn_id in shown else None
-        number = live.session.screen.numbers.get(turn_id) or _own_number(turn_id)
+        number = live.session.screen.numbers.get(turn_id) or _number_in(turn_id)
         if number is not None:
             return number if 0 < number <= live.session.screen.count else None
         past = await self.turn(live, turn_id)
         return past.number if past is not None else None
 
-    async def _numbered(self, live: LiveSession, wanted: set[int]) -> dict[int, PastTurn]:
-        """Return the turns with these numbers: from memory, what is stored, or the log."""
+    async def _by_number(self, live: LiveSession, wanted: set[int]) -> dict[int, PastTurn]:
+        """Return the turns with these numbers, from memory, the archive or the log."""
         screen = live.session.screen
         left = screen.departed or ()
         here = [*left, *(screen.past(turn) for turn in screen.turns.values())]
@@ -114,8 +116,11 @@ class History:
             found |= {past.number: past for past in loaded}
         return found
 
-    async def _named(self, live: LiveSession, turn_id: str) -> PastTurn | None:
-        """Return a turn that left, of another name than the session gives."""
+    async def _by_chosen_id(self, live: LiveSession, turn_id: str) -> PastTurn | None:
+        """Return an evicted turn with an id that a client chose.
+
+        Such an id does not contain the number, so the archive is searched from its newest page.
+        """
         last = min(live.session.screen.numbers.values(), default=live.session.screen.count)
         matches = [past for past in live.session.screen.departed or () if past.turn.id == turn_id]
         for end in range(last, 0, -PAGE_TURNS):
@@ -134,23 +139,24 @@ class History:
         most: int,
         shown: list[str] | None = None,
     ) -> list[PastTurn]:
-        """Return the turns that have left and are wanted, from the log.
+        """Read evicted turns from the log.
 
         Args:
-            live: Of this session.
-            takes: Tells which are wanted.
-            most: How many there are.
-            shown: The turns of a branch, of which also those are given that do not leave; `None`:
-                the branch that shows.
+            live: The session.
+            takes: Returns whether a turn is wanted.
+            most: Number of wanted turns; reading stops when they are found.
+            shown: Turns of the branch to read, which then includes turns that are not evicted;
+                `None` means the shown branch.
         """
         found: list[PastTurn] = []
         left: list[PastTurn] = []
         branches, durable = live.session.branches, live.stored
-        session = self._like(live, shown)
+        session = self._empty_branch(live, shown)
         async with aclosing(self._states.follow(session)) as pieces:
             async for _ in pieces:
                 newly = session.screen.take_departed()
                 found += filter(takes, newly)
+                # Without branches the numbers are unambiguous, so these turns can be archived.
                 left += newly if branches is None else ()
                 if len(left) >= MANY_TURNS:
                     await self._states.store_turns(session.head, durable, left)
@@ -162,7 +168,8 @@ class History:
             found += filter(takes, [screen.past(turn) for turn in screen.turns.values()])
         return found
 
-    def _like(self, live: LiveSession, shown: list[str] | None) -> Session:
+    def _empty_branch(self, live: LiveSession, shown: list[str] | None) -> Session:
+        """Return an empty session that will show the same branch, or the turns of `shown`."""
         branches = live.session.branches
         if shown is None and branches is not None:
             shown = branches.shown
@@ -170,39 +177,39 @@ class History:
         return self._states.new(head) if shown is None else self._states.planned(head, shown)
 
     async def times(self, session_id: str, turns: Iterable[PastTurn]) -> dict[int, tuple[str, str]]:
-        """Return when turns began and when they last changed, by their numbers.
+        """Return when turns began and when they last changed, by number, as RFC 3339.
 
-        Of what is not durable yet, and of the end of a turn that goes on, the time is empty.
+        A time is empty if its fact is not durable yet.
 
         Raises:
             StoreError: The log cannot be read.
         """
-        places = {one.number: _places(one) for one in turns}
-        wanted = sorted({place for pair in places.values() for place in pair if place})
+        sequences = {one.number: _first_and_last(one) for one in turns}
+        wanted = sorted({sequence for pair in sequences.values() for sequence in pair if sequence})
         times: dict[int, str] = {0: ""}
         while wanted:
             chunk = await self._store.read(session_id, wanted[0] - 1, PAGE)
             if not chunk:
                 break
             first, last = chunk[0][0], chunk[-1][0]
-            for place in wanted:
-                if place <= last:
-                    times[place] = _timed_decoder.decode(chunk[place - first][1]).timestamp
-            wanted = [place for place in wanted if place > last]
+            for sequence in wanted:
+                if sequence <= last:
+                    times[sequence] = _timed_decoder.decode(chunk[sequence - first][1]).timestamp
+            wanted = [sequence for sequence in wanted if sequence > last]
         return {
             number: (times.get(began, ""), times.get(ended, ""))
-            for number, (began, ended) in places.items()
+            for number, (began, ended) in sequences.items()
         }
 
 
-def _places(past: PastTurn) -> tuple[int, int]:
-    """Return the sequences of a turn's first fact and of the last that changed it; 0 = none."""
+def _first_and_last(past: PastTurn) -> tuple[int, int]:
+    """Return the sequences of a turn's first fact and of its last change; 0 if there is none."""
     inputs = past.turn.inputs
     return (inputs[0].seq or 0) if inputs else 0, past.turn.seq
 
 
-def _own_number(turn_id: str) -> int | None:
-    """Return the place that a turn's id tells, if it is one that the session gave."""
+def _number_in(turn_id: str) -> int | None:
+    """Return the number in a turn id that the session generated (`t7`); `None` for other ids."""
     number = turn_id[1:]
     is_own = turn_id[:1] == "t" and number.isascii() and number.isdigit() and len(number) < 16
     return int(number) if is_own else None

@@ -1,7 +1,20 @@
-"""What a server asks of sessions: renderers come and go, inputs are taken, agents are started.
+"""The interface of the event loop for servers: renderers, inputs, agents and stored sessions.
 
-Everything else of a session is in `live` (one session), `directory` (all of them), `writer`
-(durability) and `runner` (agents).
+Theory of operation. A session is loaded from the store at its first use and stays in memory until
+it is idle or its slot is needed. An input becomes facts and effects (start a turn, stop it, resolve
+a question). The facts are queued for the next write; `carry_out` runs the effects once that write
+is durable. If a write fails, the memory of the session is ahead of the ledger, so the session is
+removed from memory and restored from the store.
+
+A session leaves memory in one of four ways:
+
+- It is evicted (`evict`, `_make_room`): it is idle; its state is stored.
+- It fails (`_write_failed`, `_fault`): its renderers are disconnected.
+- It is deleted (`delete`): its agents end, then its facts and files are removed.
+- It was made for a renderer and never used (`_delete_unused`): it is deleted, also from the ledger.
+
+Other modules: `live_session` (one session), `directory` (all sessions), `writer` (durability),
+`runner` (agents).
 """
 
 from __future__ import annotations
@@ -78,20 +91,22 @@ from arp.view.profile import DRAFT, Profile, typed_answer
 logger = logging.getLogger(__name__)
 
 FRESH_S = 1.0
-"""A session that was asked for within this may be about to be used; it does not make room."""
+"""Seconds after its last use in which a session is not evicted to make room for another one.
+
+The caller that opened it may be about to use it."""
 
 AGENTS_END_S = 10.0
-"""How long the agents of a session that is deleted may take to end, before it is removed."""
+"""Seconds that the agents of a deleted session get to end before its facts are removed."""
 
 _REASONS = {
     1000: "the session was deleted",
     1011: "internal error",
     1013: "the ledger cannot be written",
 }
-"""What a renderer is told when its session is let go, by close code (protocol.md 5)."""
+"""Close reason that renderers receive, by close code (protocol.md 5)."""
 
 Reply: TypeAlias = Callable[[AgentMessage], None]
-"""Takes the answer to an input, and hands it over when what came of the input is durable."""
+"""Sends the answer to an input once the facts of that input are durable."""
 
 
 class Hub:
@@ -108,13 +123,13 @@ class Hub:
         self.store = store
         self.app = app
         self.now = now
-        """The clock of facts, RFC 3339."""
+        """Clock of facts; returns RFC 3339."""
         self.settings = settings or HubSettings()
         self.listing = Listing(store)
-        """The lists of chats."""
-        self.writer = Writer(store, now, self.listing, self._write_failed, self._cannot_go_on)
+        """Lists of sessions, as the chat lists show them."""
+        self.writer = Writer(store, now, self.listing, self._write_failed, self._service_failed)
         self.blobs = blobs
-        """Where files are kept."""
+        """Store of files."""
         self._quota = FileQuota(blobs, store, self.settings.max_stored_bytes_per_user)
         self.transfers = Transfers(
             self.find,
@@ -123,39 +138,42 @@ class Hub:
             lambda: list(self.sessions.values()),
             self.settings.transfer_key,
         )
-        """Surfaces that go from one session to another."""
+        """Transfers of surfaces between sessions."""
         calls = HubCalls(self.carry_out, self._fault, self.transfers.give)
         self.runner = Runner(app, self.writer, self.files_of, self.settings, calls)
         self._replayer = Replayer(store, self.settings)
-        self.directory = Directory(store, self.settings, app.handlers, self._live, self._mend, now)
+        self.directory = Directory(
+            store, self.settings, app.handlers, self._live, self._recover, now
+        )
         self.history = History(store, self.directory.states)
-        """The turns of sessions, also those that left the memory."""
+        """Turns of sessions, including turns that are no longer in memory."""
         self.inbound = Inbound(self.directory.states.redactor)
         self.sessions: Mapping[str, LiveSession] = self.directory.sessions
-        """The sessions in memory, by id."""
+        """Sessions in memory, by id."""
         self.models = Models(store, self.sessions, self.settings, self._note_model)
         self._caches: tuple[Cache, ...] = (self.directory.states, self.models)
-        """What is stored behind the log."""
-        self._keeper = Service("arp-caches", lambda: keep_up(self._caches))
+        """Caches of what the log says: session states and read models."""
+        self._cache_service = Service("arp-caches", lambda: keep_up(self._caches))
         self.verifier = Verifier(store)
         self.removals = Removals(store, app.keepers, self._remove_here)
-        """Sessions that are being deleted."""
-        self._faults: dict[str, ArpError] = {}
-        """Why sessions left the memory that come back at once."""
-        self._fell_at: dict[str, int] = {}
-        """The newest stored fact of sessions when they last had a fault."""
-        self._returning: set[asyncio.Task[None]] = set()
+        """Deletions of sessions that are under way."""
+        self._reload_errors: dict[str, ArpError] = {}
+        """Error that ends the running turn of a session at its reload, by session id."""
+        self._last_fault_at: dict[str, int] = {}
+        """Newest stored sequence of a session at its last fault, by session id."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self.mended: dict[str, tuple[int, int]] = {}
-        """Sessions in memory that had to be mended when they were read from the store: between
-        which sequences the facts of it stand, behind the first and up to the second."""
+        """Recovery facts of sessions in memory, by session id: (sequence before them, last one)."""
         self.on_broken: Callable[[], None] = lambda: None
-        """Is called when it cannot go on: whoever serves it ends."""
-        self._sweeper = Service("arp-sweeper", self._sweep, self._cannot_go_on)
+        """Called when a service failed for good; the caller that serves the hub has to end."""
+        self._evictor = Service("arp-sweeper", self._evict_idle, self._service_failed)
 
-    # -- life ------------------------------------------------------------------------------------
+    # -- start and stop --------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Mend what a crash left, and begin to serve. The store is open already.
+        """Start the services and load the sessions with open work. The store is open already.
+
+        Loading a session closes the turn that a crash interrupted.
 
         Raises:
             StoreError: The ledger cannot be read; nothing is served.
@@ -164,36 +182,42 @@ class Hub:
         if self.settings.runtime_id is None:
             self.directory.runtime_id = await self.store.runtime_id()
         self.writer.start()
-        self._keeper.start()
-        self._sweeper.start()
+        self._cache_service.start()
+        self._evictor.start()
         if self.settings.takes_input:
             await self.removals.start()
         for session_id in await self.store.open_sessions():
             try:
                 await self.directory.load(session_id)
             except (StoreDamaged, InternalError) as error:
+                # One damaged session must not keep the server from starting.
                 logger.error("session %s: %s; the others are served", session_id, error)
 
     @property
     def trouble(self) -> str:
-        """What keeps it from serving now; empty if nothing does."""
-        services = (self.writer.service, self._sweeper, self._keeper)
+        """Names of services that have ended; empty if all run."""
+        services = (self.writer.service, self._evictor, self._cache_service)
         ended = [one.name for one in services if not one.is_running]
         return f"not running: {', '.join(ended)}" if ended else ""
 
-    def _cannot_go_on(self, why: str) -> None:
+    def _service_failed(self, why: str) -> None:
         logger.critical("the server cannot go on: %s", why)
         self.on_broken()
 
     def _live(self, session: Session, stored: int) -> LiveSession:
-        """Return what a session needs to be in memory."""
+        """Return a live session for a session that was read from the store.
+
+        Args:
+            session: The session.
+            stored: Sequence of its newest durable fact.
+        """
         mark, replay = self.writer.mark, self._replayer.start
         return LiveSession(session, self.settings, mark, replay, stored)
 
-    def _mend(self, live: LiveSession, row: SessionMeta) -> None:
-        """Close the turn that ran when the session was last in memory; go on with its queue.
+    def _recover(self, live: LiveSession, row: SessionMeta) -> None:
+        """Recover a session that was just loaded: close its interrupted turn, start its queue.
 
-        A stored state that could not be used is recorded first: the session is made of its facts.
+        If its stored state was unusable, that is recorded first.
         """
         self.listing.rows[live.id] = row
         if live.session.log.sealed is not None:
@@ -201,8 +225,8 @@ class Hub:
         before = live.session.sequence
         reason = self.directory.states.repaired(live.id)
         if reason is not None and self.settings.takes_input:
-            _repaired(live, self.directory.states.name, before, reason)
-        effects = recover(live.session, self._faults.pop(live.id, None))
+            _record_repair(live, self.directory.states.name, before, reason)
+        effects = recover(live.session, self._reload_errors.pop(live.id, None))
         live.keep_deadlines()
         self.runner.services.keep_surface_timers(live)
         if live.session.sequence > before:
@@ -211,84 +235,95 @@ class Hub:
             self.carry_out(live, effects)
 
     async def _note_model(self, stored: StoredModel) -> None:
-        """Record in a session that a model of it was stored, or made again from its facts.
+        """Record in a session that one of its read models was stored or rebuilt.
 
-        A session that is not in memory is not loaded for a model that was stored as usual.
+        A session that is not in memory is loaded only to record a rebuilt model.
         """
         if not self.settings.takes_input:
             return
         live = self.sessions.get(stored.session_id)
         if live is None and stored.repaired is not None:
+            # A rebuilt model is evidence of damage, so it is recorded even if nothing else
+            # needs the session now.
             live = await self.directory.load(stored.session_id)
         if live is None or live.gone.done() or live.session.log.sealed is not None:
             return
         if stored.repaired is not None:
-            _repaired(live, stored.name, stored.sequence, stored.repaired)
+            _record_repair(live, stored.name, stored.sequence, stored.repaired)
         else:
             payload = {"readModel": stored.name, "throughSequence": stored.sequence}
             live.session.record("snapshot.updated", {**payload, "bytes": stored.size})
         live.mark()
 
     async def aclose(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Let turns finish or park them, write everything, close connections and the store.
+        """Finish or park turns, write everything, then close connections and the store.
 
         Args:
-            last: Is awaited when everything is written, before the store closes.
+            last: Awaited after the last write, before the store closes.
         """
         await self.runner.park()
         self.runner.close()
         self.transfers.close()
         self.inbound.close()
+        # The connections close only after the last write: a renderer that still has to receive
+        # durable messages would lose them otherwise.
         for live in self.sessions.values():
             for viewer in live.viewers.values():
-                live.after_write(_closing(viewer))
+                live.after_write(_close_for_restart(viewer))
         await self.directory.settled()
         await self.removals.aclose()
         await self.writer.aclose()
         self._replayer.close()
-        await self._keeper.aclose()
+        await self._cache_service.aclose()
         await self.directory.states.aclose()
         await self.verifier.aclose()
-        await self._sweeper.aclose()
+        await self._evictor.aclose()
         if last is not None:
             await last()
         await self.store.aclose()
 
-    async def _sweep(self) -> None:
+    async def _evict_idle(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self.settings.idle_s / 4)
             self.evict(loop.time() - self.settings.idle_s)
 
     def evict(self, before: float) -> int:
-        """Let sessions leave the memory that were last used before a time of the loop's clock.
+        """Evict idle sessions that were last used before a time.
+
+        Args:
+            before: Time on the clock of the event loop.
 
         Returns:
-            How many left. They come back from the store when somebody asks.
+            Number of evicted sessions. They are loaded again when they are needed.
         """
         idle = self.directory.idle(before)
-        self._let_go(idle)
+        self._evict_all(idle)
         return len(idle)
 
     def _make_room(self, key: Key | None = None) -> None:
-        """Let a tenth of the sessions go at once: finding them means looking at all.
+        """Evict a tenth of the sessions at once, because finding idle ones scans all of them.
 
         Args:
-            key: Whose sessions; `None`: those of all.
+            key: User or address to evict sessions of; `None` means all sessions.
         """
+        # A session that was opened a moment ago looks idle, but its caller holds it. Without
+        # `FRESH_S` a burst of new sessions would evict each other.
         idle = self.directory.idle(asyncio.get_running_loop().time() - FRESH_S)
         if key is not None:
             idle = [live for live in idle if key in live.shares]
         idle.sort(key=lambda live: live.used_at)
-        self._let_go(idle[: max(1, self.settings.max_sessions // 10)])
+        self._evict_all(idle[: max(1, self.settings.max_sessions // 10)])
 
-    def _let_go(self, sessions: list[LiveSession]) -> None:
+    def _evict_all(self, sessions: list[LiveSession]) -> None:
+        """Remove sessions from memory, and store their states and models soon after."""
         for live in sessions:
-            self._forget(live)
+            self._remove_from_memory(live)
             for cache in self._caches:
                 cache.rest(live.id, live)
 
-    def _forget(self, live: LiveSession, why: ArpError | None = None) -> None:
+    def _remove_from_memory(self, live: LiveSession, why: ArpError | None = None) -> None:
+        """Remove a session from memory and stop its agent; its renderers stay connected."""
         if self.directory.remove(live, why):
             self.listing.rows.pop(live.id, None)
         self.runner.forget(live)
@@ -297,7 +332,10 @@ class Hub:
     # -- sessions --------------------------------------------------------------------------------
 
     def recorder(self, live: LiveSession) -> Recorder:
-        """Return what records facts outside of turns; `within(turn_id=…)` joins them to one."""
+        """Return a recorder of facts outside of turns.
+
+        `within(turn_id=…)` adds the facts to a turn.
+        """
 
         def check_here() -> None:
             if live.gone.done():
@@ -307,21 +345,21 @@ class Hub:
         return Recorder(scope, self.files_of(live).outputs)
 
     def files_of(self, live: LiveSession) -> SessionFiles:
-        """Return the files of a session."""
+        """Return the file store of a session."""
         grown = partial(self._quota.grown, live.session.head.owner)
         return SessionFiles(partial(self.blobs.of, live.id), self.settings, live.gone, grown)
 
     def check_takes_input(self) -> None:
-        """Refuse what would change a recording.
+        """Check that the hub accepts inputs and is not replaying a recording.
 
         Raises:
-            PermissionDenied: The hub shows one: nobody says anything to it.
+            PermissionDenied: The hub shows a recording.
         """
         if not self.settings.takes_input:
             raise PermissionDenied("this is a recording: it takes no input")
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
-        """As `Directory.find`."""
+        """Find a session; see `Directory.find`."""
         return await self.directory.find(session_id, principal)
 
     async def open(
@@ -332,10 +370,10 @@ class Hub:
         *,
         provisional: bool = False,
     ) -> LiveSession:
-        """As `Directory.open`; a new session is written soon, unless it is provisional.
+        """Find or create a session; see `Directory.open`.
 
-        When the memory is full, or the user or the address has as many sessions there as it may
-        have, those leave it that were not used for longest and nobody needs now.
+        A new session is written soon, unless it is provisional. If memory is full, or the user or
+        address is at its limit, the sessions that were idle longest are evicted.
         """
         live, _ = await self._open(session_id, principal, workflow, provisional=provisional)
         return live
@@ -348,6 +386,7 @@ class Hub:
         *,
         provisional: bool = False,
     ) -> tuple[LiveSession, bool]:
+        """Open a session, and return whether it is new; evict others first if there is no room."""
         if session_id not in self.sessions:
             full = self.directory.quota.full(keys_of(principal))
             if full is not None or len(self.sessions) >= self.settings.max_sessions:
@@ -355,79 +394,93 @@ class Hub:
         live, is_new = await self.directory.open(
             session_id, principal, workflow, provisional=provisional
         )
+        # Opening may record facts, and no input may follow that would cause a write.
         if live.session.has_recorded:
             live.mark()
         return live, is_new
 
-    async def _discard(self, live: LiveSession) -> None:
-        """Remove a session that nobody has used, also from the ledger.
+    async def _delete_unused(self, live: LiveSession) -> None:
+        """Delete a session that was made for a renderer and never used, also from the ledger.
 
-        One of which nothing went there costs nothing, and does not count as made.
+        A session without stored facts does not count against the quota.
         """
-        self._forget(live, SessionNotFound("the session was never used", detail=live.id))
+        self._remove_from_memory(
+            live, SessionNotFound("the session was never used", detail=live.id)
+        )
         if not live.was_gathered:
             self.directory.quota.unmade(live.shares)
             return
         try:
-            if live.cache or live.session.turn_count:  # agents have worked for it
+            # An agent may have left something in its runtime, so the full deletion is needed.
+            if live.cache or live.session.turn_count:
                 await self._delete(live.session.head)
             else:
-                await self.directory.removed(live.id, self._remove(live.session.head))
+                await self.directory.removed(live.id, self._delete_stored(live.session.head))
         except StoreError as error:
             logger.warning("session %s, which nobody used, stays in the ledger: %s", live.id, error)
 
     async def delete(self, session_id: str, principal: Principal) -> list[Remainder]:
-        """Remove a session: what the ledger holds of it, its files, and what runtimes keep of it.
+        """Delete a session: its facts, its files and what agent runtimes keep for it.
 
-        Once it is begun it is finished, also after a restart. It need not be in memory.
+        Once begun, a deletion is finished, also after a restart. The session need not be in memory.
 
         Returns:
-            What is still there, because a runtime could not remove it.
+            What remains because a runtime could not remove it.
 
         Raises:
-            SessionNotFound: As `find`.
-            PermissionDenied: It is a recording.
+            SessionNotFound: See `find`.
+            PermissionDenied: The hub shows a recording.
             StoreError: The ledger cannot be written.
 
-        Cancel: Safe; as `Directory.removed`.
+        Cancel: Safe; see `Directory.removed`.
         """
         self.check_takes_input()
         return await self._delete(await self.directory.head(session_id, principal))
 
     async def _delete(self, head: Head) -> list[Remainder]:
-        removing = self._remove_facts(head, self._drop_deleted(head))
+        removing = self._remove_facts(head, self._close_deleted(head))
         name = await self.directory.removed(head.session_id, removing)
         return await self.removals.remove_elsewhere(name)
 
-    def _drop_deleted(self, head: Head) -> LiveSession | None:
-        """Let a session leave the memory that is deleted; return it if it was there."""
+    def _close_deleted(self, head: Head) -> LiveSession | None:
+        """Remove a deleted session from memory and return it; `None` if it was not in memory."""
         live = self.sessions.get(head.session_id)
+        # After a deletion another session may have the same id. Its epoch differs.
         if live is None or live.session.head.epoch != head.epoch:
             return None
-        self._drop(live, SessionNotFound("the session was deleted", detail=live.id), 1000)
+        self._remove_and_close(
+            live, SessionNotFound("the session was deleted", detail=live.id), 1000
+        )
         return live
 
     async def _remove_facts(self, head: Head, live: LiveSession | None) -> str:
-        """Remove facts and files of a session, once its agents have ended."""
+        """Remove facts and files of a session after its agents have ended."""
         name = await self.removals.begin(head)
-        live = self._drop_deleted(head) or live  # it may have been read from the store meanwhile
+        # A renderer may have loaded it again while `begin` waited for the store.
+        live = self._close_deleted(head) or live
         known: Sequence[Elsewhere] = ()
         if live is not None:
             await self.runner.ended(live, AGENTS_END_S)
             known = live.cache.get(CACHE_KEY, ())
+        # A write that began earlier may still hold facts of this session. Removing the session
+        # before that write ends would bring it back.
         await self.writer.room()
         await self.removals.remove_facts(name, known)
         return name
 
     async def _remove_here(self, removal: Removal) -> None:
-        """Remove what is here of a session; another one may have its id by now."""
+        """Finish a deletion that an earlier process began.
+
+        Another session may have the same id by now; it is left alone.
+        """
         head = Head(removal.session_id, removal.epoch, removal.owner, "", "", "")
         meta = await self.store.session(head.session_id)
         if meta is None or meta.epoch == head.epoch:
-            self._drop_deleted(head)
-            await self._remove(head)
+            self._close_deleted(head)
+            await self._delete_stored(head)
 
-    async def _remove(self, head: Head) -> None:
+    async def _delete_stored(self, head: Head) -> None:
+        """Delete the facts and files of a session, and everything that caches them."""
         await self.writer.room()
         async with self.blobs.removing(head.session_id):
             await self.store.delete(head.session_id)
@@ -435,21 +488,27 @@ class Hub:
         for cache in self._caches:
             cache.forget(head.session_id)
         self.runner.forget_debug(head.session_id)
-        self._fell_at.pop(head.session_id, None)
+        self._last_fault_at.pop(head.session_id, None)
         self.listing.changed(head.owner, head.session_id)
 
     async def rename(
         self, session_id: str, principal: Principal, title: str | None, pinned: bool | None
     ) -> SessionMeta:
-        """Name or pin a session, durably; what is `None` stays as it is.
+        """Set the title or the pin of a session, durably.
+
+        Args:
+            session_id: The session.
+            principal: The caller.
+            title: New title; `None` keeps the current one.
+            pinned: New pin; `None` keeps the current one.
 
         Returns:
-            Its row.
+            Its row in the list of sessions.
 
         Raises:
-            SessionNotFound: As `find`.
-            InvalidMessage: There is nothing to do.
-            PermissionDenied: It is a recording.
+            SessionNotFound: See `find`.
+            InvalidMessage: Both are `None`.
+            PermissionDenied: The hub shows a recording.
         """
         self.check_takes_input()
         live = await self.find(session_id, principal)
@@ -457,11 +516,12 @@ class Hub:
         live.mark()
         await live.written()
         row = self.listing.rows.get(session_id) or await self.store.session(session_id)
-        assert row is not None  # it has facts, and with the first it got its row
+        assert row is not None  # its first durable fact made its row
         return row
 
-    def _drop(self, live: LiveSession, why: ArpError, code: int) -> None:
-        self._forget(live, why)
+    def _remove_and_close(self, live: LiveSession, why: ArpError, code: int) -> None:
+        """Remove a session from memory and close the connections of its renderers."""
+        self._remove_from_memory(live, why)
         reason = _REASONS[code]
         for viewer in live.viewers.values():
             viewer.outbox.close(code, reason)
@@ -482,7 +542,7 @@ class Hub:
     async def all_metas(
         self, *, workflow: str | None, before: str | None, limit: int
     ) -> list[SessionMeta]:
-        """List the sessions of all users, newest first. Only for who may read all."""
+        """List the sessions of all users, newest first. Admins only."""
         return await self.store.sessions(workflow=workflow, before=before, limit=limit)
 
     # -- renderers -------------------------------------------------------------------------------
@@ -496,12 +556,12 @@ class Hub:
         *,
         provisional: bool = False,
     ) -> None:
-        """Attach a renderer to the session that it names, or to a new one.
+        """Attach a renderer to the session that its `hello` names, or to a new one.
 
-        The one that it was on goes if it was made for this renderer and nobody has used it.
+        The previous session of the renderer is deleted if it was made for it and never used.
 
         Raises:
-            ArpError: As `open`; the renderer stays on the session that it was on.
+            ArpError: See `open`; the renderer stays on its previous session.
         """
         current, unused = self.of(viewer), self.unused(viewer)
         is_same = current is not None and current.id == hello.session_id
@@ -515,9 +575,11 @@ class Hub:
         except RateLimited:
             if unused is None or is_same:
                 raise
-            self.detach(viewer)  # its own unused session may be what takes the room
-            await self._discard(unused)
+            # The renderer's own unused session may be the one that exceeds the limit.
+            self.detach(viewer)
+            await self._delete_unused(unused)
             live, is_new = await open_it()
+        # Another renderer may have used the old session while the new one was opened.
         if not is_same:
             unused = self.unused(viewer)
             self.detach(viewer)
@@ -526,12 +588,12 @@ class Hub:
         if is_new or live is unused:
             viewer.made_at = live.session.sequence
         if unused is not None and unused is not live:
-            await self._discard(unused)
+            await self._delete_unused(unused)
         if is_new and not provisional and self.app.session_start is not None:
-            self._greet(live, principal)
+            self._start_greeting(live, principal)
 
-    def _greet(self, live: LiveSession, principal: Principal) -> None:
-        """Begin the turn that greets who has begun a session."""
+    def _start_greeting(self, live: LiveSession, principal: Principal) -> None:
+        """Start the turn in which the app greets the user of a new session."""
         if not self.settings.takes_input:
             return
         _, effects = push(live.session, "", {}, SESSION_START)
@@ -539,15 +601,18 @@ class Hub:
         self.carry_out(live, effects)
 
     def of(self, viewer: Viewer) -> LiveSession | None:
-        """Return the session that a renderer is on, if that is in memory."""
+        """Return the session that a renderer is attached to; `None` if it left memory."""
         delivery = viewer.delivery
         live = self.sessions.get(delivery.session_id) if delivery is not None else None
+        # The id may belong to a session that was loaded again. This renderer is not attached to
+        # that one.
         return live if live is not None and live.delivery is delivery else None
 
     def unused(self, viewer: Viewer) -> LiveSession | None:
-        """Return the session of a renderer if it was made for it and nobody has used it.
+        """Return the renderer's session if it was made for this renderer and never used.
 
-        Whatever happens in a session, and whoever else joins it, is a fact of it.
+        Every use of a session and every other renderer that joins it is recorded, so an unchanged
+        sequence proves that the session is unused.
         """
         live = self.of(viewer)
         if live is None or live.followers:
@@ -557,35 +622,40 @@ class Hub:
 
     @staticmethod
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
-        """Attach a renderer to a session that it may see."""
+        """Attach a renderer to a session that its principal may see."""
         viewer.take_hello(hello)
         live.delivery.attach(viewer)
         sealed = live.session.log.sealed
         if sealed is not None:
+            # The session shows its readable facts but cannot be continued; the renderer has to
+            # learn why.
             message = ErrorMessage(payload=error_payload(sealed), session_id=live.id)
             live.after_write(partial(viewer.tell, message))
 
     def detach(self, viewer: Viewer) -> None:
-        """Forget a renderer: its connection is gone. Nothing that runs is stopped."""
+        """Detach a renderer after its connection is closed. Running turns continue."""
         live = self.of(viewer)
         if viewer.delivery is not None:
             viewer.delivery.detach(viewer)
         if live is not None:
             live.touch()
+            # Nothing of a provisional session is stored, so without renderers it is useless.
             if live.is_provisional and not live.viewers:
-                self._forget(live)
+                self._remove_from_memory(live)
                 self.directory.quota.unmade(live.shares)
 
     async def receive(
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str
     ) -> None:
-        """Take an input from a renderer; what is wrong with it is told to that renderer."""
+        """Apply an input from a renderer; send that renderer an error if the input is invalid."""
         try:
-            live = await self._live_for(viewer, message, principal, workflow)
+            live = await self._session_for_input(viewer, message, principal, workflow)
             profile = viewer.profile if viewer.said_hello else DRAFT
             sender = _Sender(profile, viewer.info, viewer.shown)
             closed = list(live.session.closed)
-            await self._take(live, message, principal, sender, partial(live.answer, viewer))
+            await self._apply_input(live, message, principal, sender, partial(live.answer, viewer))
+            # The user who answered knows that this question is closed. Otherwise the user's next
+            # input could be refused as a late answer to it.
             if list(live.session.closed) != closed:
                 viewer.answered = live.session.sequence
             if message.input_type == "resize" and message.surface == "main":
@@ -605,48 +675,51 @@ class Hub:
         files: Sequence[Arrived] = (),
         traceparent: str | None = None,
     ) -> AgentMessage:
-        """Take an input that came without a connection (POST), and wait until it is durable.
+        """Apply an input that came without a connection (POST) and wait until it is durable.
 
         Args:
             message: The input.
-            principal: From whom.
-            workflow: The agent of a session that is new.
-            files: What came with it: it becomes the session's, which may name it from now on.
-            traceparent: The span outside that asks, as W3C Trace Context writes it.
+            principal: Its sender.
+            workflow: Agent of the session, if the session is new.
+            files: Uploaded files that came with the input; the session keeps them.
+            traceparent: Span of the caller, in the format of W3C Trace Context.
 
         Returns:
-            Its `ack`, or an `error` that says why it is refused.
+            The `ack` of the input, or an `error` that says why it is refused.
         """
         message = msgspec.structs.replace(message, id=message.id or secrets.token_urlsafe(16))
         answer: asyncio.Future[AgentMessage] = asyncio.get_running_loop().create_future()
         try:
             live = await self.open(message.session_id, principal, workflow)
             if files:
-                await self._keep(live, files)
-                live = await self.open(live.id, principal, workflow)  # it may have left the memory
+                await self._store_files(live, files)
+                # It may have left memory while the files were stored.
+                live = await self.open(live.id, principal, workflow)
                 live.session.input_log.remember_files(file.ref.sha256 for file in files)
             sender = _sender_among(list(live.viewers.values()), live.delivery.cursor.seq)
 
             def reply(message: AgentMessage) -> None:
                 live.after_write(partial(settle, answer, message))
 
-            await self._take(live, message, principal, sender, reply, traceparent)
+            await self._apply_input(live, message, principal, sender, reply, traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
             return ErrorMessage(payload=payload, session_id=message.session_id)
 
-    async def _keep(self, live: LiveSession, files: Sequence[Arrived]) -> None:
+    async def _store_files(self, live: LiveSession, files: Sequence[Arrived]) -> None:
+        """Store uploaded files, within the quota of the session's owner."""
         self.check_takes_input()
         kept = self.files_of(live)
         new = {file.ref.sha256: file.ref.size for file in files}
+        # A file that the session already has takes no room.
         for sha256 in new.keys() & live.session.input_log.files:
             del new[sha256]
         async with self._quota.room(live.session.head.owner, sum(new.values())):
             for file in files:
                 await kept.upload(file.chunks())
 
-    async def _take(
+    async def _apply_input(
         self,
         live: LiveSession,
         message: Input,
@@ -655,6 +728,13 @@ class Hub:
         reply: Reply,
         traceparent: str | None = None,
     ) -> None:
+        """Apply an input to its session and schedule its effects.
+
+        An input either adds to the shown branch or selects another one. In the second case the
+        session continues from the facts of that branch, and every renderer gets a snapshot.
+        """
+        # A recording accepts focus and resize: a renderer sends them by itself, and they change
+        # nothing in the ledger.
         if message.input_type not in SILENT:
             self.check_takes_input()
         serials = live.session.serials
@@ -662,15 +742,19 @@ class Hub:
         serials.stamp(asyncio.get_running_loop().time())
         profile, info, shown = sender
         if asks_to_turn(live.session, message):
+            # Checked twice: here before the log is read, which may take long, and again in
+            # `turn_back`, since the session may have changed while the log was read.
             check_turning(live.session, message)
-            survey, branch = await self._branch_for(live, message)
+            survey, branch = await self._read_branch(live, message)
             count, waiting = live.session.turn_count, list(live.session.queue)
             effects = turn_back(live.session, message, survey, branch, info, traceparent)
+            # What the renderers show belongs to the previous branch.
             live.delivery.resync_all()
             live.keep_deadlines()
             self.runner.services.keep_surface_timers(live)
         else:
             count, waiting = live.session.turn_count, []
+            # A busy loop runs timers late. Without this, a late answer would be accepted.
             if live.deadlines:
                 live.expire_questions()
             read_typed = partial(typed_answer, profile)
@@ -684,8 +768,12 @@ class Hub:
         if message.input_type in SILENT:
             self.runner.surface_input(live, message)
 
-    async def _branch_for(self, live: LiveSession, message: Input) -> tuple[Survey, Session]:
-        """Return what an input to another branch needs: nothing is recorded behind it."""
+    async def _read_branch(self, live: LiveSession, message: Input) -> tuple[Survey, Session]:
+        """Return the survey and the branch that an input refers to.
+
+        The session may grow while its log is read, so this repeats until the survey covers every
+        turn and the branch ends at the newest fact.
+        """
         states, session = self.directory.states, live.session
         while True:
             if live.stored < session.sequence:
@@ -701,17 +789,21 @@ class Hub:
             if len(survey.branches) == session.turn_count:
                 return survey, branch
 
-    async def _live_for(
+    async def _session_for_input(
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str
     ) -> LiveSession:
-        """Return the session that an input means: a draft client names it in each."""
+        """Return the session that an input is for; a draft client names it in every input."""
         live = self.of(viewer)
         if live is not None and message.session_id in (None, live.id):
             return live
         if live is None and viewer.delivery is not None:
+            # The session left memory, so this renderer is attached to nothing and shows what may
+            # not be durable. It has to join again before it may send inputs.
             gone = viewer.delivery.session_id
             raise SessionNotFound(f"session {gone!r} left the memory; say hello again", detail=gone)
         said_hello = live is not None and viewer.profile.said_hello
+        # A client that has sent `hello` gets a new session only by another `hello`, except from
+        # an empty session that was made for it.
         if live is not None and said_hello and not (viewer.session_made and _is_empty(live)):
             raise UnknownObject(
                 f"this connection is on session {live.id!r}; say hello to change it",
@@ -725,24 +817,31 @@ class Hub:
         if is_new:
             viewer.made_at = found.session.sequence
         if unused is not None:
-            await self._discard(unused)
+            await self._delete_unused(unused)
         return found
 
     def carry_out(
         self, live: LiveSession, effects: Sequence[Effect], reply: Reply | None = None
     ) -> None:
-        """Carry out what a session asks for, when what it recorded is durable."""
+        """Schedule effects for the time when everything recorded so far is durable.
+
+        Args:
+            live: The session that returned the effects.
+            effects: Effects, in order.
+            reply: Receives the acknowledgement of the input.
+        """
         live.mark()
         for effect in effects:
             if not isinstance(effect, Acknowledge):
-                live.after_write(partial(self._do, live, effect))
+                live.after_write(partial(self._run_effect, live, effect))
             elif reply is not None:
                 ack = InputAck(id=effect.input_id, session_id=live.id, turn_id=effect.turn_id)
                 reply(ack)
 
-    def _do(
+    def _run_effect(
         self, live: LiveSession, effect: RunTurn | StopTurn | ResolveQuestion | SurfaceClosed
     ) -> None:
+        """Run an effect; what caused it is durable now."""
         match effect:
             case RunTurn(turn_id):
                 self.runner.start(live, turn_id)
@@ -754,32 +853,36 @@ class Hub:
                 self.runner.surface_closed(live, effect)
 
     def _write_failed(self, dirty: Sequence[LiveSession], error: ArpError) -> None:
-        """Let sessions go whose memory is ahead of the ledger; they come back from the store.
+        """Remove sessions from memory that are ahead of the ledger.
 
-        One with a fault of its own comes back at once, and its turn ends with that error: nobody
-        can say when somebody asks for it the next time.
+        They are loaded from the store when they are needed. A session with an internal fault is
+        loaded at once, and its running turn ends with the error: without this the turn would
+        appear to run until the next request for the session.
         """
         for live in dirty:
             for viewer in live.viewers.values():
                 viewer.tell(ErrorMessage(payload=error_payload(error)))
-            self._drop(live, error, 1013 if isinstance(error, StoreError) else 1011)
+            self._remove_and_close(live, error, 1013 if isinstance(error, StoreError) else 1011)
             stored = live.stored
-            if not isinstance(error, StoreError) and self._fell_at.get(live.id) != stored:
-                self._fell_at[live.id] = stored  # where nothing was written since: not again
-                self._faults[live.id] = error
-                self.keep(asyncio.get_running_loop().create_task(self._come_back(live.id)))
+            # A fault that returns before anything new was stored would repeat for ever: the
+            # session would be loaded and fail again. It is loaded at once only the first time.
+            if not isinstance(error, StoreError) and self._last_fault_at.get(live.id) != stored:
+                self._last_fault_at[live.id] = stored
+                self._reload_errors[live.id] = error
+                self.keep(asyncio.get_running_loop().create_task(self._reload(live.id)))
 
     def keep(self, task: asyncio.Task[None]) -> None:
-        """Keep a task from being forgotten while it runs."""
-        self._returning.add(task)
-        task.add_done_callback(self._returning.discard)
+        """Hold a reference to a running task; the event loop holds only a weak one."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _fault(self, live: LiveSession) -> None:
-        """Let a session go that cannot go on as it is in memory."""
+        """Remove a session from memory after an internal error left it in an unknown state."""
         if not live.gone.done():
             self._write_failed([live], InternalError("Internal error. The server's log has it."))
 
-    async def _come_back(self, session_id: str) -> None:
+    async def _reload(self, session_id: str) -> None:
+        """Load a session again after a fault."""
         try:
             await self.directory.load(session_id)
         except ArpError as error:
@@ -787,16 +890,19 @@ class Hub:
 
 
 class _Sender(NamedTuple):
-    """What is known of the renderer that an input came from."""
+    """Known properties of the renderer that sent an input."""
 
     profile: Profile
     info: RendererInfo
     shown: int
-    """The last fact that it shows for certain."""
+    """Sequence of the last fact that it shows for certain."""
 
 
 def _sender_among(viewers: Sequence[Viewer], shown: int) -> _Sender:
-    """Return what is known of who sent an input beside a connection: what all that watch share."""
+    """Return the sender of an input without a connection: what all attached renderers share.
+
+    Any of them may have sent it. A property in which they differ gets its default.
+    """
     profiles = [one.profile if one.said_hello else DRAFT for one in viewers] or [DRAFT]
     infos = [one.info for one in viewers] or [UNKNOWN]
     return _Sender(
@@ -807,31 +913,32 @@ def _sender_among(viewers: Sequence[Viewer], shown: int) -> _Sender:
 
 
 def _with_serial(reply: Reply, serial: int | None, message: AgentMessage) -> None:
-    """Answer an input with the serial by which it may open a popup."""
+    """Answer an input and include the serial that allows it to open a popup."""
     if serial is not None and isinstance(message, InputAck):
         message = msgspec.structs.replace(message, serial=serial)
     reply(message)
 
 
 def _is_only_greeted(live: LiveSession) -> bool:
-    """Return whether nothing happened in a session but that the app greeted who began it."""
+    """Return whether the greeting of the app is all that happened in a session."""
     settings = live.session.settings
     used = settings.chosen or settings.feedback or settings.name
     return is_only_greeted(live.session) and not used and len(live.viewers) <= 1
 
 
 def _is_empty(live: LiveSession) -> bool:
-    """Return whether nobody has said or shown anything in a session, nor named it."""
+    """Return whether a session has no turn, no component and no name."""
     session = live.session
     shown = any(tree.nodes for tree in session.screen.surfaces.values())
     is_named = bool(session.title or session.threads.begun)
     return session.turn_count == 0 and not shown and not is_named
 
 
-def _repaired(live: LiveSession, name: str, sequence: int, reason: str) -> None:
+def _record_repair(live: LiveSession, name: str, sequence: int, reason: str) -> None:
+    """Record that a stored model was unusable and is rebuilt from the facts."""
     payload = {"readModel": name, "throughSequence": sequence, "reason": reason}
     live.session.record("snapshot.repaired", payload)
 
 
-def _closing(viewer: Viewer) -> Callable[[], None]:
+def _close_for_restart(viewer: Viewer) -> Callable[[], None]:
     return lambda: viewer.outbox.close(1012, "restarting")

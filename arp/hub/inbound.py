@@ -1,10 +1,10 @@
-"""What clients send, read and looked through for secrets; what is large, in a thread.
+"""Parsing of incoming frames and redaction of their secrets; a thread does this for large frames.
 
-Theory of operation. Reading a message of the largest size and taking the secrets out of it may take
-a hundred times as long as a text of that size: the loop must not do it. A large frame goes to one
-thread, which all connections share, and its connection reads no further until it comes back: so the
-messages of a connection keep their order, and a peer that sends more has to wait. What the thread
-found out about secrets is at hand while the session takes the message.
+Theory of operation. Parsing and redacting a message of the largest size may take a hundred times as
+long as a text of that size, so the loop must not do it. A large frame goes to one thread that all
+connections share, and its connection reads nothing more until the result is back. So the messages
+of a connection keep their order, and a peer that sends more has to wait. The redactor keeps the
+results of the thread while the session applies the message, so that nothing is searched twice.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from arp.redact.redactor import Cleaned, Redactor
 T = TypeVar("T")
 
 LARGE_BYTES = 16 << 10
-"""From here on a thread reads a frame. The worst of this size costs the loop a few milliseconds."""
+"""Size from which a thread parses a frame; a smaller one costs the loop a few milliseconds."""
 
 
 class Read(Struct, Generic[T], frozen=True):
-    """What a large frame meant."""
+    """Parsed large frame."""
 
     value: T
     cleaned: list[Cleaned]
-    """What was looked through for secrets already."""
+    """Values of the frame that are already redacted."""
 
 
 class Inbound:
-    """Reads large frames and bodies of all connections, in one thread."""
+    """Parser of large frames and bodies of all connections, in one thread."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor = redactor
@@ -45,16 +45,16 @@ class Inbound:
         self._is_closed = False
 
     async def read(self, work: Callable[[], T], kept: Callable[[T], Iterable[Json]]) -> Read[T]:
-        """Do work in the thread, behind what others gave it, and look for secrets in its result.
-
-        Cancel: Safe; what comes of the work is dropped.
+        """Run work in the thread and redact its result.
 
         Args:
-            work: Reads something large. It shares nothing with the loop meanwhile.
-            kept: Which values in the result are to become facts.
+            work: Parses something large. It shares no state with the loop meanwhile.
+            kept: Returns the values of the result that will become facts.
 
         Raises:
-            Exception: What `work` raises.
+            Exception: Any exception of `work`.
+
+        Cancel: Safe; the result is dropped.
         """
         if self._is_closed:
             return self._read(work, kept)
@@ -64,7 +64,7 @@ class Inbound:
     async def events(
         self, connection: AgentConnection, frame: bytes | str
     ) -> Read[list[AgentEvent]]:
-        """Read a large frame of a renderer, as `read` does."""
+        """Parse a large frame of a renderer; see `read`."""
         return await self.read(partial(connection.receive, frame), _data_of_inputs)
 
     def _read(self, work: Callable[[], T], kept: Callable[[T], Iterable[Json]]) -> Read[T]:
@@ -73,7 +73,7 @@ class Inbound:
         return Read(value, cleaned)
 
     def close(self) -> None:
-        """Let the thread end behind what is under way; what still comes is read on the spot."""
+        """End the thread after its current work; later calls of `read` work in the caller."""
         self._is_closed = True
         self._thread.shutdown(wait=False)
 

@@ -1,8 +1,8 @@
-"""Read models on demand, and kept beside the log: never in the way of a write.
+"""Read models on demand, stored beside the log so that no write waits for them.
 
-Theory of operation. A model is made when somebody asks: the stored one, and the facts behind it,
-folded as far as the log is durable. It stays in a bounded cache and goes on from there the next
-time. So a long session is read in the time of a short one.
+Theory of operation. A model is made on request: the stored model plus the facts after it, as far as
+the log is durable. It stays in a bounded cache, and the next request continues from it. So a long
+session is read as fast as a short one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from arp.live.settings import HubSettings
 from arp.store.store import Store
 
 
-class _Kept:
-    """A model in memory."""
+class _Entry:
+    """A read model in memory, with the lock of its fold."""
 
     __slots__ = ("lock", "model")
 
@@ -29,7 +29,7 @@ class _Kept:
 
 
 class Models(Cache):
-    """The read models of a hub's sessions."""
+    """Read models of a hub's sessions."""
 
     name, what = "session", "model"
 
@@ -41,78 +41,80 @@ class Models(Cache):
         noted: Noted | None = None,
     ) -> None:
         super().__init__(store, sessions, settings, noted)
-        self._kept: dict[str, _Kept] = {}
-        """Longest unused first."""
+        self._entries: dict[str, _Entry] = {}
+        """Models in memory by session id, least recently used first."""
 
     async def read(self, session_id: str) -> ReadModel:
-        """Return a session's model, as far as its log is durable now.
+        """Return a session's model, up to the newest durable fact.
 
-        It goes on folding later: take what you need of it before you await anything.
+        Later calls fold more facts into the same object: use it before the next await.
 
         Args:
-            session_id: Whoever asks may see it; that is looked after elsewhere. One that does not
-                exist has an empty model.
+            session_id: Id of the session. The caller has checked the permission to read it. The
+                model of a missing session is empty.
 
         Raises:
             StoreError: The log cannot be read.
 
         Cancel: Safe.
         """
-        kept = self._kept.pop(session_id, None) or _Kept()
-        self._kept[session_id] = kept
-        while len(self._kept) > self._settings.models_in_memory:
-            del self._kept[next(iter(self._kept))]
+        kept = self._entries.pop(session_id, None) or _Entry()
+        self._entries[session_id] = kept
+        while len(self._entries) > self._settings.models_in_memory:
+            del self._entries[next(iter(self._entries))]
         async with kept.lock:
             model = kept.model or await self._load(session_id)
-            began, kept.model = model.sequence, None  # should a fold fail, it is made anew
+            # Removed during the fold: a fold that fails halfway must not leave this model in use.
+            began, kept.model = model.sequence, None
             try:
                 await self._fold(session_id, model)
             except UnreadableModel as error:
+                # Without a stored model there is nothing to ignore: the facts do not fit.
                 if not began:
                     raise
-                self._pass_over(session_id, str(error))
+                self._mark_unusable(session_id, str(error))
                 model, began = ReadModel(), 0
                 await self._fold(session_id, model)
             kept.model = model
         if model.sequence - began >= self._settings.model_every_facts:
-            self._rested.setdefault(session_id)
+            self._evicted.setdefault(session_id)
         return model
 
     async def _fold(self, session_id: str, model: ReadModel) -> None:
-        """Fold the facts behind a model.
+        """Fold the facts after a model.
 
         Raises:
             StoreError: The log cannot be read.
-            UnreadableModel: The model does not take them.
+            UnreadableModel: The facts do not fit the model.
         """
         async with aclosing(slices(self._store, session_id, model.sequence)) as found:
             async for facts in found:
                 try:
                     model.fold_all(facts)
                 except Exception as error:
-                    # The facts were checked when they were written. So the stored model is wrong:
-                    # its records are plain objects, which decoding does not look into.
+                    # The facts were checked when they were written, so the stored model is wrong:
+                    # its records are plain objects, which decoding does not check.
                     raise UnreadableModel(f"a fact does not fit the model: {error!r}") from error
 
     async def _load(self, session_id: str) -> ReadModel:
-        """Return the stored model; an empty one if there is none that can be used."""
+        """Return the stored model, or an empty one if it is missing or unusable."""
         stored = await self._stored_model(session_id)
         if stored is None:
             return ReadModel()
         try:
             model = ReadModel.decode(stored[1])
         except UnreadableModel as error:
-            self._pass_over(session_id, str(error))
+            self._mark_unusable(session_id, str(error))
             return ReadModel()
         if model.sequence != stored[0] or model.state.session_id != session_id:
-            self._pass_over(session_id, "a stored model of something else")
+            self._mark_unusable(session_id, "a stored model of something else")
             return ReadModel()
         return model
 
     def forget(self, session_id: str) -> None:
-        """As `Cache.forget`."""
+        """Drop what is known of a deleted session; see `Cache.forget`."""
         super().forget(session_id)
-        self._kept.pop(session_id, None)
+        self._entries.pop(session_id, None)
 
     async def _make(
         self, session_id: str, live: LiveSession | None, least: int
@@ -122,5 +124,5 @@ class Models(Cache):
             return None
         return model.sequence, model.encode()
 
-    def _is_at_hand(self, session_id: str) -> bool:
-        return session_id in self._sessions or session_id in self._kept
+    def _is_tracked(self, session_id: str) -> bool:
+        return session_id in self._sessions or session_id in self._entries

@@ -1,8 +1,8 @@
-"""A renderer's connection in the object dialect, and the choice between both dialects.
+"""A renderer's connection in the object dialect, and the choice between the two dialects.
 
-Theory of operation. For the hub this is a peer like any other. Between it and the transport stands
-an `ObjectDialect`: what the hub sends this renderer goes through it, and so does what comes. Only
-reading large frames is done in a thread; the objects of a connection belong to the loop.
+Theory of operation. The hub treats this peer like any other. An `ObjectDialect` between the hub and
+the transport translates frames in both directions. Only parsing of large frames runs in a thread;
+the objects of a connection are used by the loop alone.
 """
 
 from __future__ import annotations
@@ -32,55 +32,58 @@ from arp.protocol.objects.wire import ObjectEnvelope, RefusedEnvelope, read
 from arp.view.objects.dialect import ObjectDialect
 
 BEHIND_BYTES: Final = 1 << 40
-"""What waits for a renderer that is behind, as the hub is told: more than any may have, so that it
-gets one catch-up when it has displayed what it has, or shows anything again."""
+"""Buffered bytes that are reported for a renderer that lags in the dialect.
+
+More than any limit, so that the hub lets it lag too. It gets one catch-up when it has displayed
+what it has, or is shown again after it was suspended."""
 
 
 HAND_OVER_S: Final = 10.0
-"""How long a renderer may take to hand a surface over; no person is asked."""
+"""Seconds that a renderer may take to move a surface; it does not ask a person."""
 
 
 class ObjectOutbox:
-    """Writes what the hub sends as requests, and hands them to the outbox of the transport."""
+    """Outbox that translates the hub's frames into requests for the transport's outbox."""
 
     def __init__(self, outbox: FrameOutbox, dialect: ObjectDialect) -> None:
         self._outbox = outbox
         self._dialect = dialect
 
     def send(self, frames: list[bytes]) -> None:
-        """Send frames of the session dialect, as far as the renderer displays what it has."""
+        """Send frames of the session dialect, as fast as the renderer displays them."""
         self._dialect.show(frames, asyncio.get_running_loop().time())
         self.flush()
 
     def send_first(self, frame: bytes) -> None:
-        """Pass over signs of life: `sync` is for that."""
+        """Drop the frame: it is a `pong`, and the object dialect uses `sync` for that."""
 
     def flush(self) -> None:
-        """Send the requests that wait."""
+        """Send the requests that the dialect has ready."""
         frames = self._dialect.data_to_send()
         if frames:
             self._outbox.send(frames)
 
     @property
     def buffered(self) -> int:
-        """As `FrameOutbox.buffered`; what waits for the renderer counts too."""
+        """Buffered bytes, including those in the dialect; see `FrameOutbox.buffered`."""
+        # A renderer that stopped displaying has to lag for the hub, even with an empty buffer.
         if self._dialect.is_behind:
             return BEHIND_BYTES
         return self._outbox.buffered + self._dialect.waiting_bytes
 
     def waiting(self) -> list[bytes]:
-        """As `FrameOutbox.waiting`."""
+        """Return the buffered frames; see `FrameOutbox.waiting`."""
         return self._outbox.waiting()
 
     def close(self, code: int, reason: str) -> None:
-        """As `FrameOutbox.close`."""
+        """Close the connection; see `FrameOutbox.close`."""
         self._outbox.close(code, reason)
 
 
 class ObjectPeer(Peer):
-    """A renderer that speaks the object dialect; its arguments are those of `Peer`."""
+    """Connection of a renderer that speaks the object dialect; arguments as for `Peer`."""
 
-    __slots__ = ("_accepting", "_dialect", "_encoding", "_frames", "_handing_over")
+    __slots__ = ("_accepting", "_dialect", "_encoding", "_frames", "_transfers")
 
     def __init__(
         self,
@@ -99,76 +102,78 @@ class ObjectPeer(Peer):
         )
         self._dialect.owner = self
         self._frames = ObjectOutbox(outbox, self._dialect)
-        self._handing_over: dict[str, asyncio.Future[TransferDenied | bool]] = {}
-        """Surfaces that the renderer was asked to hand over: whether it has, as far as is known."""
+        self._transfers: dict[str, asyncio.Future[TransferDenied | bool]] = {}
+        """Outcomes of running transfers, by surface: true if moved, false if unknown, or denied."""
         self._accepting: set[asyncio.Task[None]] = set()
         super().__init__(hub, self._frames, "json", workflow, principal, check_token)
-        self.viewer.hand_over = self._hand_over
+        self.viewer.hand_over = self._request_transfer
         self.viewer.on_turn_end = self._turn_ended
 
     def start(self) -> None:
-        """Ask what the renderer offers."""
+        """Request the capabilities of the renderer."""
         self._dialect.start()
         self._frames.flush()
         if self.principal is None:
-            asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)
+            asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._close_untrusted)
 
     async def receive(self, frame: bytes | str) -> None:
-        """Take one frame. Never raises for what is in it."""
+        """Process one frame; invalid content never raises."""
         if len(frame) < LARGE_BYTES:
-            await self._take_object_frame(frame, len(frame))
+            await self._receive_frame(frame, len(frame))
             return
         most = self._hub.settings.limits.max_message_bytes
+        # Too large: the dialect refuses it unparsed, so no thread is needed.
         if len(frame) > most:
-            await self._take_object_frame(frame, len(frame))
+            await self._receive_frame(frame, len(frame))
             return
         data = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
         inbound = self._hub.inbound
         large = await inbound.read(partial(read, data, self._encoding), _data_of_inputs)
         with inbound.redactor.knowing(large.cleaned):
-            await self._take_object_frame(large.value, len(frame))
+            await self._receive_frame(large.value, len(frame))
 
     async def receive_files(self, frame: bytes, place: PlaceFiles) -> None:
-        """As `Peer.receive_files`."""
+        """Process a frame with uploaded files; see `Peer.receive_files`."""
         events = self._dialect.receive(frame, asyncio.get_running_loop().time())
         self._frames.flush()
         for event in events:
             if isinstance(event, Input) and self.principal is not None:
                 await self._submit(event, place, self.principal)
             else:
-                await self._take([event], len(frame))
+                await self._handle_events([event], len(frame))
 
-    async def _take_object_frame(
+    async def _receive_frame(
         self, frame: bytes | str | Sequence[ObjectEnvelope | RefusedEnvelope], size: int
     ) -> None:
         was_waiting = self._dialect.is_behind or self._dialect.waiting_bytes > 0
         events = self._dialect.receive(frame, asyncio.get_running_loop().time())
         self._frames.flush()
-        await self._take(events, size)
+        await self._handle_events(events, size)
+        # The renderer has displayed everything that was held back, so it can catch up.
         if was_waiting and not self._dialect.is_behind and not self._dialect.waiting_bytes:
             self.viewer.drained()
 
     def _turn_ended(self) -> None:
-        """Bring a suspended conversation to the end of its turn (docs/protocol.md, O16)."""
+        """Send a suspended renderer a catch-up at the end of a turn (docs/protocol.md, O16)."""
         if self._dialect.let_through():
             self.viewer.drained()
 
-    # -- surfaces that go to another agent, or come from one ---------------------------------------
+    # -- transfers of surfaces ---------------------------------------------------------------------
 
-    async def _hand_over(self, name: str, request: SurfaceTransferRequest) -> bool:
-        """Ask the renderer to give a surface to another of its agents; see `Viewer.hand_over`.
+    async def _request_transfer(self, name: str, request: SurfaceTransferRequest) -> bool:
+        """Ask the renderer to move a surface to another of its agents; see `Viewer.hand_over`.
 
         Returns:
-            Whether it has; false if that is not known, also after `HAND_OVER_S`. Should it do so
-            later, the surface is closed then.
+            Whether it did; false if the outcome is unknown, also after `HAND_OVER_S`. A later
+            confirmation still closes the surface.
 
         Raises:
-            TransferDenied: It does not.
+            TransferDenied: The renderer refuses.
         """
-        if name in self._handing_over:
+        if name in self._transfers:
             raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
         outcome: asyncio.Future[TransferDenied | bool] = asyncio.get_running_loop().create_future()
-        self._handing_over[name] = outcome
+        self._transfers[name] = outcome
         try:
             self._dialect.hand_over(name, request)
             self._frames.flush()
@@ -177,13 +182,13 @@ class ObjectPeer(Peer):
         except TimeoutError:
             return False
         finally:
-            del self._handing_over[name]
+            del self._transfers[name]
         if isinstance(answer, TransferDenied):
             raise answer
         return answer
 
     def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
-        """As `SurfaceOwner.acquired`."""
+        """Adopt a surface; see `SurfaceOwner.acquired`."""
         self._hub.check_takes_input()
         live = self._hub.of(self.viewer)
         if live is None or self.principal is None:
@@ -195,30 +200,31 @@ class ObjectPeer(Peer):
         return name
 
     async def _accept(self, live: LiveSession, surface_id: int) -> None:
-        """Tell the renderer that a surface is taken, once the ledger has it."""
-        with suppress(ArpError):  # it could not be written, and the connection ends
+        """Confirm an adopted surface to the renderer once it is durable."""
+        # If it cannot be written, the session closes this connection. The transfer is repeated.
+        with suppress(ArpError):
             await live.written()
             self._dialect.accept(surface_id)
             self._frames.flush()
 
     def transferred(self, name: str) -> None:
-        """As `SurfaceOwner.transferred`."""
+        """Close a moved surface; see `SurfaceOwner.transferred`."""
         live = self._hub.of(self.viewer)
         if live is not None:
             self._hub.transfers.transferred(live, name)
-        self._settle(name, True)
+        self._set_outcome(name, True)
 
     def denied(self, name: str, error: TransferDenied) -> None:
-        """As `SurfaceOwner.denied`."""
-        self._settle(name, error)
+        """Record a refusal; see `SurfaceOwner.denied`."""
+        self._set_outcome(name, error)
 
     def unanswered(self, name: str) -> None:
-        """As `SurfaceOwner.unanswered`."""
-        self._settle(name, False)
+        """Record an unknown outcome; see `SurfaceOwner.unanswered`."""
+        self._set_outcome(name, False)
 
     def desynchronised(self) -> None:
-        """As `SurfaceOwner.desynchronised`."""
-        # Not at once: the delivery is going through its renderers.
+        """Request a snapshot; see `SurfaceOwner.desynchronised`."""
+        # Delayed: the delivery is iterating over its renderers, and a resync changes that list.
         asyncio.get_running_loop().call_soon(self._resync)
 
     def _resync(self) -> None:
@@ -227,17 +233,17 @@ class ObjectPeer(Peer):
             delivery.resync(self.viewer)
 
     def closed(self) -> None:
-        """As `Peer.closed`."""
-        for name in list(self._handing_over):
-            self._settle(name, False)
+        """End; see `Peer.closed`. Running transfers have an unknown outcome."""
+        for name in list(self._transfers):
+            self._set_outcome(name, False)
         super().closed()
 
-    def _settle(self, name: str, outcome: TransferDenied | bool) -> None:
-        if name in self._handing_over:
-            settle(self._handing_over[name], outcome)
+    def _set_outcome(self, name: str, outcome: TransferDenied | bool) -> None:
+        if name in self._transfers:
+            settle(self._transfers[name], outcome)
 
     def _send_hello(self) -> None:
-        """Do nothing: what the agent side can do stands in the metadata of the session."""
+        """Do nothing: the session's metadata has the capabilities of the agent side."""
 
 
 def _data_of_inputs(envelopes: Iterable[ObjectEnvelope | RefusedEnvelope]) -> Iterable[Json]:
@@ -249,5 +255,5 @@ def _data_of_inputs(envelopes: Iterable[ObjectEnvelope | RefusedEnvelope]) -> It
 
 
 def peer_speaking(dialect: Dialect) -> type[Peer]:
-    """Return what speaks a dialect for the hub; both kinds are made alike."""
+    """Return the peer class of a dialect; both have the same constructor."""
     return ObjectPeer if dialect == "object" else Peer

@@ -1,8 +1,9 @@
-"""One connection's conversation with the hub: bytes from a transport in, bytes to its outbox out.
+"""One connection of a renderer: frames from a transport in, frames to its outbox out.
 
 Theory of operation. A connection begins with the agent side's `hello`. A peer without a principal
-is not trusted yet: only a `hello` with a valid token is heard, everything else is answered
-UNAUTHENTICATED. With the token it gets another `hello`, which lists the agents.
+is not trusted: only a `hello` with a valid token is processed; everything else is answered with
+UNAUTHENTICATED. After the token was accepted, the peer receives another `hello`, which lists the
+agents.
 """
 
 from __future__ import annotations
@@ -41,21 +42,21 @@ from arp.store.errors import StoreError
 logger = logging.getLogger(__name__)
 
 CheckToken: TypeAlias = Callable[[str], Awaitable[Principal | None]]
-"""Tells to whom a token belongs; `None`: to nobody."""
+"""Returns the principal of a token; `None` if the token is not valid."""
 
 
 PlaceFiles: TypeAlias = Callable[[JsonObject], tuple[Sequence[Arrived], JsonObject]]
-"""Returns the files that the data of an input names, and the data with references to them."""
+"""Returns the files that an input names, and its data with references to them."""
 
 HELLO_DEADLINE_S = 10.0
-"""How long a connection may stay without a principal."""
+"""Seconds after which a connection without a principal is closed."""
 
 SILENT_S = 2.0
-"""A client that sends nothing for so long knows only the draft: others begin with `hello`."""
+"""Silence in seconds after which a client is taken for a draft client; others send `hello`."""
 
 
 class Peer:
-    """A renderer's connection, whatever carries it."""
+    """Connection of a renderer, independent of its transport."""
 
     __slots__ = (
         "_check_token",
@@ -84,79 +85,83 @@ class Peer:
         self.viewer = Viewer(viewer_id, traced(outbox, viewer_id, encoding), encoding)
         self.principal = principal
         self.on_trusted: Callable[[], object] = lambda: None
-        """Is called when the peer has shown a token, or is gone."""
+        """Called when the peer has shown a valid token, or is gone."""
         self.refusal: ArpError | None = None
-        """The last thing that was refused."""
+        """Error that was sent last."""
         self.may_make = True
-        """Whether a session that it asks for and that there is not is made, and not only shown."""
+        """Whether a missing session that it names is created; otherwise the session stays
+        provisional."""
         self.may_come_back = False
-        """A client of the draft may be here whose connection before was lost while it waited."""
+        """Whether this may be a draft client whose previous connection broke during a turn."""
         self._hub = hub
         self._workflow = workflow
         self._check_token = check_token
         self._connection = AgentConnection(encoding, hub.settings.limits)
         self._silence: asyncio.TimerHandle | None = None
-        """Runs until the client has sent something."""
+        """Timer that runs until the client sends something."""
 
     def start(self) -> None:
         """Send the agent side's `hello`."""
         self._send_hello()
         if self.may_come_back:
             loop = asyncio.get_running_loop()
-            self._silence = loop.call_later(SILENT_S, self._end_lost_stream)
+            self._silence = loop.call_later(SILENT_S, self._send_final_commit)
         if self.principal is None:
-            asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)
+            asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._close_untrusted)
 
     def _send_hello(self) -> None:
-        """Say what the app can do; which agents there are is told to a principal alone."""
+        """Send the agent side's `hello`; only a principal learns which agents exist."""
         hub = self._hub
         app = hub.app.about() if self.principal is not None else NO_APP
         settings = hub.settings
         frame = self._connection.hello(hub.app.commands(), settings.takes_input, app)
         self.viewer.outbox.send([frame])
 
-    def _end_lost_stream(self) -> None:
-        """Send a final commit: a client of the draft may wait for one since its last connection.
+    def _send_final_commit(self) -> None:
+        """Send a final commit, in case a draft client waits for one since its last connection.
 
-        It names no session, so nobody can say whether its turn goes on; it would send nothing else.
+        The client has named no session, so it is unknown whether its turn continues, and without
+        the commit it would send nothing more.
         """
         self._silence = None
         if self.principal is not None:
             self.viewer.tell(Commit(session_id="", final=True))
 
-    def _heard(self) -> None:
-        """Note that the client has sent something, or is gone."""
+    def _stop_silence_timer(self) -> None:
+        """Stop the timer for silent clients."""
         silence, self._silence = self._silence, None
         if silence is not None:
             silence.cancel()
 
-    def _too_late(self) -> None:
+    def _close_untrusted(self) -> None:
+        """Close a connection that has shown no valid token in time."""
         if self.principal is None:
             self.viewer.outbox.close(1008, "no valid token in time")
 
     async def receive(self, frame: bytes | str) -> None:
-        """Take one frame. Never raises for what is in it."""
-        self._heard()
+        """Process one frame; invalid content never raises."""
+        self._stop_silence_timer()
         if len(frame) < LARGE_BYTES:
-            await self._take(self._connection.receive(frame), len(frame))
+            await self._handle_events(self._connection.receive(frame), len(frame))
             return
         inbound = self._hub.inbound
         read = await inbound.events(self._connection, frame)
         with inbound.redactor.knowing(read.cleaned):
-            await self._take(read.value, len(frame))
+            await self._handle_events(read.value, len(frame))
 
     async def receive_files(self, frame: bytes, place: PlaceFiles) -> None:
-        """Take one frame with an input that came with files. Never raises for what is in it."""
-        self._heard()
+        """Process one frame with an input and uploaded files; invalid content never raises."""
+        self._stop_silence_timer()
         read = await self._hub.inbound.events(self._connection, frame)
         with self._hub.inbound.redactor.knowing(read.cleaned):
             for event in read.value:
                 if not isinstance(event, Input) or self.principal is None:
-                    await self._take([event], len(frame))
+                    await self._handle_events([event], len(frame))
                     continue
                 await self._submit(event, place, self.principal)
 
     async def _submit(self, message: Input, place: PlaceFiles, owner: Principal) -> None:
+        """Submit an input with uploaded files."""
         delivery = self.viewer.delivery
         try:
             files, data = place(message.data)
@@ -167,7 +172,8 @@ class Peer:
             return
         self.viewer.tell(await self._hub.submit(message, owner, self._workflow, files))
 
-    async def _take(self, events: list[AgentEvent], size: int) -> None:
+    async def _handle_events(self, events: list[AgentEvent], size: int) -> None:
+        """Handle the messages of one frame, in order."""
         if is_tracing():
             log_received(self.viewer.id, events, size)
         for event in events:
@@ -183,37 +189,39 @@ class Peer:
                 case RendererAck() if self.principal is not None:
                     self.viewer.acknowledge(event.seq, event.presented)
                 case Ping() if self.principal is not None:
-                    self._answer(event)
+                    self._send_pong(event)
                 case Pong() if self.principal is not None:
-                    pass  # we ask only over event streams, where it comes by POST
+                    pass  # only event streams are pinged by us, and their pong arrives by POST
                 case _:
                     input_id = event.id if isinstance(event, Input) else None
                     self.refuse(Unauthenticated("say hello with a token first"), input_id)
 
-    def _answer(self, ping: Ping) -> None:
-        """Answer at once, before what waits; no session hears of it."""
+    def _send_pong(self, ping: Ping) -> None:
+        """Answer a ping at once, before buffered frames; the session is not involved."""
         self.viewer.outbox.send_first(self._connection.pong(ping))
 
     def expel(self) -> None:
-        """Take nothing further: whoever is there is not let in any more."""
+        """Detach a peer that lost its permission; later frames are refused."""
         self.principal = None
         self._hub.detach(self.viewer)
 
     def closed(self) -> None:
-        """Is called once, when the connection is gone."""
-        self._heard()
+        """Detach the renderer; called once, when the connection is closed."""
+        self._stop_silence_timer()
         self.on_trusted()
         self._hub.detach(self.viewer)
         logger.info("renderer %s is gone", self.viewer.id)
 
     async def _hello(self, hello: RendererHello) -> None:
+        """Check the token of a peer without a principal, then attach its renderer to a session."""
         try:
             if self.principal is None:
                 self.principal = await self._check_token(hello.token) if hello.token else None
                 if self.principal is None:
                     raise Unauthenticated("hello.token: missing or not valid")
                 if self._hub.app.about() != NO_APP:
-                    self._send_hello()  # now with the agents
+                    # The first `hello` hid the agents from an unknown peer.
+                    self._send_hello()
             self.on_trusted()
             provisional = not self.may_make
             await self._hub.hello(
@@ -234,6 +242,6 @@ class Peer:
             logger.info("renderer %s is on session %r%s", self.viewer.id, delivery.session_id, who)
 
     def refuse(self, error: ArpError, input_id: str | None = None) -> None:
-        """Tell the other end that something was refused."""
+        """Send an error to the renderer."""
         self.refusal = error
         self.viewer.tell(ErrorMessage(payload=error_payload(error, input_id)))

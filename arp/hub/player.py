@@ -1,9 +1,9 @@
-"""Plays the facts of a recording into a live session: whoever is attached sees it happen again.
+"""Playback of a recording in a live session, for every attached renderer.
 
-Theory of operation. Each fact of the recording is recorded anew, in order, with its type, payload
-and ids; what shows it follows from that as it did the first time, so that every renderer sees it in
-its own way, late ones too. Nothing runs meanwhile: the session counts as busy for good, so that an
-input is refused.
+Theory of operation. Each fact of the recording is recorded again, in order, with its type, payload
+and ids. Rendering follows from the facts as it did the first time, so every renderer shows it in
+its own profile, also one that joins late. No agent runs; the session counts as busy until the end,
+so inputs are refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Player:
     """Plays one recording.
 
     Args:
-        live: A session in which nothing happened yet.
+        live: An empty session.
     """
 
     def __init__(self, live: LiveSession) -> None:
@@ -51,11 +51,11 @@ class Player:
         live.session.begin_recording()
 
     async def play(self, facts: Iterable[Fact], speed: float) -> None:
-        """Play facts, in order, and return when the last one is shown.
+        """Play facts in order; return when the last one is shown.
 
         Args:
-            facts: Of one session.
-            speed: Times as fast as it was; 0 does not wait at all.
+            facts: Facts of one session.
+            speed: Factor of the original speed; 0 means without pauses.
 
         Raises:
             ArpError: The session left the hub.
@@ -70,7 +70,7 @@ class Player:
         await self._live.written()
 
     def show(self, fact: Fact) -> None:
-        """Let a fact happen again; that the session was made has happened already."""
+        """Record one fact again; the creation of the session is skipped."""
         if fact.type == "session.created":
             return
         if not self._commit(fact):
@@ -82,13 +82,14 @@ class Player:
         self._live.mark()
 
     def _commit(self, fact: Fact) -> bool:
-        """Commit what a fact changed on a surface, so that lesser renderers see it too.
+        """Commit the change of a surface, so that renderers with simpler profiles see it too.
 
         Returns:
-            Whether it did. It does not where the recording begins in the middle.
+            Whether it was committed. It is not if the recording does not begin with the session.
         """
         payload = dict(fact.payload)
-        payload.pop("anew", None)  # whether an id comes back shows here as it did there
+        # The session decides itself whether an id returns.
+        payload.pop("anew", None)
         if fact.type != "artifact.changed" or "changes" not in payload:
             return False
         try:

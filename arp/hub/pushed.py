@@ -1,8 +1,7 @@
-"""What a program does in a session from outside of its turns.
+"""What programs do in a session without a renderer.
 
-It queues turns that nobody typed, and may wait for their end; it changes components that show; it
-offers commands; it withdraws the questions of turns that were cut off; it lists and deletes
-sessions.
+They queue turns and may wait for their end, change shown components, offer commands, withdraw the
+questions of interrupted turns, and list and delete sessions.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
     from arp.hub.removal import Remainder
 
 MAX_ORIGIN_CHARACTERS = 80
-"""Of what a program calls itself: it stands beside the input on every screen."""
+"""Most characters of a program's name, which every screen shows beside the input."""
 
 
 _PUSH_ID = re.compile(rf"[ -~]{{1,{MAX_ID_LENGTH - len(PUSH_ID)}}}")
-"""Behind `PUSH_ID` it travels to renderers as the id of an input."""
+"""Ids that programs may give; with the prefix `PUSH_ID`, renderers see it as the id of an input."""
 
 
 class PushedTurn:
-    """A turn that was queued by a program."""
+    """Turn that a program queued."""
 
     __slots__ = ("_hub", "_owner", "id", "session_id")
 
@@ -50,17 +49,18 @@ class PushedTurn:
         return f"PushedTurn(id={self.id!r}, session_id={self.session_id!r})"
 
     async def over(self) -> str:
-        """Wait until the turn is over, and return how: `completed`, `failed` or `cancelled`.
+        """Wait until the turn has ended; return `completed`, `failed` or `cancelled`.
 
         Raises:
-            ArpError: The session was removed, or left the memory because it cannot be written.
+            ArpError: The session was deleted, or left memory because it cannot be written.
 
-        Cancel: Safe; the turn goes on.
+        Cancel: Safe; the turn continues.
         """
         live = await self._hub.find(self.session_id, Principal(self._owner))
         with live.followed():
             while (status := live.session.status_of(self.id)) not in FINAL_STATUSES:
-                if status is None:  # it is over, and left the memory or the branch that shows
+                # It has ended, and left memory or the shown branch.
+                if status is None:
                     past = await self._hub.history.turn(live, self.id)
                     return past.turn.status if past and past.turn.status else "cancelled"
                 await live.beyond(live.stored)
@@ -69,7 +69,7 @@ class PushedTurn:
 
 
 class PushRequest(NamedTuple):
-    """What a program asks for, as `arp.app.App.push` documents it."""
+    """Arguments of `arp.app.App.push`."""
 
     text: str
     data: Mapping[str, Json] | None
@@ -79,10 +79,10 @@ class PushRequest(NamedTuple):
 
 
 async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTurn:
-    """Queue a turn in a session, which is read from the ledger if it is not in memory.
+    """Queue a turn in a session; load the session if needed.
 
     Raises:
-        ArpError, TypeError, ValueError, StoreError: As `arp.app.App.push`.
+        ArpError, TypeError, ValueError, StoreError: See `arp.app.App.push`.
     """
     text, data, origin, user, push_id = request
     for value, name in ((session_id, "session"), (text, "text"), (origin, "origin")):
@@ -115,10 +115,10 @@ async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTu
 async def patch_shown(
     hub: Hub, session_id: str, surface: str, op: Update, user: User | str | None
 ) -> None:
-    """Change a component of a session, which is read from the ledger if it is not in memory.
+    """Change a component of a session; load the session if needed.
 
     Raises:
-        ArpError, TypeError, ValueError, StoreError: As `arp.app.App.patch`.
+        ArpError, TypeError, ValueError, StoreError: See `arp.app.App.patch`.
     """
     named = (session_id, "session"), (surface, "surface"), (op.target, "target"), (op.path, "path")
     for value, name in named:
@@ -131,12 +131,12 @@ async def patch_shown(
 
 
 async def withdraw_questions(hub: Hub, session_id: str, turn_id: str) -> None:
-    """Withdraw the open questions of a turn that a restart has cut off; others stay.
+    """Withdraw the open questions of a turn that a restart interrupted.
 
-    Whoever asks again in another turn calls this first, so that nobody answers in vain.
+    Call it before the questions are asked again in another turn, so that no user answers in vain.
 
     Raises:
-        SessionNotFound, StoreError: As `session_of`.
+        SessionNotFound, StoreError: See `session_of`.
     """
     live = await session_of(hub, session_id, None)
     if turn_id == live.session.running:
@@ -148,10 +148,10 @@ async def withdraw_questions(hub: Hub, session_id: str, turn_id: str) -> None:
 
 
 async def offer_commands(hub: Hub, session_id: str, commands: Iterable[Command]) -> None:
-    """Offer slash commands in a session, which is read from the ledger if it is not in memory.
+    """Offer slash commands in a session; load the session if needed.
 
     Raises:
-        ArpError, TypeError, ValueError, StoreError: As `arp.app.App.set_commands`.
+        ArpError, TypeError, ValueError, StoreError: See `arp.app.App.set_commands`.
     """
     checked = checked_commands(commands)
     live = await session_of(hub, session_id, None)
@@ -178,8 +178,8 @@ async def delete_session(hub: Hub, session_id: str, user: User | str | None) -> 
     """Delete a session; see `arp.app.App.delete_session`.
 
     Raises:
-        SessionNotFound: There is none, or it is another user's.
-        StoreError: As `Hub.delete`.
+        SessionNotFound: It does not exist or belongs to another user.
+        StoreError: See `Hub.delete`.
     """
     if user is None:
         owner = await hub.directory.owner(session_id) or ""
@@ -189,10 +189,10 @@ async def delete_session(hub: Hub, session_id: str, user: User | str | None) -> 
 
 
 async def session_of(hub: Hub, session_id: str, user: User | None) -> LiveSession:
-    """Return the session, which has to be the user's; `None`: whoever's it is.
+    """Return a session of a user; with `None`, of any user.
 
     Raises:
-        SessionNotFound: There is none, or it is another user's.
+        SessionNotFound: It does not exist or belongs to another user.
         StoreError: It cannot be read.
     """
     if user is not None:

@@ -1,9 +1,9 @@
-"""What is removed with a session: its facts and files, and what others keep of it.
+"""Deletion of a session: its facts and files, and what runtimes keep for it.
 
-Theory of operation. A removal is written down before anything else happens, and again with all that
-others keep of the session (`Elsewhere`) before its facts go: they name the sessions of runtimes.
-What cannot be removed now is tried again, also after a restart; only then is the note dropped. So a
-session that somebody deleted is gone in the end, whenever the server was ended.
+Theory of operation. A deletion is noted in the store before anything else happens. Before the facts
+are removed, the note is extended by everything that others keep for the session (`Elsewhere`),
+because only the facts name it. What cannot be removed is tried again, also after a restart; the
+note is dropped last. So a deletion is always finished, even if the server stops in between.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from arp.store.store import Store, facts
 logger = logging.getLogger(__name__)
 
 REMOVE_S: Final = 20.0
-"""How long one keeper may take; then it is tried again, and whoever deletes is told so."""
+"""Seconds that one attempt of a keeper may take; after that it is reported and repeated later."""
 RETRY_S: Final = 60.0
-"""After how long it is tried again."""
+"""Seconds between two attempts."""
 CACHE_KEY: Final = "arp.elsewhere"
-"""Where `turn.cache` has what was made for a session since it came into memory."""
+"""Key in `turn.cache` of what was created for a session since it was loaded."""
 
 
 class Elsewhere(Struct, frozen=True):
-    """Something that is kept of a session outside of the ledger, such as a runtime's session."""
+    """Something that is kept for a session outside of the ledger, such as a runtime's session."""
 
     keeper: str
-    """Who keeps it: the name of a runtime."""
+    """Name of the runtime that keeps it."""
     id: str
-    """What the keeper calls it."""
+    """Id that the keeper uses."""
 
 
 class Remainder(Struct, frozen=True, rename="camel"):
-    """Something of a deleted session that is still there."""
+    """Something of a deleted session that still exists."""
 
     keeper: str
     id: str
     reason: str
-    """Why, for people."""
+    """Reason, for people."""
     is_retried: bool
     """Whether the server tries again by itself."""
 
@@ -57,8 +57,8 @@ class NotRemoved(Exception):
     """A keeper could not remove something.
 
     Args:
-        reason: Why, for people.
-        can_retry: Whether it may be possible later.
+        reason: Reason, for people.
+        can_retry: Whether a later attempt may succeed.
     """
 
     def __init__(self, reason: str, *, can_retry: bool) -> None:
@@ -67,43 +67,43 @@ class NotRemoved(Exception):
 
 
 class SessionKeeper(Protocol):
-    """Keeps something of sessions outside of the ledger."""
+    """Owner of data that belongs to sessions and is outside of the ledger."""
 
     async def remove(self, kept: Elsewhere) -> bool:
-        """Remove something; it may be gone already.
+        """Remove something, which may be gone already.
 
         Returns:
-            Whether this keeper is the one that is named.
+            Whether this keeper is the one that `kept` names.
 
         Raises:
-            NotRemoved: It is still there.
+            NotRemoved: It still exists.
         """
 
 
 class Removal(Struct, frozen=True):
-    """The note of a removal, as the store has it."""
+    """Note of a deletion in the store."""
 
     session_id: str
     epoch: str
     owner: str
     elsewhere: tuple[Elsewhere, ...] | None = None
-    """What others keep; `None`: nobody has looked yet."""
+    """What others keep; `None` if the facts have not been searched for it yet."""
     is_gone: bool = False
     """Whether the facts and files are gone."""
 
 
 def note_elsewhere(cache: MutableMapping[str, Any], kept: Elsewhere) -> None:
-    """Note in the cache of a session what was made for it: its fact may not be durable yet."""
+    """Record in the cache of a session what was created for it; its fact may not be durable yet."""
     cache.setdefault(CACHE_KEY, []).append(kept)
 
 
 class Removals:
-    """The removals of one ledger.
+    """Deletions of one ledger.
 
     Args:
-        store: Has their notes.
-        keepers: Returns all that keep something of sessions.
-        remove_here: Removes the facts and the files of a session, if it is still that of the note.
+        store: Store of the notes.
+        keepers: Returns all keepers.
+        remove_here: Removes facts and files of a session, if its epoch is still that of the note.
     """
 
     def __init__(
@@ -115,89 +115,90 @@ class Removals:
         self._store = store
         self._keepers = keepers
         self._remove_here = remove_here
-        self._left: dict[str, Removal] = {}
-        """What is to be removed elsewhere, by the name of the note."""
+        self._unfinished: dict[str, Removal] = {}
+        """Unfinished deletions, by name of the note."""
         self._under_way: set[str] = set()
         self._tasks: set[ServerTask[list[Remainder]]] = set()
         self._service = Service("arp-removals", self._retry)
 
     async def start(self) -> None:
-        """Remove the facts of sessions whose removal was cut off; the rest follows by itself.
+        """Resume unfinished deletions: remove the facts now, the rest in the background.
 
         Raises:
             StoreError: The notes cannot be read.
         """
         for name, note in (await self._store.removals()).items():
-            self._left[name] = msgspec.json.decode(note, type=Removal)
+            self._unfinished[name] = msgspec.json.decode(note, type=Removal)
             try:
                 await self.remove_facts(name)
             except StoreError as error:
-                logger.error("session %s: %s", self._left[name].session_id, error)
+                logger.error("session %s: %s", self._unfinished[name].session_id, error)
         self._service.start()
 
     async def aclose(self) -> None:
-        """End; what is left is tried again after the next start."""
+        """Stop; unfinished deletions are resumed at the next start."""
         await self._service.aclose()
         for task in list(self._tasks):
             task.stop()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def begin(self, head: Head) -> str:
-        """Write down that a session is to be removed; return the name of the removal.
+        """Note that a session is to be deleted; return the name of the note.
 
         Raises:
             StoreError: It cannot be written; nothing has changed.
         """
         name = secrets.token_hex(8)
         removal = Removal(head.session_id, head.epoch, head.owner)
-        await self._note(name, removal)
-        self._left[name] = removal
+        await self._save_note(name, removal)
+        self._unfinished[name] = removal
         return name
 
     async def remove_facts(self, name: str, known: Iterable[Elsewhere] = ()) -> None:
-        """Remove the facts and files of a session, once what others keep is written down.
+        """Remove facts and files of a session, after noting what others keep for it.
 
         Args:
-            name: Of the removal.
-            known: What others keep besides, as the memory has it.
+            name: Name of the note.
+            known: What others keep in addition, according to the session in memory.
 
         Raises:
-            StoreError: The session is still there; it is tried again.
+            StoreError: The session still exists; the removal is tried again.
         """
-        removal = self._left[name]
+        removal = self._unfinished[name]
         if removal.elsewhere is None:
-            every = tuple(dict.fromkeys((*await self._elsewhere(removal), *known)))
-            removal = self._left[name] = msgspec.structs.replace(removal, elsewhere=every)
-            await self._note(name, removal)
+            every = tuple(dict.fromkeys((*await self._find_elsewhere(removal), *known)))
+            removal = self._unfinished[name] = msgspec.structs.replace(removal, elsewhere=every)
+            await self._save_note(name, removal)
         if not removal.is_gone:
             await self._remove_here(removal)
-            self._left[name] = msgspec.structs.replace(removal, is_gone=True)
-            await self._note(name, self._left[name])
+            self._unfinished[name] = msgspec.structs.replace(removal, is_gone=True)
+            await self._save_note(name, self._unfinished[name])
 
     async def remove_elsewhere(self, name: str) -> list[Remainder]:
-        """Remove what others keep of a session whose facts are gone.
+        """Remove what others keep for a session whose facts are removed.
 
         Returns:
-            What is still there.
+            What still exists.
 
         Raises:
             StoreError: The note cannot be written; it is tried again.
 
-        Cancel: Safe; the removal goes on.
+        Cancel: Safe; the removal continues.
         """
         task = start_task(self._remove_elsewhere(name), "arp-removal")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
 
-    async def _elsewhere(self, removal: Removal) -> list[Elsewhere]:
-        """Return the sessions of runtimes that the facts of a session name."""
+    async def _find_elsewhere(self, removal: Removal) -> list[Elsewhere]:
+        """Return the runtime sessions that the facts of a session name."""
         meta = await self._store.session(removal.session_id)
         if meta is None or meta.epoch != removal.epoch:
             return []
         found: list[Elsewhere] = []
         try:
             async for _, body in facts(self._store, removal.session_id):
+                # Only few facts name a runtime session, and decoding all of them would be slow.
                 if b'"runtimeSessionId"' not in body:
                     continue
                 fact = decode(body)
@@ -216,29 +217,29 @@ class Removals:
         return found
 
     async def _remove_elsewhere(self, name: str) -> list[Remainder]:
-        """Remove what others keep; what may be possible later stays in the note."""
+        """Remove what others keep; the note keeps what may be removable later."""
         self._under_way.add(name)
         try:
-            removal = self._left[name]
+            removal = self._unfinished[name]
             every = removal.elsewhere or ()
-            outcomes = await asyncio.gather(*map(self._removed, every))
+            outcomes = await asyncio.gather(*map(self._remove_one, every))
             kept = tuple(
                 one
                 for one, outcome in zip(every, outcomes, strict=True)
                 if outcome is not None and outcome.is_retried
             )
             if kept:
-                self._left[name] = msgspec.structs.replace(removal, elsewhere=kept)
-                await self._note(name, self._left[name])
+                self._unfinished[name] = msgspec.structs.replace(removal, elsewhere=kept)
+                await self._save_note(name, self._unfinished[name])
             else:
-                del self._left[name]
+                del self._unfinished[name]
                 await self._store.note_removal(name, None)
             return [outcome for outcome in outcomes if outcome is not None]
         finally:
             self._under_way.discard(name)
 
-    async def _removed(self, kept: Elsewhere) -> Remainder | None:
-        """Let whoever keeps something remove it; return it if it is still there."""
+    async def _remove_one(self, kept: Elsewhere) -> Remainder | None:
+        """Ask the keepers to remove something; return it if it still exists."""
         knows, failures = False, list[NotRemoved]()
         for keeper in self._keepers():
             try:
@@ -255,7 +256,8 @@ class Removals:
                 failures.append(NotRemoved(reason, can_retry=True))
         if not knows and not failures:
             failures = [NotRemoved("no agent of this app has this runtime", can_retry=True)]
-        # Two agents may have runtimes of one name; the session was of one of them.
+        # Two agents may have runtimes of the same name; only one of them has this session. A
+        # final failure of the other one does not count.
         failures = [one for one in failures if one.can_retry or not knows]
         if not failures:
             return None
@@ -265,9 +267,9 @@ class Removals:
         return Remainder(kept.keeper, kept.id, why, can_retry)
 
     async def _retry(self) -> None:
-        """Try again, from time to time, what could not be removed."""
+        """Retry unfinished deletions periodically."""
         while True:
-            for name in [name for name in self._left if name not in self._under_way]:
+            for name in [name for name in self._unfinished if name not in self._under_way]:
                 try:
                     await self.remove_facts(name)
                     await self._remove_elsewhere(name)
@@ -275,5 +277,5 @@ class Removals:
                     logger.warning("a session is not removed yet: %s", error)
             await asyncio.sleep(RETRY_S)
 
-    async def _note(self, name: str, removal: Removal) -> None:
+    async def _save_note(self, name: str, removal: Removal) -> None:
         await self._store.note_removal(name, msgspec.json.encode(removal).decode())

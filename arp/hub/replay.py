@@ -1,10 +1,10 @@
-"""Sends a renderer that comes back what it missed, from the log, at its own pace.
+"""Replay: sends a reconnecting renderer the missed messages from the log, at its own pace.
 
-Theory of operation. The reader takes facts behind the renderer's cursor, in chunks, and sends what
-shows them: no more than its outbox takes, and no more commits than it may have unacknowledged.
-When it has come to what is delivered, the renderer becomes current in the same step of the loop, so
-that nothing falls in between. Where the log alone does not say what this renderer would have got,
-it gets a snapshot.
+Theory of operation. The reader reads facts after the renderer's cursor, in chunks, and sends the
+messages that show them: no more bytes than its outbox accepts, and no more commits than may be
+unacknowledged. When it reaches the newest delivered fact, it makes the renderer current without an
+await in between, so no message is lost. If the log alone does not determine what this renderer
+would have received, it gets a snapshot.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from arp.view.replay import replayed
 logger = logging.getLogger(__name__)
 
 CHUNK = 500
-"""Facts read at once."""
+"""Facts per read of the store."""
 
 PIECE_BYTES = 256 << 10
-"""Of facts that are told at once: all that waits for a renderer which takes nothing."""
+"""Bytes of facts that are sent at once: the most that waits for a renderer that reads nothing."""
 
 
 class Replayer:
-    """Runs the readers."""
+    """Runs the replays of a hub."""
 
     def __init__(self, store: Store, settings: HubSettings) -> None:
         self._store = store
@@ -39,21 +39,23 @@ class Replayer:
         self._tasks: set[ServerTask[None]] = set()
 
     def start(self, viewer: Viewer, resume: Resume) -> None:
-        """Begin to send a renderer what lies behind the cursor at which it resumes."""
+        """Start sending a renderer the messages after its cursor."""
         task = start_task(self._replay(viewer, resume), "arp-replay")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
-        """End every reader."""
+        """Stop all replays."""
         for task in self._tasks:
             task.stop()
 
     async def _replay(self, viewer: Viewer, resume: Resume) -> None:
+        """Send chunks until the renderer is current, has left, or needs a snapshot."""
         delivery, after, limit = viewer.delivery, resume.seq, CHUNK
         try:
             while delivery is not None and _is_there(viewer, delivery, resume):
                 if not viewer.keeps_up(self._settings.high_water_bytes, self._most_commits):
+                    # The store must not be read faster than the renderer takes the frames.
                     await viewer.until_drained()
                 elif after < delivery.cursor.seq:
                     last = await self._send_chunk(delivery, viewer, after, limit)
@@ -63,6 +65,7 @@ class Replayer:
                         return
                     limit, after = min(CHUNK, 2 * (last - after)), last
                 else:
+                    # No await between the check of the cursor and this call.
                     delivery.join_now(viewer)
                     return
         except StoreError:
@@ -72,10 +75,10 @@ class Replayer:
     async def _send_chunk(
         self, delivery: SessionDelivery, viewer: Viewer, after: int, limit: int
     ) -> int | None:
-        """Send what shows the next facts; of large facts only as many as go into one piece.
+        """Send the messages of the next facts; fewer facts if they are large.
 
         Returns:
-            The sequence of the last fact that was sent; `None` if the renderer needs a snapshot.
+            Sequence of the last fact that was sent; `None` if the renderer needs a snapshot.
         """
         resume = viewer.resume
         limit = min(limit, delivery.cursor.seq - after)
@@ -86,35 +89,36 @@ class Replayer:
             return None
         if not chunk:
             return None
-        facts = [decode(body) for _, body in _first_of(chunk)]
-        facts = _with_commits(facts, viewer.room(self._most_commits))
+        facts = [decode(body) for _, body in _leading_piece(chunk)]
+        facts = _leading_commits(facts, viewer.room(self._most_commits))
         made = replayed(facts, viewer.group)
         if made is None:
             return None
+        # It may have left, or have sent another `hello`, while the store was read.
         if made.frames and _is_there(viewer, delivery, resume):
             viewer.outbox.send(made.frames)
             viewer.count(made.commits)
         return facts[-1].sequence
 
 
-def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    """Return the facts at the beginning that have `PIECE_BYTES` together, and one at least."""
+def _leading_piece(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return the leading facts that fit into `PIECE_BYTES`, but at least one."""
     size = 0
-    for place, (_, body) in enumerate(chunk):
+    for index, (_, body) in enumerate(chunk):
         size += len(body)
         if size > PIECE_BYTES:
-            return chunk[: place or 1]
+            return chunk[: index or 1]
     return chunk
 
 
-def _with_commits(facts: list[Fact], room: int | None) -> list[Fact]:
-    """Return the facts at the beginning that show so many commits at most, and one at least."""
+def _leading_commits(facts: list[Fact], room: int | None) -> list[Fact]:
+    """Return the leading facts that show at most `room` commits, but at least one commit."""
     if room is None:
         return facts
-    places = [place for place, fact in enumerate(facts, 1) if fact.type in COMMITS]
-    return facts if len(places) <= room else facts[: places[max(1, room) - 1]]
+    ends = [end for end, fact in enumerate(facts, 1) if fact.type in COMMITS]
+    return facts if len(ends) <= room else facts[: ends[max(1, room) - 1]]
 
 
 def _is_there(viewer: Viewer, delivery: SessionDelivery, resume: Resume | None) -> bool:
-    """Return whether the renderer still is where this reader was started for it."""
+    """Return whether the renderer is still attached as it was when this replay began."""
     return viewer.delivery is delivery and viewer.resume is resume

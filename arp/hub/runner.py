@@ -1,4 +1,10 @@
-"""Runs agents: one task a turn, and whatever happens in it, the turn ends exactly once."""
+"""The runner of agents: one task per turn, and each turn ends exactly once.
+
+Theory of operation. `start` runs an agent as a task. The turn ends when the agent returns or
+raises, when it was cancelled and does not stop in time (`_force_end`), or when the server stops
+(`park`). Several of these may happen to one turn, so all of them call `_end`, which ends a turn
+only once. The task of an agent may outlive its turn to clean up.
+"""
 
 from __future__ import annotations
 
@@ -51,35 +57,35 @@ from arp.turn.user_settings import UserSettings
 logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[Turn], Coroutine[Any, Any, object]]
-"""An agent: `async def agent(turn: Turn) -> None`. What it returns is said or shown."""
+"""An agent: `async def agent(turn: Turn) -> None`. Its result is shown as output."""
 
 CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
 
 
 FAILED = "The agent failed. The server's log has the reason."
-"""What renderers get of most exceptions of an agent, unless they see tracebacks too."""
+"""Error message of most exceptions of an agent; with `--debug`, renderers also get a traceback."""
 
 DEAF_S = 1.0
-"""How long an agent has to end once the server stops; then its turn is closed over its head."""
+"""Seconds that agents get to end when the server stops; then their turns are ended without them."""
 
 MAX_DETAILS = 16_000
-"""Characters of a traceback that are shown, the newest; deep ones repeat themselves."""
+"""Most characters of a shown traceback, counted from its end; deep tracebacks repeat themselves."""
 MAX_KEPT_DETAILS, MAX_DEBUGGED = 20, 100
-"""Tracebacks of one session that are kept, and sessions; under `--debug` only."""
+"""Tracebacks kept per session, and number of sessions; only with `--debug`."""
 
 
 class AnswerHandler(Struct, frozen=True):
-    """What takes the answer to a question of a turn that is gone: `@app.on_answer`."""
+    """Handler of an answer to a question of an ended turn: `@app.on_answer`."""
 
     handler: Callable[[Turn, Any], Coroutine[Any, Any, object]]
     kind: AnswerType[Any] | None = None
-    """What the answer is made into; `None`: it is given as `Turn.ask` returns it."""
+    """Type that the answer is converted to; `None` passes it as `Turn.ask` returns it."""
 
     def begin(self, turn: Turn, answer: GivenAnswer) -> Coroutine[Any, Any, object]:
-        """Begin to take an answer.
+        """Return a coroutine that handles an answer.
 
         Raises:
-            InvalidAnswer: It does not fit `kind`, which has changed since it was accepted.
+            InvalidAnswer: It does not fit `kind`, which changed after the answer was accepted.
         """
         if answer.declined:
             return self.handler(turn, DECLINED)
@@ -88,58 +94,58 @@ class AnswerHandler(Struct, frozen=True):
 
 
 class DebugDetails(Struct, frozen=True, rename="camel"):
-    """What went wrong in the code of an agent; only under `--debug`, and never in the ledger."""
+    """Failure in the code of an agent; only with `--debug`, and never in the ledger."""
 
     turn_id: str
     error: str
     details: str
-    """The traceback, or what to write instead."""
+    """Traceback, or advice on what to write instead."""
 
 
 class HubApp(Struct, frozen=True):
-    """What an app brings to a hub."""
+    """Parts of an app that a hub uses."""
 
     handlers: Mapping[str, Handler]
-    """The agents by name."""
+    """Agents by name."""
     commands: Callable[[], tuple[Command, ...]] = tuple
-    """What a user may give by a slash; sent in each `hello`."""
+    """Returns the slash commands; sent in each `hello`."""
     about: Callable[[], AppInfo] = AppInfo
-    """What the app calls itself, and its agents; sent in each `hello`."""
+    """Returns the titles of the app and its agents; sent in each `hello`."""
     tools: ToolProvider | None = None
-    """What agents call by `turn.use`."""
+    """Tools that agents call by `turn.use`."""
     debug: bool = False
-    """Whether those who are connected see tracebacks."""
+    """Whether connected renderers receive tracebacks."""
     command_handlers: Mapping[str, Handler] = MappingProxyType({})
-    """What runs in the place of an agent, by the command that the turn's text begins with."""
+    """Handlers that replace the agent, by the command at the beginning of the turn's text."""
     answer_handlers: Mapping[str, AnswerHandler] = MappingProxyType({})
-    """What takes the answers to questions of turns that are gone, by the names of the questions."""
+    """Handlers of answers to questions of ended turns, by name of the question."""
     app_state: Callable[[], object] = lambda: None
-    """Returns what the app's lifespan yielded."""
+    """Returns the value that the app's lifespan yielded."""
     session_start: Handler | None = None
-    """What runs when a renderer has begun a session."""
+    """Handler that greets the user of a new session."""
     user_settings: UserSettings | None = None
-    """What users set for a session."""
+    """Settings that users choose per session."""
     feedback_handlers: Sequence[Callable[[Feedback], Any]] = ()
-    """Called with what users think of a turn."""
+    """Called with each rating of a turn."""
     origin_handlers: Mapping[str, Handler] = MappingProxyType({})
-    """What runs in place of an agent in turns that a program began, by what it calls itself."""
+    """Handlers that replace the agent in turns that a program queued, by origin of the turn."""
     keepers: Callable[[], Sequence[SessionKeeper]] = tuple
-    """Returns all that keep something of sessions outside of the ledger."""
+    """Returns the keepers of session data outside of the ledger."""
 
 
 class HubCalls(Struct, frozen=True):
-    """What a runner asks of its hub."""
+    """Functions of the hub that a runner calls."""
 
     carry_out: CarryOut
-    """Does what a session asks for when a turn has ended."""
+    """Runs the effects of an ended turn."""
     fault: Callable[[LiveSession], None]
-    """Lets a session go whose turn cannot be ended in memory."""
+    """Removes a session from memory if its turn cannot be ended there."""
     transfer: Callable[[LiveSession, str, str, bool], Awaitable[None]]
     """Gives a surface to another session."""
 
 
 class Runner:
-    """Starts, cancels and ends the turns of every session."""
+    """Starts, cancels and ends the turns of all sessions."""
 
     def __init__(
         self,
@@ -149,21 +155,21 @@ class Runner:
         settings: HubSettings,
         calls: HubCalls,
     ) -> None:
-        """See the class.
+        """Create a runner without turns.
 
         Args:
-            app: Its agents and tools.
-            writer: Tells when there is room for more text.
-            files_of: Gives the files of a session.
-            settings: How long agents may go on.
-            calls: What it asks of the hub.
+            app: Agents and tools.
+            writer: Signals when there is room for more text.
+            files_of: Returns the files of a session.
+            settings: Time limits of agents.
+            calls: Functions of the hub.
         """
-        self._calmed = asyncio.Event()
-        """Set when an agent has ended or waits for an answer, or when nobody is waited for."""
+        self._progress = asyncio.Event()
+        """Set when an agent ends or waits for a user, or when the server stops at once."""
         self.services = TurnServices(
             Spans(),
             writer.room,
-            self._calmed.set,
+            self._progress.set,
             calls.carry_out,
             SurfaceTimers(calls.carry_out).keep,
             calls.transfer,
@@ -173,22 +179,22 @@ class Runner:
             app.about,
         )
         self.tasks: dict[ServerTask[None], TurnHost] = {}
-        """Agents that work, also those that clean up behind the end of their turn."""
+        """Running agents, including those that clean up after the end of their turn."""
         self._files_of = files_of
         self._turns: dict[LiveSession, TurnHost] = {}
-        """The newest turn of each session of which an agent works."""
+        """Newest turn of each session that has a running agent."""
         self._app = app
         self._settings = settings
         self._carry_out = calls.carry_out
         self._fault = calls.fault
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
-        self._hurries = False
+        self._stops_at_once = False
         self._debug: dict[str, deque[DebugDetails]] = {}
-        """What went wrong, by session; under `--debug` only."""
+        """Failures by session id; only with `--debug`."""
 
     def start(self, live: LiveSession, turn_id: str) -> None:
-        """Run the agent of the session's workflow for a turn."""
+        """Run the agent of a turn, or the handler that replaces it."""
         if self._parking:
             return
         host = TurnHost(live, turn_id, self._files_of(live), self.services)
@@ -203,35 +209,36 @@ class Runner:
         task = host.task = start_task(self._run(host, owner), f"arp-{turn_id}", owner)
         self._turns[live] = self.tasks[task] = host
         self._watch.wake()
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._task_done)
 
     def debug_details(self, session_id: str) -> list[DebugDetails]:
-        """Return what went wrong in the code of a session's agents; only under `--debug`."""
+        """Return failures in the code of a session's agents; only with `--debug`."""
         return list(self._debug.get(session_id, ()))
 
     def forget_debug(self, session_id: str) -> None:
-        """Forget what went wrong in a session that is deleted."""
+        """Drop the failures of a deleted session."""
         self._debug.pop(session_id, None)
 
     def _show_details(self, live: LiveSession, turn_id: str, what: str, details: str) -> None:
-        """Show details to whoever is connected, and keep them for those who look later."""
+        """Send details to connected renderers, and keep them for renderers that connect later."""
         payload = show_details(live, turn_id, what, details)
         kept = self._debug.setdefault(live.id, deque(maxlen=MAX_KEPT_DETAILS))
         kept.append(DebugDetails(turn_id, payload.error, payload.debug or ""))
         while len(self._debug) > MAX_DEBUGGED:
             del self._debug[next(iter(self._debug))]
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _task_done(self, task: asyncio.Task[None]) -> None:
         assert isinstance(task, ServerTask)
         host = self.tasks.pop(task)
         if self._turns.get(host.live) is host:
             del self._turns[host.live]
-        self._calmed.set()
-        if task.cancelled():  # before its first step, so that no code of ours ran in it
-            self._stopped(host)
+        self._progress.set()
+        # Cancelled before its first step, so `_run` could not end the turn.
+        if task.cancelled():
+            self._end_stopped(host)
 
     def resolve(self, live: LiveSession, resolved: ResolveQuestion) -> None:
-        """Hand an answer to the agent that waits for it."""
+        """Pass the outcome of a question to the agent that waits for it."""
         host = self._turns.get(live)
         if host is not None and not host.is_over:
             kind: Literal["declined", "answered", "withdrawn"] = "answered"
@@ -240,22 +247,22 @@ class Runner:
             host.resolve(resolved.action_id, QuestionOutcome(kind, resolved.value))
 
     def surface_closed(self, live: LiveSession, closed: SurfaceClosed) -> None:
-        """Tell the agent that works in a session that a surface was closed."""
+        """Notify the running agent that a surface was closed."""
         host = self._turns.get(live)
         if host is not None and not host.is_over:
             host.surface_closed(closed.surface, closed.reason)
 
     def surface_input(self, live: LiveSession, message: Input) -> None:
-        """Tell the agent that works in a session that a user focused or resized a surface."""
+        """Notify the running agent that a user focused or resized a surface."""
         host = self._turns.get(live)
         if host is not None and not host.is_over:
             host.surfaces.received(message.surface, message.input_type, message.data)
 
     def check_answer(self, live: LiveSession, question: Question, value: Json) -> None:
-        """Judge an answer that fits its component: whoever asked may want more of it.
+        """Validate an answer that fits its component, with the check of the agent or handler.
 
         Raises:
-            InvalidAnswer: It is refused, and the question stays open.
+            InvalidAnswer: It is rejected, and the question stays open.
         """
         host = self._turns.get(live)
         if host is not None and not host.is_over and host.turn_id == question.turn_id:
@@ -266,18 +273,19 @@ class Runner:
             handler.kind.check(value)
 
     def cancel(self, live: LiveSession, turn_id: str) -> None:
-        """Stop a turn: its agent gets `CancelledError` once, and may clean up for a while."""
+        """Cancel a turn: its agent gets `CancelledError` once, and some time to clean up."""
         host = self._turns.get(live)
         if host is None or host.is_over or host.turn_id != turn_id:
             if live.session.running == turn_id and live.session.status_of(turn_id) is not None:
-                # Nobody works in it who could end it.
+                # No agent runs that could end the turn, so it would never end.
                 self._end(live, turn_id, "cancelled")
         elif host.end_cause is None:
             host.stop(EndCause.CANCELLED)
             grace_s = self._settings.cancel_grace_s
-            asyncio.get_running_loop().call_later(grace_s, self._force, host)
+            asyncio.get_running_loop().call_later(grace_s, self._force_end, host)
 
-    def _force(self, host: TurnHost) -> None:
+    def _force_end(self, host: TurnHost) -> None:
+        """End a cancelled turn that is still running after the grace period of its agent."""
         if host.session.running == host.turn_id:
             logger.warning(
                 "turn %s goes on after its cancel; it is closed over its head", host.turn_id
@@ -285,45 +293,51 @@ class Runner:
             self._end(host.live, host.turn_id, "cancelled")
 
     async def _run(self, host: TurnHost, owner: TurnName) -> None:
+        """Run the agent of a turn and end the turn according to what the agent did."""
         CURRENT_TURN.set(owner)
         task, workflow = asyncio.current_task(), host.session.head.workflow
         status: Literal["completed", "failed", "cancelled"] = "failed"
         failed: AgentFailed | None = None
         try:
             with self.services.spans.of_turn(host.session, host.turn_id):
-                await self._work(workflow, host)
+                await self._run_handler(workflow, host)
             status = "completed"
         except asyncio.CancelledError:
             status = "cancelled"
             if host.end_cause is None:
                 logger.warning("%s ended by a CancelledError that nobody asked for", owner)
         except AgentFailed as error:
-            # The agent itself says what people are to know.
+            # This message is meant for users, so it is shown as it is.
             if self._app.debug and error.__cause__ is not None:
                 owner.show_details(error.message, traceback_of(error.__cause__))
-            failed = error.with_traceback(None)  # whose frames would keep the session
+            # Frames of the traceback and of its causes would keep the session in memory.
+            failed = error.with_traceback(None)
             failed.__cause__ = failed.__context__ = None
             logger.info("agent %r gave up turn %s", workflow, host.turn_id)
         except BaseException as error:
+            # Python closes the coroutines of a loop that is gone. No agent raised this, and no
+            # state of the hub may be touched any more.
             if isinstance(error, GeneratorExit) and _running_task() is not task:
-                raise  # no agent raised it: the loop is gone, and Python closes what was left in it
-            # Whatever an author's code raises, KeyboardInterrupt and SystemExit included, ends its
-            # turn and nothing else.
+                raise
+            # Everything else that an author's code raises, including KeyboardInterrupt and
+            # SystemExit, ends its turn and nothing more.
             logger.exception("agent %r failed in turn %s", workflow, host.turn_id)
             failed = AgentFailed(_failure_of(error))
             if self._app.debug:
                 owner.show_details(failed.message, traceback_of(error))
+        # An agent may catch its cancel and return or raise something else. The cancel counts.
         if status == "cancelled" or (task is not None and task.cancelling()):
-            self._stopped(host)
+            self._end_stopped(host)
         else:
             self._end(host.live, host.turn_id, status, failed)
 
-    async def _work(self, workflow: str, host: TurnHost) -> None:
+    async def _run_handler(self, workflow: str, host: TurnHost) -> None:
+        """Call the handler of a turn, show what it returns and record the rest of its output."""
         handler = self._app.handlers.get(workflow)
         if handler is None:
             raise LookupError(f"the app has no agent {workflow!r} (any more)")
         turn = Turn(host, self._app.tools, self._app.user_settings)
-        handler = self._in_place_of(handler, turn)
+        handler = self._handler_of(handler, turn)
         answer = named = None
         if self._app.answer_handlers:
             answer = host.session.input_log.answer_of(host.turn_id)
@@ -338,8 +352,8 @@ class Runner:
         await host.surfaces.finish()
         host.finish()
 
-    def _in_place_of(self, handler: Handler, turn: Turn) -> Handler:
-        """Return what runs in a turn instead of its agent; mostly the agent itself."""
+    def _handler_of(self, handler: Handler, turn: Turn) -> Handler:
+        """Return the handler of a turn: usually its agent, or the handler that replaces it."""
         app = self._app
         if app.session_start is not None and turn.origin == SESSION_START:
             handler = app.session_start
@@ -347,8 +361,8 @@ class Runner:
             handler = app.command_handlers.get(turn.command or "", handler)
         return app.origin_handlers.get(turn.origin or "", handler)
 
-    def _stopped(self, host: TurnHost) -> None:
-        """End a turn that was asked to stop, whatever its agent made of it."""
+    def _end_stopped(self, host: TurnHost) -> None:
+        """End a turn that was asked to stop, whatever its agent returned or raised."""
         if host.end_cause is EndCause.SERVER_STOPS:
             error = Interrupted("the server stopped while this turn ran; ask again to go on")
             self._end(host.live, host.turn_id, "failed", error, "interrupted")
@@ -363,65 +377,71 @@ class Runner:
         error: BaseException | None = None,
         reason: str | None = None,
     ) -> None:
+        """End a turn and run the effects; do nothing if its session left memory."""
         if live.gone.done():
             return
         host, usage = self._turns.get(live), None
         try:
+            # A turn that was ended by force is over; its agent may end long after it.
             if host is not None and host.turn_id == turn_id and not host.is_over:
                 usage = host.end()
             effects = live.session.end_turn(
                 turn_id, status, error, reason, usage, goes_on=not self._parking
             )
         except Exception:
-            # A turn that does not end keeps all behind it waiting: the ledger's session ends it.
+            # A turn that cannot end would block all queued turns. The session is loaded from the
+            # ledger again, which ends the turn.
             logger.exception("turn %s of session %s cannot be ended", turn_id, live.id)
             self._fault(live)
             return
         self._carry_out(live, effects)
 
     async def park(self) -> None:
-        """Let turns finish for a while; those that wait or take longer are interrupted."""
+        """Give turns time to finish; interrupt those that wait for a user or take longer."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.stop_grace_s):
-                while not self._hurries and any(not one.is_waiting for one in self.tasks.values()):
-                    self._calmed.clear()
-                    await self._calmed.wait()
+                while not self._stops_at_once and any(
+                    not one.is_waiting for one in self.tasks.values()
+                ):
+                    self._progress.clear()
+                    await self._progress.wait()
         rest = dict(self.tasks)
         self.interrupt()
         if rest:
             _, deaf = await asyncio.wait(rest, timeout=DEAF_S)
+            # An agent that ignores its cancel must not keep its turn open in the ledger.
             for task in deaf:
                 if self._turns.get(rest[task].live) is rest[task]:
-                    self._stopped(rest[task])
+                    self._end_stopped(rest[task])
 
     async def ended(self, live: LiveSession, timeout_s: float) -> None:
-        """Wait until no agent works any more for a session that left the memory.
+        """Wait until no agent runs for a session that left memory.
 
         Args:
             live: The session.
-            timeout_s: After which they are not waited for.
+            timeout_s: Longest time to wait, in seconds.
         """
         rest = [task for task, host in self.tasks.items() if host.live is live]
         if rest:
             await asyncio.wait(rest, timeout=timeout_s)
 
     def interrupt(self) -> None:
-        """Interrupt all turns, and begin no other: the server stops."""
-        self._parking = self._hurries = True
+        """Interrupt all turns and start no more, because the server stops."""
+        self._parking = self._stops_at_once = True
         for host in list(self.tasks.values()):
             host.stop(EndCause.SERVER_STOPS)
 
     def hurry(self) -> None:
-        """Wait for no turn any more: the server is to stop at once."""
-        self._hurries = True
-        self._calmed.set()
+        """Stop waiting for turns, because the server has to stop at once."""
+        self._stops_at_once = True
+        self._progress.set()
 
     def close(self) -> None:
-        """End what watches the agents; they have ended."""
+        """Stop the watch of the loop, after all agents have ended."""
         self._watch.close()
 
     def forget(self, live: LiveSession) -> None:
-        """Stop the agent of a session that left the memory."""
+        """Stop the agent of a session that left memory."""
         live.session.leave()
         host = self._turns.get(live)
         if host is not None:
@@ -429,10 +449,10 @@ class Runner:
 
 
 async def _show_returned(turn: Turn, agent: str, returned: object) -> None:
-    """Say or show what an agent returned.
+    """Show the value that an agent returned.
 
     Raises:
-        TypeError: It can be neither said nor shown.
+        TypeError: It cannot be shown.
     """
     if returned is None:
         return
@@ -452,15 +472,16 @@ async def _show_returned(turn: Turn, agent: str, returned: object) -> None:
 def _running_task() -> asyncio.Task[Any] | None:
     try:
         return asyncio.current_task()
-    except RuntimeError:  # no loop runs
+    # No loop is running.
+    except RuntimeError:
         return None
 
 
 def _failure_of(error: BaseException) -> str:
-    """Return what renderers get of an exception of an agent.
+    """Return the error message of an agent's exception for renderers.
 
-    An exception's text may hold secrets, but a limit of ours only names sizes and ids: whoever
-    asked for too much can ask for less.
+    The text of an exception may hold secrets. An exceeded limit only names sizes and ids, and its
+    text helps to stay below the limit.
     """
     if isinstance(error, ResourceLimit):
         return f"The agent failed: {error.message}. The server's log has more."
@@ -468,20 +489,20 @@ def _failure_of(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """Return an exception's traceback from the author's first line on; the exception is last."""
-    place = first = error.__traceback__
-    while place is not None and not is_authors(place.tb_frame.f_code.co_filename):
-        place = place.tb_next
-    lines = traceback.format_exception(type(error), error, place or first)
+    """Return an exception's traceback from the author's first line on, with the exception last."""
+    step = first = error.__traceback__
+    while step is not None and not is_authors(step.tb_frame.f_code.co_filename):
+        step = step.tb_next
+    lines = traceback.format_exception(type(error), error, step or first)
     return "".join(lines).rstrip()[-MAX_DETAILS:]
 
 
 def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> ErrorPayload:
-    """Send an `error` with details to whoever is connected to a session now; return its payload.
+    """Send an `error` with details to the connected renderers of a session; return its payload.
 
-    Only under `arp serve --debug`, for the author's own screen: it is no fact. It goes out behind
-    what the turn has shown until now. Where `what` is the text of an error that the turn has too,
-    renderers show the details with that one.
+    Only under `arp serve --debug`, for the author's own screen; it is not a fact. It is sent after
+    everything that the turn has shown so far. If the turn ends with an error of the same text,
+    renderers show the details with that error.
     """
     clean = live.session.log.redactor.clean
     payload = ErrorPayload(

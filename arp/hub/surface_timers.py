@@ -1,4 +1,4 @@
-"""Closes overlays when their time is over, also after the server was started again."""
+"""Timers that close overlays at their deadline, also after a restart of the server."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
 
 
 class SurfaceTimers:
-    """The timers of all overlays of a hub.
+    """Timers of all overlays of a hub.
 
-    A timer that comes too late finds nothing to do: a surface is closed only if it is the one that
-    is to be closed at that time. So one may be started twice.
+    A timer closes a surface only if the surface still has the deadline that the timer was started
+    for. So a late timer does nothing, and a second timer for the same overlay is harmless.
     """
 
     def __init__(self, carry_out: CarryOut) -> None:
         self._carry_out = carry_out
 
     def keep(self, live: LiveSession) -> None:
-        """Start the timers of the overlays that a session shows now."""
+        """Start timers for the overlays that a session shows now."""
         loop, now = asyncio.get_running_loop(), time.time()
         for name, entry in live.session.screen.infos.items():
             if (expires_at := entry.info.expires_at) is not None:
                 at = datetime.fromisoformat(expires_at).timestamp()
-                # Weakly: a session that leaves the memory is not kept for its overlays.
+                # Weak: a timer must not keep an evicted session in memory.
                 expire = partial(self._expire, weakref.ref(live), name, expires_at)
                 loop.call_later(max(0.0, at - now), expire)
 

@@ -1,9 +1,9 @@
-"""Ids of transfers, which say where a surface comes from and that its session gives it away.
+"""Ids of surface transfers, which prove that the source session gives the surface away.
 
-Theory of operation. A renderer carries a surface from one server to another, and is trusted by
-neither. So the giving server signs the id of the transfer with a key that both servers have: `ID`,
-the giving session and a MAC over both, over the taking session and over their user. A renderer
-passes the id on as it is, and can make none itself.
+Theory of operation. A renderer moves a surface from one server to another, and neither server
+trusts it. So the source server signs the id of the transfer with a key that both servers have. The
+id contains a unique part, the source session, and a MAC over both, the target session and the
+owner. A renderer passes the id on unchanged and cannot create one.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Final
 from msgspec import Struct
 
 CONTEXT: Final = "arp transfer 1"
-"""What the MAC is made over first, so that it is one of nothing else that the key may sign."""
+"""Prefix of the text under the MAC; it prevents use of this MAC for another purpose of the key."""
 
 
 class TransferEnds(Struct, frozen=True):
-    """Between which sessions a surface goes."""
+    """Source, target and owner of a transfer."""
 
     source: str
-    """The giving session."""
+    """Id of the source session."""
     target: str
-    """The taking session."""
+    """Id of the target session."""
     owner: str
-    """The user of both."""
+    """User who owns both sessions."""
 
 
 def new_transfer_id(ends: TransferEnds, key: str | None) -> str:
-    """Return the id of a transfer; without a key only this server can tell that it is open."""
+    """Return the id of a transfer; without a key it has no proof and is valid in this server."""
     unique = secrets.token_urlsafe(12)
     if key is None:
         return unique
@@ -40,13 +40,13 @@ def new_transfer_id(ends: TransferEnds, key: str | None) -> str:
 
 
 def signed_source(transfer_id: str, target: str, owner: str, key: str) -> str | None:
-    """Return the session that gives a surface away; `None` if the id does not prove that.
+    """Return the source session of a signed transfer id; `None` if the signature is not valid.
 
     Args:
-        transfer_id: As a renderer brings it.
-        target: The session that is to take the surface.
-        owner: Its user.
-        key: That of both servers.
+        transfer_id: Id that a renderer brings.
+        target: Session that receives the surface.
+        owner: Owner of that session.
+        key: Key that both servers have.
     """
     unique, _, rest = transfer_id.partition(".")
     source, _, mac = rest.partition(".")

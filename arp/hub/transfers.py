@@ -1,22 +1,24 @@
-"""Surfaces that go from one session to another: in this server, or by way of a renderer.
+"""Transfers of surfaces between sessions: inside this server, or through a renderer.
 
-Theory of operation. Both sessions here: what the one loses and the other gets goes to the store in
-one write, so that after a crash the surface is in exactly one of them. Anybody else's session: only
-a renderer knows it, which has both agents and hands the surface over; so this session closes it
-when the renderer says that it is done, and the other agent takes over what the renderer shows.
+Theory of operation. If both sessions are in this server, the facts of both are stored in one write,
+so that after a crash the surface is in exactly one of them. A session of another agent is only
+known to a renderer that is connected to both agents. That renderer moves the surface: the other
+agent adopts what the renderer shows, and this session closes the surface when the renderer reports
+success.
 
-Between two servers no write is common to both, so each step is durable before the next begins:
+Two servers have no common write, so each step is durable before the next one begins:
 
-1. The giving session records that it asks, with the id of the transfer (`leaving`), then asks.
-2. The taking session records the surface and the id; then its renderer hears that it is taken.
-3. The giving session hears it, and records that the surface is closed.
+1. The source session records the request with a transfer id (`leaving`), then asks the renderer.
+2. The target session records the surface and the transfer id, then confirms to its renderer.
+3. The renderer confirms to the source session, which records that the surface is closed.
 
-So the surface is never in neither of them. A crash or a lost renderer between 2 and 3 leaves it in
-both: every renderer that joins the giving session is therefore asked again for what is recorded
-as leaving, and the taking session, which knows the id, says again that it has taken it.
+So the surface is always in at least one session. A crash or a lost renderer between steps 2 and 3
+leaves it in both. Therefore every renderer that joins the source session is asked again for each
+recorded request. The target session knows the transfer id, so it confirms again and adds nothing.
 
-A renderer is not trusted. What it brings is taken for an open transfer alone: one of a session here
-of the same user, or one that the other server has signed (`transfer_id`).
+A renderer is not trusted. The surface that it brings is accepted only for an open transfer: of a
+session in this server with the same owner, or with an id that another server signed
+(`transfer_id`).
 """
 
 from __future__ import annotations
@@ -47,21 +49,21 @@ from arp.session.surfaces import (
 logger = logging.getLogger(__name__)
 
 FIRST_AGAIN_S: Final = 0.1
-"""After which a renderer is asked again for the first time: it may not have both agents yet."""
+"""Seconds before a renderer is asked again; it may not be connected to both agents yet."""
 
 MOST_AGAIN_S: Final = 30.0
-"""Between two requests; until then each waits twice as long as the one before."""
+"""Longest pause between two requests, in seconds; each pause is twice the one before."""
 
 
 class Transfers:
-    """Moves surfaces for the sessions of a hub.
+    """Transfers surfaces between the sessions of a hub.
 
     Args:
         find: Returns a session of a user.
-        carry_out: Does what a session asks for.
-        writer: Writes both sessions at once.
+        carry_out: Runs the effects that a session returned.
+        writer: Writes both sessions in one write.
         sessions: Returns the sessions in memory.
-        key: The secret that is shared with other servers; `None`: surfaces come from none.
+        key: Secret that is shared with other servers; `None` rejects surfaces of other servers.
     """
 
     def __init__(
@@ -78,12 +80,14 @@ class Transfers:
         self._sessions = sessions
         self._key = key
         self._asking: dict[str, asyncio.Task[None]] = {}
-        """Those that ask a renderer again, by its id."""
-        self._under_way: set[tuple[str, str]] = set()
-        """Surfaces, with their sessions, for which an author waits: nobody else asks for them."""
+        """Tasks that repeat the requests to a renderer, by viewer id."""
+        self._awaited: set[tuple[str, str]] = set()
+        """Pairs of session and surface with a transfer that an author waits for.
+
+        No second request is sent for them."""
 
     def close(self) -> None:
-        """Ask no renderer any more."""
+        """Stop repeating requests."""
         for task in self._asking.values():
             task.cancel()
 
@@ -93,22 +97,23 @@ class Transfers:
         """Give a surface to another session, durably.
 
         Args:
-            live: Has it.
-            name: Of the surface.
-            to_session: Of the same user here; else of another agent of one of the renderers.
-            retain_content: Whether its components go along.
+            live: Session that has the surface.
+            name: Name of the surface.
+            to_session: Target: a session of the same user in this server, or else of another agent
+                that one of the renderers is connected to.
+            retain_content: Whether the components of the surface are transferred too.
 
         Raises:
-            TransferDenied: There is none, or it takes none; the same error for a session that does
-                not exist and for one of somebody else. Nothing has changed.
-            SurfaceDestroyed: There is no such surface.
+            TransferDenied: The target does not exist or refuses. A session of another user gives
+                the same error as a missing one. Nothing has changed.
+            SurfaceDestroyed: The surface does not exist.
         """
         try:
             target = await self._find(to_session, Principal(live.session.head.owner))
         except SessionNotFound:
-            await self._by_renderer(live, name, to_session, retain_content)
+            await self._give_by_renderer(live, name, to_session, retain_content)
             return
-        self._check_may_go(live, name)
+        self._check_not_leaving(live, name)
         if target is live:
             raise TransferDenied("the surface is in this session already", detail=to_session)
         try:
@@ -116,7 +121,8 @@ class Transfers:
                 live.session, name, target.session, retain_content=retain_content
             )
         except ArpError:
-            if target.session.has_recorded:  # half of it, which it has closed again
+            # The target may have recorded the opened surface and its closing. Both must be written.
+            if target.session.has_recorded:
                 target.mark()
             raise
         target.is_provisional = False
@@ -125,14 +131,14 @@ class Transfers:
         await target.written()
         await live.written()
 
-    async def _by_renderer(
+    async def _give_by_renderer(
         self, live: LiveSession, name: str, to_session: str, retain_content: bool
     ) -> None:
-        """Ask the renderers of a session, one after the other, to hand a surface over."""
+        """Ask the renderers of a session, one after another, to move a surface."""
         if live.session.screen.info(name).is_transient:
             raise TransferDenied("only a toplevel can be given to another session", detail=name)
-        self._check_may_go(live, name, to_session)
-        if (live.id, name) in self._under_way:
+        self._check_not_leaving(live, name, to_session)
+        if (live.id, name) in self._awaited:
             raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
         viewers = [one for one in live.viewers.values() if one.hand_over is not None]
         if not viewers:
@@ -144,20 +150,23 @@ class Transfers:
         request = known or SurfaceTransferRequest(
             to_session, retain_content, new_transfer_id(ends, self._key)
         )
-        self._under_way.add((live.id, name))
+        self._awaited.add((live.id, name))
         try:
             if known is None:
                 note_leaving(live.session, name, request)
                 live.mark()
-            await live.written()  # so that they show it, and a crash does not forget the request
+            # Before a renderer is asked, it must show the surface, and the request must be durable:
+            # the target may record the surface at once, and a crash must not lose the request.
+            await live.written()
             denied = await self._ask_all(live, viewers, name, request)
-            # Of one that was asked before, it does not say that the other has not taken it then.
+            # A repeated request that is denied does not prove that the first one was denied. Only
+            # a new request may be dropped; otherwise the surface could end up in both sessions.
             if denied is not None and known is None and name in live.session.leaving:
                 note_leaving(live.session, name, None)
                 live.mark()
             await live.written()
         finally:
-            self._under_way.discard((live.id, name))
+            self._awaited.discard((live.id, name))
         if denied is not None:
             raise denied
 
@@ -168,16 +177,17 @@ class Transfers:
         name: str,
         request: SurfaceTransferRequest,
     ) -> TransferDenied | None:
-        """Ask renderers until one has handed a surface over; else return why the last has not.
+        """Ask renderers until one has moved a surface; else return the refusal of the last one.
 
         Raises:
-            _Unclear: It is not known whether one has done so.
+            _OutcomeUnknown: A renderer may have moved it; the outcome is unknown.
         """
         denied: TransferDenied | None = None
         for viewer in viewers:
             try:
                 await self._ask(live, viewer, name, request)
-            except _Unclear:
+            # Another renderer must not be asked now: the surface could be transferred twice.
+            except _OutcomeUnknown:
                 self.ask_again(live, viewer)
                 raise
             except TransferDenied as error:
@@ -189,13 +199,13 @@ class Transfers:
     async def _ask(
         self, live: LiveSession, viewer: Viewer, name: str, request: SurfaceTransferRequest
     ) -> None:
-        """Ask one renderer to hand a surface over.
+        """Ask one renderer to move a surface.
 
         Raises:
-            _Unclear: It is not known whether it has done so.
-            TransferDenied: It does not.
+            _OutcomeUnknown: The outcome is unknown.
+            TransferDenied: The renderer or the target refuses.
 
-        Cancel: Safe; the renderer is asked again by `ask_again`.
+        Cancel: Safe; `ask_again` repeats the request.
         """
         assert viewer.hand_over is not None
         try:
@@ -204,15 +214,15 @@ class Transfers:
             self.ask_again(live, viewer)
             raise
         if not is_done:
-            raise _Unclear(
+            raise _OutcomeUnknown(
                 f"no renderer has said whether session {request.to_session!r:.80} has surface "
                 f"{name!r:.80} now; each that joins is asked again",
                 detail=name,
             )
 
     @staticmethod
-    def _check_may_go(live: LiveSession, name: str, to_session: str = "") -> None:
-        """Refuse to give a surface to one session that another may have already."""
+    def _check_not_leaving(live: LiveSession, name: str, to_session: str = "") -> None:
+        """Raise if the surface may already be in another session than the requested one."""
         known = live.session.leaving.get(name)
         if known is not None and known.to_session != to_session:
             raise TransferDenied(
@@ -222,7 +232,7 @@ class Transfers:
             )
 
     def ask_again(self, live: LiveSession, viewer: Viewer) -> None:
-        """Ask a renderer again for what is leaving, as long as it is there; do it in a task."""
+        """Start a task that repeats open requests to a renderer while it is attached."""
         if viewer.hand_over is None or not live.session.leaving or viewer.id in self._asking:
             return
         task = start_task(self._keep_asking(live, viewer), "arp-transfers")
@@ -230,10 +240,11 @@ class Transfers:
         task.add_done_callback(lambda _: self._asking.pop(viewer.id, None))
 
     async def _keep_asking(self, live: LiveSession, viewer: Viewer) -> None:
+        """Repeat the requests of a session to one renderer, with growing pauses."""
         pause_s = FIRST_AGAIN_S
         while not live.gone.done() and viewer.id in live.viewers and live.session.leaving:
             for name, request in list(live.session.leaving.items()):
-                if (live.id, name) in self._under_way:
+                if (live.id, name) in self._awaited:
                     continue
                 with suppress(TransferDenied):
                     assert viewer.hand_over is not None
@@ -242,20 +253,22 @@ class Transfers:
             pause_s = min(2 * pause_s, MOST_AGAIN_S)
 
     def transferred(self, live: LiveSession, name: str) -> None:
-        """Close a surface that a renderer has handed to another agent."""
+        """Close a surface that a renderer has moved to another agent."""
         if live.session.tree(name) is not None:
             self._carry_out(live, close_surface(live.session, name, "transferred"))
 
     def acquired(self, live: LiveSession, given: SurfaceSurfaceAcquiredEvent) -> str | None:
-        """Take over a surface that a renderer hands to a session; return its name there.
+        """Adopt a surface that a renderer brings; return its name in this session.
 
-        `None`: the session has taken it before.
+        `None` means that this session adopted it before.
 
         Raises:
-            TransferDenied: No session of this user gives it away. Nothing is shown.
-            ArpError: As `acquire_surface`. Nothing is shown.
+            TransferDenied: No open transfer of this user has this id. Nothing is shown.
+            ArpError: See `acquire_surface`. Nothing is shown.
         """
         transfer_id = given.transfer_id
+        # The confirmation was lost and the source session asks again. Adopting the surface again
+        # would show it twice.
         if transfer_id is not None and has_taken(live.session, transfer_id):
             return None
         source = self._source(live, transfer_id)
@@ -277,11 +290,12 @@ class Transfers:
         return name
 
     def _source(self, live: LiveSession, transfer_id: str | None) -> str | None:
-        """Return the session that gives a surface to another one; `None`: there is none."""
+        """Return the source session of an open transfer; `None` if there is none."""
         owner = live.session.head.owner
         for one in self._sessions():
             for request in one.session.leaving.values():
                 is_it = (request.transfer_id, request.to_session) == (transfer_id, live.id)
+                # A renderer must not move a surface between sessions of different users.
                 if is_it and one.session.head.owner == owner:
                     return one.id
         if transfer_id is None or self._key is None:
@@ -289,5 +303,5 @@ class Transfers:
         return signed_source(transfer_id, live.id, owner, self._key)
 
 
-class _Unclear(TransferDenied):
-    """It is not known whether another agent has the surface."""
+class _OutcomeUnknown(TransferDenied):
+    """Unknown outcome: another agent may have the surface."""

@@ -1,4 +1,4 @@
-"""What users do beside the turns of a session: they rate answers, and change its settings."""
+"""User actions outside of turns: rating answers and changing settings."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ logger = logging.getLogger(__name__)
 async def give_feedback(
     hub: Hub, principal: Principal, session_id: str, turn_id: str, rating: Rating, comment: str
 ) -> Feedback:
-    """Record what a user thinks of a turn, durably, and tell the app.
+    """Record a user's rating of a turn, durably, and pass it to the app.
 
     Raises:
-        SessionNotFound: There is no such session, or it is somebody else's.
-        UnknownObject: There is no such turn.
+        SessionNotFound: The session does not exist or belongs to another user.
+        UnknownObject: The turn does not exist.
         InvalidMessage: The comment is too long.
         PermissionDenied: The session is a recording.
     """
@@ -59,12 +59,12 @@ async def give_feedback(
         past.text,
     )
     for handler in hub.app.feedback_handlers:
-        hub.keep(asyncio.get_running_loop().create_task(_tell(handler, made)))
+        hub.keep(asyncio.get_running_loop().create_task(_call_handler(handler, made)))
     return made
 
 
-async def _tell(handler: Callable[[Feedback], Any], feedback: Feedback) -> None:
-    """Call a function of an author's, which may be a plain one and fail."""
+async def _call_handler(handler: Callable[[Feedback], Any], feedback: Feedback) -> None:
+    """Call a handler of the app; it may be a plain function, and its errors are logged."""
     try:
         if inspect.iscoroutinefunction(handler):
             await handler(feedback)
@@ -83,10 +83,10 @@ def _settings(hub: Hub) -> UserSettings:
 
 
 async def settings_form(hub: Hub, principal: Principal, session_id: str) -> Component:
-    """Return a form that shows what is set for a session.
+    """Return a form with the settings of a session.
 
     Raises:
-        SessionNotFound: There is no such session, or it is somebody else's.
+        SessionNotFound: The session does not exist or belongs to another user.
         UnknownObject: The app has no settings.
     """
     live = await hub.find(session_id, principal)
@@ -96,11 +96,11 @@ async def settings_form(hub: Hub, principal: Principal, session_id: str) -> Comp
 async def change_settings(
     hub: Hub, principal: Principal, session_id: str, fields: Json
 ) -> JsonObject:
-    """Set what an answer to the form chooses, durably, and return it.
+    """Apply an answer to the settings form, durably; return the new settings.
 
     Raises:
-        InvalidAnswer: A field has a value that it cannot have; nothing changed.
-        SessionNotFound, UnknownObject: As `settings_form`.
+        InvalidAnswer: A field has an invalid value; nothing changed.
+        SessionNotFound, UnknownObject: See `settings_form`.
         PermissionDenied: The session is a recording.
     """
     hub.check_takes_input()

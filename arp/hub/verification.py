@@ -1,9 +1,10 @@
-"""Sessions compared with the hashes that the ledger keeps: one on demand, all in the background.
+"""Verification of sessions against the hashes that the ledger keeps.
 
 Theory of operation. The store keeps the hash of a session's chain for each run of facts that it has
-sorted. Here the chain is made again from the facts, page by page in a thread, and compared. A round
-over all sessions begins when somebody asks how the ledger is, and takes at most a tenth of a core,
-so that it is in nobody's way; who asks gets what is known so far.
+sorted. The verifier computes the chain again from the facts, page by page in a thread, and compares
+the hashes. A caller can check one session. A round over all sessions starts when a caller asks for
+the state of the ledger, and uses at most a tenth of a core, so that it slows nothing down; the
+caller gets what is known so far.
 """
 
 from __future__ import annotations
@@ -25,63 +26,64 @@ from arp.store.store import Store, pages
 logger = logging.getLogger(__name__)
 
 PAUSE: Final = 9.0
-"""Times as long as the work took does a round rest behind each page."""
+"""Pause after each page of a round, as a multiple of the time that the page took."""
 
 REST_S: Final = 60.0
 RESTS: Final = 10.0
-"""A round does not begin sooner after the last one than this, or than so many times what that took:
-so a large ledger that is asked about all the time costs a hundredth of a core."""
+"""Shortest time between two rounds: seconds, and a multiple of the time that the last one took.
+
+So frequent requests for the state of a large ledger cost a hundredth of a core."""
 
 MOST_SESSIONS: Final = 100
-"""Of one page of the list of sessions, and broken ones that are named; all are counted."""
+"""Sessions per read of the list, and most broken sessions that are named; all are counted."""
 
 
 class BrokenSession(Struct, frozen=True, rename="camel"):
-    """A session with facts that are not what they were."""
+    """Session with changed or damaged facts."""
 
     session_id: str
     sequence: int
-    """The first fact that may be bad."""
+    """First fact that may be bad."""
     through: int
-    """The last one that may be."""
+    """Last fact that may be bad."""
     reason: str
 
 
 class LedgerVerification(Struct, frozen=True, rename="camel"):
-    """What is known of the sessions of a ledger."""
+    """State of the verification of a ledger."""
 
     state: Literal["not_begun", "running", "done", "stopped"]
     """`stopped`: the ledger could not be read to its end."""
     sessions: int
-    """That this round, or the last one, has looked at."""
+    """Sessions that this round, or the last one, has checked."""
     unkept: int
-    """Those of them of which no hash is kept yet, so nothing could be compared."""
+    """Checked sessions without a kept hash, for which nothing could be compared."""
     broken: int
-    """Those of them with facts that are not what they were."""
+    """Checked sessions with changed or damaged facts."""
     named: list[BrokenSession]
-    """The broken ones that whoever asks may see."""
+    """Broken sessions that the caller may see."""
 
 
 class Verifier:
-    """Compares sessions with the hashes that are kept of them."""
+    """Compares sessions with their kept hashes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._task: asyncio.Task[None] | None = None
-        self._due = float("-inf")
-        """When the next round may begin, by the loop's clock."""
+        self._next_round_at = float("-inf")
+        """Earliest start of the next round, on the loop's clock."""
         self._state: Literal["not_begun", "running", "done", "stopped"] = "not_begun"
         self._sessions = self._unkept = 0
         self._broken: dict[str, tuple[str, Break]] = {}
-        """Session → its owner, and what is wrong."""
+        """Owner and damage of broken sessions, by session id."""
 
     async def check(self, session_id: str, epoch: str, pause: float = 0.0) -> Checked:
-        """Compare one session, as far as it is durable.
+        """Check one session up to its newest durable fact.
 
         Args:
-            session_id: Of the session.
-            epoch: Of its log.
-            pause: Times as long as the work took to rest behind each page.
+            session_id: Id of the session.
+            epoch: Epoch of its log.
+            pause: Pause after each page, as a multiple of the time that the page took.
 
         Raises:
             StoreError: The ledger cannot be read.
@@ -103,16 +105,16 @@ class Verifier:
             broken = Break(error.after + 1, error.after + 1, error.message)
         return check.checked(session_id, broken)
 
-    # -- all of them -------------------------------------------------------------------------------
+    # -- rounds over all sessions ------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin a round over all sessions, unless one is under way or has just ended."""
+        """Start a round over all sessions, unless one is running or ended recently."""
         loop = asyncio.get_running_loop()
-        if self._task is None and loop.time() >= self._due:
+        if self._task is None and loop.time() >= self._next_round_at:
             self._task = loop.create_task(self._round(), name="arp-verify")
 
     async def aclose(self) -> None:
-        """End the round. Harmless when repeated."""
+        """Stop the round. A second call does nothing."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -120,7 +122,7 @@ class Verifier:
                 await task
 
     def report(self, owner: str | None) -> LedgerVerification:
-        """Return what is known so far; the broken sessions by name to their owner alone."""
+        """Return what is known so far; broken sessions are named to their owner only."""
         named = [
             BrokenSession(session_id, found.sequence, found.through, found.reason)
             for session_id, (whose, found) in self._broken.items()
@@ -130,6 +132,7 @@ class Verifier:
         return LedgerVerification(self._state, *counts, named[:MOST_SESSIONS])
 
     async def _round(self) -> None:
+        """Check all sessions, and record when the next round may begin."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._state, self._sessions, self._unkept = "running", 0, 0
@@ -138,18 +141,19 @@ class Verifier:
         try:
             while metas := await self._store.sessions(before=before, limit=MOST_SESSIONS):
                 for meta in metas:
-                    await self._look_at(meta)
+                    await self._check_and_record(meta)
                     seen.add(meta.id)
                 before = metas[-1].cursor
+            # Sessions that were deleted since the last round are no longer broken.
             self._broken = {key: self._broken[key] for key in self._broken if key in seen}
             self._state = "done"
         except StoreError as error:
             logger.warning("the ledger is not verified to its end: %s", error)
             self._state = "stopped"
         now = loop.time()
-        self._due, self._task = now + max(REST_S, RESTS * (now - began)), None
+        self._next_round_at, self._task = now + max(REST_S, RESTS * (now - began)), None
 
-    async def _look_at(self, meta: SessionMeta) -> None:
+    async def _check_and_record(self, meta: SessionMeta) -> None:
         found = await self.check(meta.id, meta.epoch, PAUSE)
         self._sessions += 1
         self._unkept += found.broken is None and not found.kept_through
@@ -158,7 +162,8 @@ class Verifier:
             return
         now = await self._store.session(meta.id)
         if now is None or now.epoch != meta.epoch:
-            return  # it was deleted meanwhile
+            # It was deleted during the check, so the facts were rightly missing.
+            return
         if meta.id not in self._broken:
             logger.error("session %s: %s", meta.id, found.broken.reason)
         self._broken[meta.id] = meta.owner, found.broken

@@ -1,8 +1,8 @@
-"""Turns that left a session's memory, stored page by page behind the log.
+"""Archive of turns that left a session's memory, stored in pages beside the log.
 
-A page holds fifty turns by their numbers, each as it was when it left, after which nothing of it
-changes. Pages are a cache like states: what is missing, damaged or of another version is read from
-the log again.
+A page holds fifty turns by number. A turn is stored as it was when it left memory; it does not
+change after that. Pages are a cache like states: a page that is missing, damaged or of another
+version is read from the log again.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from arp.store.store import Store
 logger = logging.getLogger(__name__)
 
 PAGE_TURNS = 50
-"""As many as a page of history has, if nobody asks for more."""
+"""Turns per page; equals the default page size of the history."""
 
 
 class _Page(Struct, frozen=True):
     version: int
     epoch: str
     turns: list[tuple[int, TurnScreen, list[Component]]]
-    """Number, turn and output, in the order of the numbers."""
+    """Turns in order: number, turn and output."""
 
 
 _encoder = msgspec.json.Encoder()
@@ -38,21 +38,21 @@ _decoder = msgspec.json.Decoder(_Page)
 
 
 class Archive:
-    """The stored turns of a hub's sessions."""
+    """Stored turns of a hub's sessions."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def save(self, head: Head, sequence: int, turns: Iterable[PastTurn]) -> None:
-        """Add turns to what is stored.
+        """Add turns to the archive.
 
         Args:
-            head: Of their session.
-            sequence: Of a fact that is durable, with which they had left.
-            turns: In any order; one that is stored already takes its place.
+            head: Head of their session.
+            sequence: Sequence of a durable fact at which they had left memory.
+            turns: Turns in any order; a turn that is already stored is replaced.
 
         Raises:
-            StoreError: As `Store.save_model`; some may be stored.
+            StoreError: See `Store.save_model`; some pages may be stored.
         """
         pages: dict[int, dict[int, PastTurn]] = {}
         for past in turns:
@@ -69,7 +69,7 @@ class Archive:
             await self._store.save_model(head.session_id, _name(number), sequence, data)
 
     async def read(self, head: Head, numbers: Iterable[int]) -> dict[int, PastTurn]:
-        """Return the turns with these numbers that are stored.
+        """Return the archived turns with these numbers; others are missing from the result.
 
         Raises:
             StoreError: The store cannot be read.

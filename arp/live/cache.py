@@ -1,10 +1,11 @@
-"""What is stored behind the log of sessions, so that nobody has to read all of it.
+"""What is stored beside the logs of sessions, so that a log need not be read from its beginning.
 
-Theory of operation. The facts are the truth; what is made of them is a cache, of which each kind
-has a `Cache`. A model is stored when the facts that it covers are durable, so a crash finds an
-older one or none, and more facts are read; one that cannot be used is passed over and made again
-from the facts. One loop looks at all kinds, and stores what is due: of sessions that have left the
-memory, and of those that grew by many facts. No write of facts waits for it.
+Theory of operation. The facts are the truth; everything derived from them is a cache. Each kind of
+derived model has a `Cache`. A model is stored after the facts that it covers are durable. So after
+a crash the stored model is an older one or missing, and more facts are read. A model that is
+unusable is ignored and rebuilt from the facts. One loop visits all kinds and stores what is due:
+models of evicted sessions and of sessions that have grown by many facts. No write of facts waits
+for this loop.
 """
 
 from __future__ import annotations
@@ -29,46 +30,48 @@ from arp.store.store import Store, pages
 logger = logging.getLogger(__name__)
 
 SLICE = 100
-"""Facts taken before the loop goes on with others: about two milliseconds."""
+"""Facts that are folded before other tasks of the loop run: about two milliseconds."""
 
 ROUND_S = 2.0
-"""How often sessions in memory are looked over."""
+"""Seconds between two rounds over the sessions in memory."""
 
 SHORT = 250
-"""Facts that are read as fast as a stored model: for so few none is stored."""
+"""Facts that are read as fast as a stored model; for fewer facts no model is stored."""
 
 BYTES_PER_FACT = 100
-"""A model that is larger than this for each fact since the last one is stored less often, so that
-what is kept on the screen does not cost more than what happens."""
+"""Bytes of a model that one new fact pays for.
+
+A model that is larger in relation to the new facts is stored less often, so that the cost of
+storing it stays below the cost of the facts themselves."""
 
 _NONE = (0, 0)
 
 
 class StoredModel(NamedTuple):
-    """A model of a session that was stored."""
+    """A model of a session, just stored."""
 
     session_id: str
     name: str
-    """Of its kind."""
+    """Name of its kind."""
     sequence: int
-    """Of the newest fact that it covers."""
+    """Sequence of the newest fact that it covers."""
     size: int
-    """In bytes."""
+    """Size in bytes."""
     repaired: str | None
-    """Why the stored one before could not be used; `None`: it could, or there was none."""
+    """Why the previously stored model was unusable; `None` if it was usable or missing."""
 
 
 Noted: TypeAlias = Callable[[StoredModel], Awaitable[None]]
-"""Takes a model that was stored."""
+"""Called with each model that was stored."""
 
 
 class Cache(ABC):
-    """The stored models of one kind, one for each session."""
+    """Stored models of one kind, at most one per session."""
 
     name: str
-    """Under which the store keeps this kind."""
+    """Name of the kind in the store."""
     what: str
-    """What the log calls one."""
+    """Name of a model in log messages."""
 
     def __init__(
         self,
@@ -80,114 +83,119 @@ class Cache(ABC):
         self._store = store
         self._sessions = sessions
         self._settings = settings
-        self._noted_by = noted
+        self._on_stored = noted
         self._stored: dict[str, tuple[int, int]] = {}
-        """How far the store's copies cover their logs, and how large they are; of sessions in
-        memory or just read."""
-        self._broken: dict[str, str] = {}
-        """Sessions whose stored model could not be used, with why, until it is stored anew."""
-        self._rested: dict[str, LiveSession | None] = {}
-        """Sessions that left the memory, or were read from far behind, since the last round."""
+        """Sequence and size in bytes of the stored models, by session id.
+
+        Only of sessions that are in memory or were just read."""
+        self._unusable: dict[str, str] = {}
+        """Reasons why stored models are unusable, by session id, until they are replaced."""
+        self._evicted: dict[str, LiveSession | None] = {}
+        """Sessions that left memory since the last round, or whose model was read from far behind.
+
+        The live session, if there is one, by session id."""
 
     @abstractmethod
     async def _make(
         self, session_id: str, live: LiveSession | None, least: int
     ) -> tuple[int, bytes] | None:
-        """Return a model and the sequence that it covers, when that is durable.
+        """Return a model and the sequence that it covers, once that is durable.
 
         Args:
-            session_id: Of the session.
+            session_id: Id of the session.
             live: The session, if it is in memory or has just left it.
-            least: Return `None` if it has not grown by so many facts; see `_has_grown`.
+            least: Return `None` if the log has grown by fewer facts; see `_has_grown`.
         """
 
-    def _is_at_hand(self, session_id: str) -> bool:
-        """Return whether to remember how far the stored model of a session goes."""
+    def _is_tracked(self, session_id: str) -> bool:
+        """Return whether to remember which model of a session is stored."""
         return session_id in self._sessions
 
     async def _stored_model(self, session_id: str) -> tuple[int, bytes] | None:
-        """Return what the store has, and remember how far it goes."""
+        """Return the stored model with its sequence, and remember sequence and size."""
         stored = await self._store.load_model(session_id, self.name)
         self._stored[session_id] = (stored[0], len(stored[1])) if stored is not None else _NONE
         return stored
 
     def _has_grown(self, session_id: str, sequence: int, least: int) -> bool:
-        """Return whether the store's copy is so many facts behind, or cannot be used."""
+        """Return whether the stored model lags by at least `least` facts or is unusable."""
         is_behind = sequence - self._stored.get(session_id, _NONE)[0] >= least
-        return is_behind or session_id in self._broken
+        return is_behind or session_id in self._unusable
 
-    def _pass_over(self, session_id: str, why: str) -> None:
-        """Record that a stored model cannot be used: it is made from the facts, and stored anew."""
+    def _mark_unusable(self, session_id: str, why: str) -> None:
+        """Record that a stored model is unusable; it is rebuilt from the facts and replaced."""
         logger.info("session %s: %s", session_id, why)
         self._stored.pop(session_id, None)
-        self._broken[session_id] = why
+        self._unusable[session_id] = why
 
-    def _mended(self, session_id: str) -> str | None:
-        """Forget that a stored model could not be used; return why it could not."""
-        return self._broken.pop(session_id, None)
+    def _clear_unusable(self, session_id: str) -> str | None:
+        """Forget that a stored model was unusable; return the reason, if it was."""
+        return self._unusable.pop(session_id, None)
 
     def rest(self, session_id: str, live: LiveSession | None = None) -> None:
-        """Record that a session left the memory: its model is stored soon."""
-        self._rested[session_id] = live
+        """Record that a session left memory; its model is stored in the next round."""
+        self._evicted[session_id] = live
 
     def forget(self, session_id: str) -> None:
-        """Drop what is in memory of a session that is deleted."""
+        """Drop what is known of a deleted session."""
         self._stored.pop(session_id, None)
-        self._rested.pop(session_id, None)
-        self._mended(session_id)
+        self._evicted.pop(session_id, None)
+        self._clear_unusable(session_id)
 
     async def keep_up(self) -> bool:
-        """Store what is due; return whether sessions had left the memory since the last time.
+        """Store the models that are due; return whether sessions left memory since the last round.
 
-        Due are models that could not be used, then sessions that rest, and those that grew by
-        `model_every_facts`.
+        Due are unusable models, then models of sessions that left memory, then models of sessions
+        that have grown by `model_every_facts`.
         """
-        has_rested = bool(self._rested)
-        for session_id in list(self._broken):
+        has_rested = bool(self._evicted)
+        for session_id in list(self._unusable):
             await self._keep(session_id, self._sessions.get(session_id), 0)
-        await self._keep_rested()
+        await self._store_evicted()
         every = self._settings.model_every_facts
         for session_id, live in list(self._sessions.items()):
             if self._has_grown(session_id, live.stored, every):
                 size = self._stored.get(session_id, _NONE)[1]
+                # A large model is due after more facts; see `BYTES_PER_FACT`.
                 await self._keep(session_id, live, max(every, size // BYTES_PER_FACT))
-        for session_id in [name for name in self._stored if not self._is_at_hand(name)]:
+        for session_id in [name for name in self._stored if not self._is_tracked(name)]:
             del self._stored[session_id]
         return has_rested
 
-    async def _keep_rested(self) -> None:
-        while self._rested:
-            session_id = next(iter(self._rested))
-            await self._keep(session_id, self._rested.pop(session_id), SHORT)
+    async def _store_evicted(self) -> None:
+        while self._evicted:
+            session_id = next(iter(self._evicted))
+            await self._keep(session_id, self._evicted.pop(session_id), SHORT)
 
     async def _keep(self, session_id: str, live: LiveSession | None, least: int) -> None:
-        """Store a session's model if it has grown by so many facts; a failure costs only time."""
+        """Store a session's model if its log has grown enough; a failure only costs time."""
         try:
             made = await self._make(session_id, live, least)
             if made is None:
                 return
             sequence, data = made
             await self._store.save_model(session_id, self.name, sequence, data)
-            if self._is_at_hand(session_id):
+            if self._is_tracked(session_id):
                 self._stored[session_id] = sequence, len(data)
-            reason = self._mended(session_id)
-            if self._noted_by is not None:
+            reason = self._clear_unusable(session_id)
+            if self._on_stored is not None:
                 stored = StoredModel(session_id, self.name, sequence, len(data), reason)
-                await self._noted_by(stored)
+                await self._on_stored(stored)
         except ArpError as error:
             logger.warning("the %s of session %s is not stored: %s", self.what, session_id, error)
-            self._mended(session_id)  # it is tried when others are; not in each round
+            # Not in each round: a store that is full would fail every two seconds for ever.
+            self._clear_unusable(session_id)
         except Exception:
-            # One session must not end the task that serves all.
+            # One session must not end the task that serves all of them.
             logger.exception("the %s of session %s cannot be made", self.what, session_id)
-            self._mended(session_id)
+            self._clear_unusable(session_id)
 
 
 async def keep_up(caches: Sequence[Cache]) -> None:
     """Store what is due of each kind, round by round, for ever.
 
-    After the first round in which no more sessions left the memory, what they used is given back to
-    the system: not in each, it costs some milliseconds.
+    When the evictions stop, free memory is returned to the system. This costs some milliseconds,
+    so it does not happen in each round.
     """
     trim, has_freed = trimmer(), False
     while True:
@@ -201,10 +209,10 @@ async def keep_up(caches: Sequence[Cache]) -> None:
 async def slices(
     store: Store, session_id: str, after: int, through: int | None = None
 ) -> AsyncGenerator[list[Fact]]:
-    """Yield the facts of a session, some at a time; between them the loop goes on with others.
+    """Yield the facts of a session in slices; other tasks of the loop run between them.
 
     Raises:
-        FactUnreadable: The next fact is none.
+        FactUnreadable: The next fact cannot be decoded.
         StoreError: The log cannot be read.
     """
     async with aclosing(pages(store, session_id, after, through)) as found:
@@ -215,10 +223,10 @@ async def slices(
 
 
 def fact_of(session_id: str, sequence: int, body: bytes) -> Fact:
-    """Return a fact that the store holds.
+    """Decode a stored fact.
 
     Raises:
-        FactUnreadable: It is none.
+        FactUnreadable: It cannot be decoded.
     """
     try:
         return decode(body)
@@ -227,13 +235,14 @@ def fact_of(session_id: str, sequence: int, body: bytes) -> Fact:
 
 
 def trimmer() -> Callable[[], None] | None:
-    """Return a function that gives free memory back to the system; `None` where there is none.
+    """Return a function that returns free memory to the system; `None` if there is none.
 
-    glibc keeps what a program frees, and gives back only what lies at the very end of its heap.
-    Sessions leave the memory in any order, so after a busy hour the heap is mostly holes: a server
-    with 15 sessions held as much as it had held with 980.
+    glibc keeps memory that a program frees and returns only what lies at the very end of its heap.
+    Sessions leave memory in any order, so after a busy hour the heap is mostly holes: a server
+    with 15 sessions used as much memory as it had used with 980.
 
-    It takes some milliseconds and can run on any thread: it does not hold the interpreter lock.
+    The function takes some milliseconds and may run in any thread; it does not hold the interpreter
+    lock.
     """
     try:
         malloc_trim = ctypes.CDLL(None).malloc_trim

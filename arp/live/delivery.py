@@ -1,14 +1,19 @@
-"""The renderers of one session: who gets what, and who keeps up.
+"""Delivery to the renderers of one session: who gets which frames, and who is lagging.
 
-Theory of operation. A viewer is *current* (it gets every frame as it leaves), *behind* (its buffer
-is full or its commits are unacknowledged: it gets nothing, and only its cursor is kept), *paced*
-(as behind, until the pace that it asked for allows more), *joining* (a snapshot or a replay is on
-its way) or *returning* (a catch-up is). From behind it becomes current again by one catch-up.
+Theory of operation. Each viewer is in one state:
 
-Renderers of one `FrameGroup` share every frame. One that cannot keep up leaves its group; when it
-has drained, or when it comes new, it *joins*: at the moment when the writer gathers, its frames are
-made from the screen as it is then, and they leave when the facts of that moment are durable. So no
-join can miss or repeat anything.
+- `new`: it is not attached.
+- `current`: it gets every frame as soon as the frame is durable.
+- `behind` (lagging): its buffer is full or its commits are unacknowledged. It gets nothing; only
+  its cursor is kept. One catch-up makes it current again.
+- `paced`: as `behind`, until the rate that it asked for allows the next commit.
+- `joining`: a snapshot or a replay is being prepared for it.
+- `returning`: a catch-up is being prepared for it.
+
+Renderers of one `FrameGroup` share every frame; a lagging renderer leaves its group. Joining has
+two phases. When the writer collects a batch, `gather` makes the frames of joining renderers from
+the current screen. When that batch is durable, `finish` sends them. So a joining renderer misses
+and repeats nothing.
 """
 
 from __future__ import annotations
@@ -36,25 +41,27 @@ logger = logging.getLogger(__name__)
 State: TypeAlias = Literal["new", "joining", "current", "behind", "paced", "returning"]
 
 TURN_ENDS = frozenset(("turn.completed", "turn.failed"))
-"""Types of facts that end a turn."""
+"""Fact types that end a turn."""
 
 COMMITS = frozenset(("artifact.changed", *TURN_ENDS))
-"""Types of facts that reach a renderer as a commit."""
+"""Fact types that reach a renderer as a commit."""
 
-_NO_COMMITS: Sequence[int] = ()
+_NO_SEQUENCES: Sequence[int] = ()
 
 HandOver: TypeAlias = Callable[[str, SurfaceTransferRequest], Awaitable[bool]]
-"""Asks a renderer to hand a surface (its name) over; returns whether it has, false if that is not
-known; raises `TransferDenied` if it does not."""
+"""Asks a renderer to move a surface, by name, to another agent.
+
+Returns true when that is done, false if the outcome is unknown; raises `TransferDenied` if the
+renderer refuses."""
 
 MOST_PACE_S = 3600.0
-"""A renderer that wants its commits still further apart gets one after this."""
+"""Longest pause between commits, in seconds; a renderer that asks for a longer one gets this."""
 
 _NO_INFO = RendererInfo()
 
 
 class Viewer:
-    """One attached renderer."""
+    """An attached renderer."""
 
     __slots__ = (
         "_waiter",
@@ -85,40 +92,42 @@ class Viewer:
         self.encoding: Encoding = encoding
         self.profile: Profile = DRAFT
         self.delivery: SessionDelivery | None = None
-        """That of the session that it is on."""
+        """Delivery of the session that it is attached to."""
         self.hand_over: HandOver | None = None
-        """Asks it to give a surface to another of its agents; `None`: it has no others."""
+        """Asks it to move a surface to another of its agents; `None` if it has no others."""
         self.on_turn_end: Callable[[], None] | None = None
-        """Is called when a turn has ended and that is delivered."""
+        """Called after the end of a turn is delivered."""
         self.made_at: int | None = None
-        """The newest fact of the session that was made for it, when it had joined; while there is
-        no newer one, nobody has used that session."""
+        """Newest fact of the session that was created for it, at the time that it joined.
+
+        While there is no newer fact, the session is unused."""
         self.state: State = "new"
         self.cursor: Cursor = Cursor()
-        """Where it stands while it is behind."""
+        """Position up to which it got everything; valid in the states that get no frames."""
         self.part: str | None = None
-        """A text part that it knows by id."""
+        """Id of the open text part that it knows."""
         self.resume: Resume | None = None
-        """The place that it had applied when it came; `None` once that means nothing any more."""
+        """Position that its `hello` named; `None` once that is no longer usable."""
         self.info = _NO_INFO
-        """What it has said of itself."""
+        """Description of the renderer, from its `hello` and resizes."""
         self.presented: dict[str, Presented] = {}
-        """How it has displayed components that are there, where it told (feature `frame-ack`);
-        never changed in place."""
+        """How it presented the components that exist, as far as it reported that.
+
+        Feature `frame-ack`; replaced, never changed in place."""
         self.session_made = False
-        """Its `hello` named no session, and one was made for it."""
+        """Whether its `hello` named no session, so that one was created for it."""
         self.said_hello = True
-        """False of an event stream without a `hello`: what it shows is assumed then."""
+        """False for an event stream without a `hello`; its profile is then assumed."""
         self.shared: list[bytes] | None = None
-        """Frames of a snapshot that wait for it, and may wait for others too."""
+        """Frames of a snapshot that it still has to send; other renderers may share them."""
         self.unacknowledged: list[int] | None = None
-        """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
+        """Commits that it has not displayed yet; `None` without the feature `frame-ack`."""
         self.answered = 0
-        """The fact of its own last answer: its user knows that this question is closed."""
+        """Fact of its own last answer: its user knows that this question is closed."""
         self._waiter: asyncio.Future[None] | None = None
 
     def take_hello(self, hello: RendererHello) -> None:
-        """Take what the renderer says of itself."""
+        """Apply the `hello` of the renderer."""
         self.profile = profile_of(hello.capabilities, is_assumed=not self.said_hello)
         self.resume, self.info, self.presented = hello.resume, hello.info, {}
         self.answered = 0
@@ -126,42 +135,43 @@ class Viewer:
         self.unacknowledged = [] if self.profile.takes("frame-ack") else None
 
     def change_session(self, said_hello: bool) -> None:
-        """Begin on the session that an input names; without a `hello` it is a draft client."""
+        """Prepare for the session that an input names; without a `hello` it is a draft client."""
         self.answered = 0
-        if said_hello:  # what that said of the last session means nothing here
+        if said_hello:
+            # The rest of that `hello` described the previous session.
             self.resume, self.presented, self.session_made = None, {}, False
         else:
             self.profile = DRAFT
 
     @property
     def group(self) -> FrameGroup:
-        """With whom it shares frames."""
+        """Group of renderers that it shares frames with."""
         return FrameGroup(self.profile, self.encoding, self.part, self.profile.takes("batch"))
 
     def frame(self, message: AgentMessage) -> bytes:
-        """Return a message that is too small to be divided for any renderer, as a frame."""
+        """Encode a message that is too small to be split for any renderer."""
         frame = encode_shown(message)
         return frame if self.encoding == "json" else recode(frame, self.encoding)
 
     def tell(self, message: AgentMessage) -> None:
-        """Send one message to this renderer alone."""
+        """Send a message to this renderer only."""
         self.outbox.send(encoded(message, self.group))
 
     def drained(self) -> None:
-        """Is called by the transport when its buffer has become small."""
+        """Continue delivery; the transport calls this when its buffer has become small."""
         self.shared = None
         self._wake()
         if self.state == "behind" and self.delivery is not None:
             self.delivery.drained(self)
 
     async def until_drained(self) -> None:
-        """Wait until little is in the outbox, or until it has left its session."""
+        """Wait until the outbox is nearly empty, or until the renderer left its session."""
         self._wake()
         waiter = self._waiter = asyncio.get_running_loop().create_future()
         await waiter
 
     def left(self) -> None:
-        """Is called when it is on no session any more."""
+        """Detach from the session and wake the task that waits in `until_drained`."""
         self.delivery = self.made_at = None
         self._wake()
 
@@ -171,7 +181,7 @@ class Viewer:
             waiter.set_result(None)
 
     def acknowledge(self, seq: int, presented: Mapping[str, Presented] | None = None) -> None:
-        """Record the last commit that the renderer has displayed, and how it did."""
+        """Record the last commit that the renderer displayed, and how it presented components."""
         if self.unacknowledged is None:
             return
         if presented and self.delivery is not None:
@@ -179,12 +189,15 @@ class Viewer:
             present = self.delivery.components_of(merged)
             # A component that was removed meanwhile cannot be presented.
             self.presented = {name: how for name, how in merged.items() if name in present}
-        self.unacknowledged = [place for place in self.unacknowledged if place > seq]
+        self.unacknowledged = [sequence for sequence in self.unacknowledged if sequence > seq]
         self.drained()
 
     @property
     def shown(self) -> int:
-        """The last fact that it shows for certain: drawn where it says so, else sent to it."""
+        """Sequence of the last fact that it shows for certain.
+
+        That is the last acknowledged one if it acknowledges commits, else the last one sent.
+        """
         if self.delivery is None:
             return 0
         is_behind = self.state in ("behind", "paced", "returning")
@@ -193,59 +206,62 @@ class Viewer:
         return max(self.answered, min(sent, drawn))
 
     def count(self, commits: Sequence[int]) -> None:
-        """Record commits that are on their way to it."""
+        """Record commits that are on their way to the renderer."""
         if self.unacknowledged is not None:
             self.unacknowledged.extend(commits)
 
     def admit(self, commits: Sequence[int], settings: HubSettings) -> bool:
-        """Return whether it can take more now; record the commits that go to it then."""
+        """Return whether commits may be sent now; if so, record them as on their way."""
         most = settings.limits.max_pending_commits
         if not self.keeps_up(settings.high_water_bytes, most):
             return False
-        # Commits that became durable together may be more than it takes: then it gets them as one.
+        # One write may hold more commits than the renderer accepts at once. It then gets them as
+        # one catch-up, which is one commit.
         if self.unacknowledged is not None and len(self.unacknowledged) + len(commits) > most:
             return False
         self.count(commits)
         return True
 
     def room(self, max_pending_commits: int) -> int | None:
-        """Return how many commits may go to it before it acknowledges one; `None`: any number."""
+        """Return how many commits may be sent before an acknowledgement; `None` is no limit."""
         if self.unacknowledged is None:
             return None
         return max(0, max_pending_commits - len(self.unacknowledged))
 
     def keeps_up(self, high_water_bytes: int, max_pending_commits: int) -> bool:
-        """Return whether it can take more now."""
+        """Return whether its buffer and its unacknowledged commits are below the limits."""
         if self.outbox.buffered > high_water_bytes:
             return False
         return self.unacknowledged is None or len(self.unacknowledged) < max_pending_commits
 
 
 class Join(Struct, frozen=True):
-    """A renderer on its way to being current."""
+    """A renderer that joins, with the frames that make it current."""
 
     viewer: Viewer
     frames: list[bytes]
     cursor: Cursor
-    """Where it stands with them."""
+    """Its cursor after these frames."""
     shared: Frames | None = None
-    """Those among them that other renderers get too."""
+    """Those of the frames that other renderers get too."""
     kind: Literal["ready", "replay", "whole"] = "ready"
-    """`replay`: what it missed comes from the log, before it is current. `whole`: the frames are a
-    snapshot or a catch-up, which end in a commit."""
+    """What has to follow or what the frames are.
+
+    `replay`: messages from the log follow before it is current. `whole`: the frames are a snapshot
+    or a catch-up, which ends in a commit. `ready`: neither."""
 
 
 Replay: TypeAlias = Callable[[Viewer, Resume], None]
-"""Sends a renderer what lies behind a cursor, from the log, and makes it current."""
+"""Sends a renderer the messages after a cursor, from the log, and makes it current."""
 
 
 class SessionDelivery:
     """The renderers of one session."""
 
     __slots__ = (
+        "_delivered",
         "_groups",
         "_mark",
-        "_reached",
         "_replay",
         "_session",
         "_settings",
@@ -259,8 +275,8 @@ class SessionDelivery:
         self, session: Session, settings: HubSettings, mark: Callable[[], None], replay: Replay
     ) -> None:
         self.viewers: dict[str, Viewer] = {}
-        self._reached: TextBatch | Cursor = session.cursor
-        """What was delivered last."""
+        self._delivered: TextBatch | Cursor = session.cursor
+        """Batch or cursor that was delivered last."""
         self._replay = replay
         self.session_id = session.head.session_id
         self._session = session
@@ -268,17 +284,18 @@ class SessionDelivery:
         self._mark = mark
         self._groups: dict[FrameGroup, list[Viewer]] = {}
         self._views: dict[Profile, View] = {}
-        """Of the profiles of the renderers that are there."""
+        """Views by profile, of the attached renderers."""
         self.joining: list[Viewer] = []
-        """Who joins at the next write."""
+        """Renderers that join with the next write."""
 
-    # -- coming and going ------------------------------------------------------------------------
+    # -- attaching and detaching -----------------------------------------------------------------
 
     def attach(self, viewer: Viewer) -> None:
-        """Let a renderer join at the next write."""
+        """Attach a renderer; it joins with the next write."""
         self.viewers[viewer.id] = viewer
         viewer.delivery = self
-        self._view(viewer.profile)  # from here on, since it may get what is committed next
+        # The view has to follow the screen from here on: the next commit may be its first frame.
+        self._view(viewer.profile)
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
         if self._session.log.sealed is None:
@@ -287,12 +304,13 @@ class SessionDelivery:
         self.rejoin(viewer)
 
     def detach(self, viewer: Viewer) -> None:
-        """Forget a renderer; nothing else changes."""
+        """Detach a renderer."""
         viewer.left()
         if self.viewers.pop(viewer.id, None) is None:
             return
         self._leave(viewer)
         viewer.state = "new"
+        # A view costs work for every commit, so it goes with the last renderer of its profile.
         if not any(other.profile == viewer.profile for other in self.viewers.values()):
             view = self._views.pop(viewer.profile, None)
             if view is not None:
@@ -302,13 +320,13 @@ class SessionDelivery:
             self._mark()
 
     def rejoin(self, viewer: Viewer) -> None:
-        """Bring a renderer to the newest state at the next write."""
+        """Bring a renderer to the newest state with the next write."""
         if viewer not in self.joining:
             self.joining.append(viewer)
         self._mark()
 
     def drained(self, viewer: Viewer) -> None:
-        """Bring a renderer back that was behind, once it keeps up."""
+        """Start the catch-up of a lagging renderer if it is below its limits again."""
         settings = self._settings
         most = settings.limits.max_pending_commits
         if viewer.state == "behind" and viewer.keeps_up(settings.high_water_bytes, most):
@@ -316,19 +334,19 @@ class SessionDelivery:
             self.rejoin(viewer)
 
     def resync(self, viewer: Viewer) -> None:
-        """Send a renderer a snapshot instead of what it would have got."""
+        """Send a renderer a snapshot with the next write, in place of further frames."""
         self._leave(viewer)
         viewer.state, viewer.resume = "joining", None
         self.rejoin(viewer)
 
     def resync_all(self) -> None:
-        """Send a snapshot to every renderer that can take one: what shows is another branch."""
+        """Send a snapshot to every renderer that supports it, after a change of branch."""
         for viewer in self.viewers.values():
             if viewer.profile.said_hello:
                 self.resync(viewer)
 
     def join_now(self, viewer: Viewer) -> None:
-        """Make a renderer current that stands exactly at `cursor`."""
+        """Make a renderer current whose position equals `cursor`."""
         viewer.state = "current"
         self._groups.setdefault(viewer.group, []).append(viewer)
 
@@ -338,7 +356,7 @@ class SessionDelivery:
         return set[str]().union(*(names.keys() & tree.nodes.keys() for tree in trees))
 
     def _view(self, profile: Profile) -> View:
-        """Return what renderers of a profile get of this session."""
+        """Return the view for a profile; create it and let it follow the screen if needed."""
         view = self._views.get(profile)
         if view is None:
             view = self._views[profile] = View(profile, self._session.screen)
@@ -354,22 +372,22 @@ class SessionDelivery:
             if not group:
                 del self._groups[viewer.group]
 
-    # -- what has become durable -----------------------------------------------------------------
+    # -- delivering durable batches --------------------------------------------------------------
 
     @property
     def cursor(self) -> Cursor:
-        """Up to where facts are durable and delivered."""
-        reached = self._reached
+        """Position up to which facts are durable and delivered."""
+        reached = self._delivered
         return reached.cursor if isinstance(reached, TextBatch) else reached
 
     def deliver(self, batch: TextBatch | Batch) -> None:
-        """Send what is durable now to all who are current."""
+        """Send a durable batch to all current renderers."""
         for group, viewers in tuple(self._groups.items()):
             self._deliver_to(group, viewers, batch)
         if isinstance(batch, TextBatch):
-            self._reached = batch
+            self._delivered = batch
             return
-        self._reached = batch.cursor
+        self._delivered = batch.cursor
         if any(one.type in TURN_ENDS for one in batch.recorded):
             for viewer in list(self.viewers.values()):
                 if viewer.on_turn_end is not None:
@@ -378,15 +396,17 @@ class SessionDelivery:
     def _deliver_to(
         self, group: FrameGroup, viewers: list[Viewer], batch: TextBatch | Batch
     ) -> None:
+        """Send a batch to a group; renderers that cannot keep up leave the group and lag."""
         frames: list[bytes] | None
         if isinstance(batch, TextBatch):
-            frames, commits = text_frames(batch.text, group), _NO_COMMITS
+            frames, commits = text_frames(batch.text, group), _NO_SEQUENCES
             if len(viewers) > 1:
                 frames = Frames(frames)
         else:
             frames = self._view(group.profile).batch_frames(batch, group)
             commits = [one.sequence for one in batch.recorded if one.type in COMMITS]
         if frames is None:
+            # The batch cannot be expressed in this profile; a snapshot of the screen can.
             for viewer in list(viewers):
                 self.resync(viewer)
             return
@@ -401,37 +421,45 @@ class SessionDelivery:
                 else:
                     lagging.append(viewer)
             for viewer in lagging:
-                self._fall_behind(viewer, self.cursor)
-                self.drained(viewer)  # one that still has room for a commit gets all in one
+                self._mark_lagging(viewer, self.cursor)
+                # A renderer that only has too many commits in this batch has room for one, so it
+                # can catch up at once. Otherwise it would wait for a `drained` that never comes.
+                self.drained(viewer)
             if commits and group.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
                     self._pace(viewer, batch.cursor)
         if group.part is not None and group.part != batch.cursor.part:
-            self._rename(viewers)
+            self._leave_part(viewers)
 
-    def _rename(self, viewers: list[Viewer]) -> None:
-        """Take renderers out of a group that knew a text part by id: it is no longer open."""
+    def _leave_part(self, viewers: list[Viewer]) -> None:
+        """Move renderers out of a group that refers to a text part by id, since the part ended.
+
+        They know the part by id because they got it in a snapshot; from here on they share the
+        frames of renderers that know only the open part.
+        """
         for viewer in list(viewers):
             self._leave(viewer)
             viewer.part = None
             self.join_now(viewer)
 
     def _pace(self, viewer: Viewer, cursor: Cursor) -> None:
-        """Send nothing for a while to a renderer that asked for a slower pace."""
+        """Pause delivery to a renderer that limits the rate of commits."""
         rate = viewer.profile.limits.max_commits_per_s
         if rate is None:
             return
-        self._fall_behind(viewer, cursor)
+        self._mark_lagging(viewer, cursor)
         viewer.state = "paced"
         wait_s = min(1 / rate, MOST_PACE_S)
-        asyncio.get_running_loop().call_later(wait_s, self._pace_is_over, viewer)
+        asyncio.get_running_loop().call_later(wait_s, self._end_pause, viewer)
 
-    def _pace_is_over(self, viewer: Viewer) -> None:
+    def _end_pause(self, viewer: Viewer) -> None:
+        # It may have left, or a snapshot may have been requested for it meanwhile.
         if viewer.state == "paced" and self.viewers.get(viewer.id) is viewer:
             viewer.state = "behind"
             self.drained(viewer)
 
-    def _fall_behind(self, viewer: Viewer, cursor: Cursor) -> None:
+    def _mark_lagging(self, viewer: Viewer, cursor: Cursor) -> None:
+        """Stop delivery to a renderer and remember its cursor."""
         self._leave(viewer)
         viewer.state, viewer.cursor = "behind", cursor
         logger.debug("renderer %s is behind at %d", viewer.id, cursor.seq)
@@ -439,15 +467,17 @@ class SessionDelivery:
     # -- joining ---------------------------------------------------------------------------------
 
     def gather(self) -> list[Join]:
-        """Prepare those who join, from the screen as it is now."""
+        """Make the frames of all joining renderers from the current screen."""
         joining, self.joining = self.joining, []
-        return [self._join(viewer) for viewer in joining]
+        return [self._make_join(viewer) for viewer in joining]
 
     def finish(self, join: Join) -> None:
-        """Let a renderer join: what its frames show is durable now."""
+        """Send the frames of a join, which are durable now, and make the renderer current."""
         viewer = join.viewer
         if viewer.id not in self.viewers or viewer in self.joining:
-            return  # it left, or left and came again: then a newer join is on its way
+            # It left, or it left and came back. A newer join is then under way, and sending both
+            # would repeat frames.
+            return
         if join.frames:
             viewer.outbox.send(join.frames)
             viewer.shared = join.shared if viewer.outbox.buffered else None
@@ -459,7 +489,13 @@ class SessionDelivery:
             viewer.count([join.cursor.seq])
             self._pace(viewer, join.cursor)
 
-    def _join(self, viewer: Viewer) -> Join:
+    def _make_join(self, viewer: Viewer) -> Join:
+        """Choose how a renderer becomes current, and make its frames.
+
+        The choices are: a catch-up after lagging; a replay from the log, if it resumes at a
+        position that is not too old; only the first message, if the session is empty; otherwise a
+        snapshot.
+        """
         session, view = self._session, self._view(viewer.profile)
         if viewer.state == "returning":
             return self._catch_up(viewer)
@@ -467,6 +503,7 @@ class SessionDelivery:
             return Join(viewer, view.held_up(session, viewer.group), session.cursor)
         resume, name = viewer.resume, session.name
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
+            # A replay across a change of branch would mix the messages of two branches.
             is_told = resume.seq >= session.branched_at
             if is_told and name.seq - resume.seq <= self._settings.max_replay:
                 frames = view.ready(session, viewer.group, "replay")
@@ -476,13 +513,16 @@ class SessionDelivery:
         return self._snapshot(viewer)
 
     def _catch_up(self, viewer: Viewer) -> Join:
+        """Make the catch-up of a renderer that lagged; a snapshot if it missed too much."""
         cursor = self._session.cursor
+        # Nothing happened while it was lagging.
         if viewer.cursor.seq == cursor.seq:
             return Join(viewer, [], cursor)
         view = self._view(viewer.profile)
         frames = view.catch_up(self._session, viewer.group, viewer.cursor)
         if frames is None:
             return self._snapshot(viewer)
+        # The catch-up introduces a text part, which its deltas then have to name by id.
         if cursor.part != viewer.cursor.part:
             viewer.part = cursor.part
         return Join(viewer, frames, cursor, kind="whole")

@@ -1,4 +1,4 @@
-"""Files of a session: how an agent, a tool and an upload keep them."""
+"""Files of a session, stored by agents, tools and uploads."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
 
 
 class Arrived(Protocol):
-    """A file that came with an input and is no session's yet."""
+    """A file that came with an input and is not stored yet."""
 
     @property
     def ref(self) -> FileRef:
-        """What the input says of it."""
+        """Description of the file in the input."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """Return its bytes, from the first on each time."""
+        """Return the content from the beginning, at each call."""
 
 
 class SessionFiles:
-    """The files of one session in memory."""
+    """Files of a session in memory."""
 
     __slots__ = ("_files", "_gone", "_grown", "_settings")
 
@@ -45,13 +45,13 @@ class SessionFiles:
         gone: asyncio.Future[ArpError],
         grown: Callable[[int], None],
     ) -> None:
-        """See the class.
+        """Give access to the files of a session.
 
         Args:
-            files: Returns where they are kept.
-            settings: How large they may be.
-            gone: Is done when the session has left the memory: then nothing goes there any more.
-            grown: Counts the bytes of each file that is new.
+            files: Returns the store of its files.
+            settings: Limits of sizes.
+            gone: Done when the session has left memory; nothing is stored after that.
+            grown: Called with the size of each new file, in bytes.
         """
         self._files = files
         self._settings = settings
@@ -67,14 +67,14 @@ class SessionFiles:
         return await self._files().read(sha256)
 
     async def save(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
-        """Keep bytes, or a copy of a file.
+        """Store bytes or a copy of a file.
 
         Raises:
-            ResourceLimit: More than `max_upload_bytes`; nothing is kept.
-            OSError: The file cannot be read; nothing is kept.
-            TypeError: It is neither bytes nor a path.
+            ResourceLimit: It exceeds `max_upload_bytes`; nothing is stored.
+            OSError: The file cannot be read; nothing is stored.
+            TypeError: The content is neither bytes nor a path.
         """
-        # Only now, so that importing `Turn` stays quick.
+        # Imported here so that importing `Turn` stays quick.
         from mimetypes import guess_type
 
         shown = file_name(name) or "file"
@@ -93,16 +93,16 @@ class SessionFiles:
 
     @property
     def outputs(self) -> OutputStore:
-        """Where large outputs of tools and processes are kept."""
+        """Store of large outputs of tools and processes."""
         from arp.record.outputs import OutputStore
 
         return OutputStore(self._keep, self.read, asyncio.to_thread)
 
     async def upload(self, stream: AsyncIterator[bytes]) -> Blob:
-        """Keep a file that comes in chunks.
+        """Store a file that arrives in chunks.
 
         Raises:
-            ResourceLimit: More than `max_upload_bytes`; nothing is kept.
+            ResourceLimit: It exceeds `max_upload_bytes`; nothing is stored.
         """
         return await self._put(stream, self._settings.limits.max_upload_bytes)
 

@@ -1,4 +1,4 @@
-"""The list of chats: its pages, and those who want to know when a row of it changes."""
+"""The list of chats: its pages, and notification of changed rows."""
 
 from __future__ import annotations
 
@@ -17,46 +17,49 @@ from arp.store.store import Store
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 
 _SPOKEN = {"text": "content", "markdown": "content"}
-"""Components that are text, and where it stands in them."""
+"""Property that holds the text, by type of component; others show their title."""
 
 Changed: TypeAlias = Callable[[SessionMeta | str], None]
-"""Takes a row that is new or has changed, or the id of a session that is gone."""
+"""Called with a new or changed row, or with the id of a deleted session."""
 
 
 class Asked(Struct, frozen=True):
-    """Which chats a list is to show."""
+    """Query for a page of the list of chats."""
 
     owner: str
     query: str = ""
     workflow: str | None = None
     before: str | None = None
-    """Where the page before ended."""
+    """Position at which the previous page ended."""
     limit: int = 50
 
 
 class Listing:
-    """The chats of everybody, each for its owner."""
+    """The chats of all users; each user sees their own."""
 
     def __init__(self, store: Store) -> None:
         self.rows: dict[str, SessionMeta] = {}
-        """Of sessions in memory, as they are stored."""
+        """Stored rows of sessions in memory, by id."""
         self._store = store
         self._listeners: dict[str, dict[int, Changed]] = {}
 
     async def page(self, query: Asked) -> tuple[list[Match], str | None]:
-        """Return chats, pinned ones first, then newest first; and where the list goes on."""
+        """Return a page of chats and the position of the next page.
+
+        Pinned chats come first, then the others, both newest first.
+        """
         group, _, before = (query.before or "1~").partition("~")
         matches: list[Match] = []
         for pinned in (True, False) if group != "0" else (False,):
             rest = query.limit - len(matches)
-            found, more = await self._some(query, pinned, before or None, rest)
+            found, more = await self._page_part(query, pinned, before or None, rest)
             matches += found
             if more is not None:
                 return matches, f"{pinned:d}~{more}"
             before = ""
         return matches, None
 
-    async def _some(
+    async def _page_part(
         self, query: Asked, pinned: bool, before: str | None, limit: int
     ) -> tuple[list[Match], str | None]:
         words, owner, workflow = words_of(query.query), query.owner, query.workflow
@@ -71,31 +74,32 @@ class Listing:
         more = metas[-1].cursor if len(metas) == limit else None
         return [Match(meta) for meta in metas], more
 
-    # -- who wants to know -----------------------------------------------------------------------
+    # -- listeners -------------------------------------------------------------------------------
 
     def listen(self, owner: str, listener: Changed) -> Callable[[], None]:
-        """Call a listener when rows of an owner change; return what ends that."""
+        """Call a listener when rows of an owner change; return a function that stops this."""
         mine = self._listeners.setdefault(owner, {})
         mine[id(listener)] = listener
 
         def stop() -> None:
             mine.pop(id(listener), None)
+            # Another `listen` may have created a new entry for this owner since.
             if not mine and self._listeners.get(owner) is mine:
                 del self._listeners[owner]
 
         return stop
 
     def changed(self, owner: str, change: SessionMeta | str) -> None:
-        """Tell an owner's listeners of a row that is durable now, or a session that is gone."""
+        """Notify an owner's listeners of a durable row or of a deleted session."""
         for listener in list(self._listeners.get(owner, {}).values()):
             listener(change)
 
 
 def rename(session: Session, title: str | None, pinned: bool | None) -> None:
-    """Name or pin a session; what is `None`, or so already, stays as it is.
+    """Set the title or the pin of a session; `None` and equal values change nothing.
 
     Raises:
-        InvalidMessage: There is nothing to do; nothing has changed.
+        InvalidMessage: Both are `None`.
     """
     if title is None and pinned is None:
         raise InvalidMessage("give title, pinned, or both", detail="title")
@@ -136,7 +140,7 @@ def text_of(session: Session, turn_id: str) -> str:
 
 
 def _beginning(node: Node) -> str:
-    """Return the beginning of a component's text, or of its title, without joining all of it."""
+    """Return the beginning of a component's text or title, without joining the whole text."""
     path = _SPOKEN.get(node.type, "title")
     value = node.own.get(path)
     pieces = [value[:MAX_TURN_TEXT]] if isinstance(value, str) else []

@@ -1,8 +1,8 @@
-"""A session in memory, with the agent that works in it and the renderers that watch.
+"""A session in memory, with its running agent and the renderers that are attached.
 
-Theory of operation. The writer *gathers*: what was recorded becomes facts. When they are durable it
-*delivers*: frames to renderers, then what else was waiting for durability (acknowledgements,
-starting a turn). So nothing is seen that is not durable.
+Theory of operation. The writer calls `gather`: everything recorded becomes facts. When these facts
+are durable, it calls `deliver`: frames go to renderers, then the actions run that waited for
+durability (acknowledgements, starting a turn). So nothing is visible that is not durable.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from arp.session.session import Question, Session
 T = TypeVar("T")
 
 Action: TypeAlias = Callable[[], None]
-"""Something to do when facts are durable."""
+"""Action that runs once facts are durable."""
 
 _NOBODY: Final[tuple[Join, ...]] = ()
 
 
 class QuestionDeadline(Struct, frozen=True):
-    """Until when a question may be answered."""
+    """Deadline of a question."""
 
     at: float
-    """Seconds since 1970, on the clock that people read."""
+    """Seconds since the epoch, on the wall clock."""
     expire: Action
-    """Closes the question."""
+    """Closes the question as expired."""
 
 
 class Gathered(Struct, frozen=True):
-    """What one write to the ledger carries for one session."""
+    """Share of one session in one write, and what follows that write."""
 
     live: LiveSession
     expected: int
@@ -56,12 +56,12 @@ class Gathered(Struct, frozen=True):
     actions: Sequence[Action]
 
 
-def _weakly(live: LiveSession) -> Callable[[], None]:
+def _weak_mark(live: LiveSession) -> Callable[[], None]:
     """Return a `live.mark` that does not keep the session alive.
 
-    A session is thousands of objects. Without a reference from its delivery back to it there is no
-    circle, so that all of it is freed when it leaves the memory, not at some later full
-    collection, of which a server makes next to none (`calm_collector`).
+    A session is thousands of objects. Its delivery has no strong reference back to it, so there is
+    no cycle, and all of it is freed when it leaves memory. Otherwise it would wait for a full
+    collection, which a server almost never runs (`calm_collector`).
     """
     found = weakref.ref(live)
 
@@ -74,18 +74,19 @@ def _weakly(live: LiveSession) -> Callable[[], None]:
 
 
 def _expire(found: weakref.ref[LiveSession], question: Question) -> None:
-    """Close a question that nobody answered in time, unless it is closed or its session left."""
+    """Close a question at its deadline, unless it is closed or its session left memory."""
     live = found()
     if live is None or live.gone.done():
         return
     live.deadlines.pop(question.action_id, None)
+    # A running turn has its own timer for the question, in `TurnHost`.
     if live.session.is_open(question) and live.session.running != question.turn_id:
         live.session.cancel_question(question, "expired")
         live.mark()
 
 
 class LiveSession:
-    """One session and everything that is attached to it now."""
+    """A session in memory and everything attached to it."""
 
     __slots__ = (
         "__weakref__",
@@ -122,53 +123,55 @@ class LiveSession:
     ) -> None:
         self.id = session.head.session_id
         self.session = session
-        session.serials.clear()  # inputs that are read from the log are not recent
+        # Inputs that were read from the log are not recent.
+        session.serials.clear()
         self.stored = stored
-        """The newest of its facts that the ledger holds."""
-        self.delivery = SessionDelivery(session, settings, _weakly(self), replay)
+        """Sequence of its newest durable fact."""
+        self.delivery = SessionDelivery(session, settings, _weak_mark(self), replay)
         self.shares: Sequence[Key] = ()
-        """For whom it counts."""
+        """User and address that it counts for in the quotas."""
         self.was_gathered = False
-        """Something of it is on its way to the store, or there."""
+        """Whether a part of it is in the store or on its way there."""
         self.used_at = 0.0
-        """When it last did something, on the loop's clock."""
+        """Time of its last use, on the loop's clock."""
         self.dirty = False
         self.gone: asyncio.Future[ArpError] = asyncio.get_running_loop().create_future()
-        """Done when it has left the hub and nothing of it is written any more: why."""
+        """Result: why it left the hub. Nothing of it is written once this is done."""
         self.is_provisional = False
-        """Nobody has done more than watch it: nothing of it is written, and it goes with who
-        watches."""
+        """Whether renderers have only watched it.
+
+        It is not written, and it is removed when its last renderer leaves."""
         self.unwritten = 0
-        """Characters said since the last write."""
+        """Characters of text since the last write."""
         self.listed_choice = session.settings.chosen
-        """What the user had set when those who follow the list of chats last heard of it."""
+        """Settings that followers of the list of chats were last notified of."""
         self.followers = 0
-        """Who reads its log as it grows; while there is one, it stays in memory."""
+        """Number of readers that follow its log; while there is one, it stays in memory."""
         self._grown: asyncio.Future[None] | None = None
         self._mark = mark
         self._users: dict[str, User] | None = None
-        """Of turns that are not over, who began each, where more than the name is known."""
+        """Users who began the open turns, by turn id, if more than a name is known."""
         self._before: Action | None = None
-        """Records what its turn has pending."""
+        """Records the pending output of its turn."""
         self._answers: list[tuple[Viewer, bytes]] = []
-        """Frames for one renderer each, who gets them when what is recorded is durable."""
+        """Frames for single renderers, to be sent when everything recorded is durable."""
         self._actions: list[Action] = []
         self._cache: dict[str, Any] | None = None
         self.deadlines: dict[str, QuestionDeadline] = {}
-        """Of open questions that have one, by action id."""
+        """Deadlines of open questions, by action id."""
 
     def expire_questions(self) -> None:
-        """Close the questions whose time is over; to be called before an answer is looked at.
+        """Close the questions whose deadline has passed. Call it before an answer is applied.
 
-        A timer closes them too. But where the loop was busy or the machine asleep, an answer may be
-        read before the timer is.
+        A timer closes them too. But if the loop was busy or the machine asleep, an answer may be
+        read before the timer runs.
         """
         for deadline in list(self.deadlines.values()):
             if time.time() >= deadline.at:
                 deadline.expire()
 
     def keep_deadlines(self) -> None:
-        """Close in time the questions that have a deadline and no turn that waits for them."""
+        """Start timers for questions that have a deadline and no running turn that keeps it."""
         loop = asyncio.get_running_loop()
         for question in self.session.questions.values():
             if question.expires_at is None or question.action_id in self.deadlines:
@@ -180,23 +183,23 @@ class LiveSession:
 
     @property
     def cache(self) -> dict[str, Any]:
-        """What its agent keeps in memory for it."""
+        """Objects that its agent keeps in memory for it."""
         if self._cache is None:
             self._cache = {}
         return self._cache
 
     def user_of(self, turn_id: str) -> User:
-        """Return who began a turn; of one that was read from the ledger, the name alone."""
+        """Return the user who began a turn; only the name for a turn from the ledger."""
         return (self._users or {}).get(turn_id) or User(self.session.head.owner)
 
     def began(self, user: User | None, count: int, waiting: Sequence[str] = ()) -> None:
-        """Remember who began the turns that an input has added, if it has.
+        """Remember who began the turns that an input added, if it added any.
 
         Args:
-            user: From whom the input came; `None` where the name is all that is known.
-            count: How many turns there were before it.
-            waiting: The queue before it. Where the input goes back to an earlier turn, the turns
-                that waited are there again behind its own, under new names.
+            user: Sender of the input; `None` if only the name is known.
+            count: Number of turns before the input.
+            waiting: The queue before the input. If the input returns to an earlier turn, the
+                waiting turns are added again after the new one, with new ids.
         """
         session, known = self.session, self._users or {}
         if (user is None and not known) or session.turn_count == count:
@@ -212,50 +215,51 @@ class LiveSession:
 
     @property
     def viewers(self) -> dict[str, Viewer]:
-        """The renderers that are there, by id."""
+        """Attached renderers by id."""
         return self.delivery.viewers
 
     @property
     def idle(self) -> bool:
-        """Whether nobody watches and nothing is going on."""
+        """Whether it has no renderer and no follower, and nothing is running or unwritten."""
         session = self.session
         watched = self.viewers or self.followers
         return not (watched or self.dirty or session.active or self.stored < session.sequence)
 
     def touch(self) -> None:
-        """Record that somebody uses it now."""
+        """Record a use, which postpones eviction."""
         self.used_at = asyncio.get_running_loop().time()
 
     def mark(self) -> None:
-        """Ask for a write, soon."""
+        """Schedule a write."""
         if not self.dirty and not self.gone.done():
             self.dirty = True
             self._mark(self)
 
     def before_write(self, action: Action) -> None:
-        """Call something once, when the next write gathers; its turn has one such thing."""
+        """Set the action that runs when the next write gathers; a session has only one."""
         if not self.gone.done():
             self._before = action
             self.mark()
 
     def answer(self, viewer: Viewer, message: AgentMessage) -> None:
-        """Send a small message to a renderer when all that is recorded so far is durable."""
+        """Send a small message to a renderer once everything recorded so far is durable."""
         self._answers.append((viewer, viewer.frame(message)))
         self.mark()
 
     def after_write(self, action: Action) -> None:
-        """Call something when all that is recorded so far is durable."""
+        """Run an action once everything recorded so far is durable."""
         self._actions.append(action)
         self.mark()
 
     def leave(self, why: ArpError) -> None:
-        """Write nothing any more: it leaves the hub. Called again, do nothing."""
+        """Leave the hub: write nothing from now on. A second call does nothing."""
         if not self.gone.done():
             self.gone.set_result(why)
-        self._before = None  # it holds the turn, and that the session
+        # It refers to the turn, and the turn to the session: a cycle would keep both in memory.
+        self._before = None
 
     async def written(self) -> None:
-        """Wait until all that is recorded so far is durable and delivered.
+        """Wait until everything recorded so far is durable and delivered.
 
         Raises:
             ArpError: The session left the hub before.
@@ -266,7 +270,7 @@ class LiveSession:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Stay in memory for a block, for somebody who reads the log as it grows."""
+        """Keep the session in memory while a block reads its log as it grows."""
         self.followers += 1
         try:
             yield
@@ -274,23 +278,24 @@ class LiveSession:
             self.followers -= 1
 
     async def beyond(self, sequence: int) -> None:
-        """Wait until the ledger holds a fact behind a sequence.
+        """Wait until the ledger holds a fact after a sequence.
 
         Raises:
-            ArpError: The session left the hub, and there is none.
+            ArpError: The session left the hub before there was one.
 
         Cancel: Safe.
         """
         while self.stored <= sequence:
             if self.gone.done():
                 raise self.gone.result()
-            if self._grown is None:  # all who wait share it, so nobody cancels it
+            # All waiters share this future, so none of them may cancel it: `asyncio.wait` does not.
+            if self._grown is None:
                 self._grown = asyncio.get_running_loop().create_future()
             either = (self._grown, self.gone)
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
     async def unless_gone(self, future: asyncio.Future[T]) -> T:
-        """Wait for what happens after a write.
+        """Wait for a future that is set after a write.
 
         Raises:
             ArpError: The session left the hub before.
@@ -307,7 +312,7 @@ class LiveSession:
             self.gone.remove_done_callback(left)
 
     def gather(self, at: str) -> Gathered:
-        """Take what is to be written now, and prepare those who join."""
+        """Return what is to be written now, with the frames of joining renderers."""
         self.dirty = False
         self.was_gathered = self.was_gathered or not self.is_provisional
         self.unwritten = 0
@@ -316,12 +321,13 @@ class LiveSession:
             before()
         delivery = self.delivery
         if self.is_provisional:
+            # Nothing of a provisional session is written; its cursor stays at the last stored fact.
             nothing = msgspec.structs.replace(delivery.cursor, seq=self.stored)
             batch: TextBatch | Batch = Batch([], [], nothing, nothing.seq)
         else:
             batch = self.session.log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
-        # Never hand out a list that goes on growing: its time is the next write.
+        # The lists are replaced, not shared: what is added during the write belongs to the next.
         answers: Sequence[tuple[Viewer, bytes]] = ()
         if self._answers:
             answers, self._answers = self._answers, []
@@ -331,13 +337,14 @@ class LiveSession:
         return Gathered(self, self.stored, batch, joins, answers, actions)
 
     def deliver(self, gathered: Gathered) -> None:
-        """Show what has become durable, and do what waited for it."""
+        """Send what became durable, then run the actions that waited for it."""
         batch = gathered.batch
         self.stored = batch.sequence
         self.delivery.deliver(batch)
         if self._grown is not None:
             self._grown.set_result(None)
             self._grown = None
+        # Joins come after the batch: their frames already include it.
         for join in gathered.joins:
             self.delivery.finish(join)
         for viewer, frame in gathered.answers:
@@ -347,6 +354,6 @@ class LiveSession:
 
 
 def settle(future: asyncio.Future[T], value: T) -> None:
-    """Hand a value to whoever waits for it, if somebody still does."""
+    """Set the result of a future, unless it is done or cancelled."""
     if not future.done():
         future.set_result(value)

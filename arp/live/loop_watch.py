@@ -1,9 +1,9 @@
-"""Tells when an agent blocks the loop: a thread asks the loop for a sign of life while turns run.
+"""Detection of agents that block the event loop.
 
 Theory of operation. All sessions share one loop, so code that does not await (`time.sleep`, a
-synchronous HTTP client, a long computation) stops every session. A thread of its own sees that
-while it happens. It asks the loop to answer; when no answer comes in time it logs which turn runs
-and where its code is. While no turn runs, the thread sleeps.
+synchronous HTTP client, a long computation) stops every session. A separate thread detects that
+while it happens: it asks the loop to answer, and if no answer comes in time, it logs which turn
+runs and where its code is. While no turn runs, the thread sleeps.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from arp.live.tasks import OwnedTask
 logger = logging.getLogger(__name__)
 
 PINGS = 4
-"""Times within `blocked_loop_s` that the loop is asked: how exact the seconds are that are told."""
+"""Requests to the loop within `blocked_loop_s`; sets the precision of the logged seconds."""
 
 
 class LoopWatch:
-    """Watches one loop."""
+    """Watches one event loop."""
 
     def __init__(self, blocked_s: float, is_busy: Callable[[], bool]) -> None:
-        """See the class.
+        """Prepare to watch a loop; the first `wake` starts the thread.
 
         Args:
-            blocked_s: After so long without an answer the loop counts as blocked.
-            is_busy: Tells whether any turn runs; called in another thread.
+            blocked_s: Seconds without an answer after which the loop counts as blocked.
+            is_busy: Returns whether any turn runs; called in the thread.
         """
         self._blocked_s = blocked_s
         self._is_busy = is_busy
@@ -47,7 +47,7 @@ class LoopWatch:
         self._answered = threading.Event()
 
     def wake(self) -> None:
-        """Is called in the loop when a turn begins."""
+        """Start watching; called in the loop when a turn begins."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._thread_id = threading.get_ident()
@@ -55,7 +55,7 @@ class LoopWatch:
         self._busy.set()
 
     def close(self) -> None:
-        """End the thread, soon."""
+        """End the thread soon."""
         self._stopped.set()
         self._busy.set()
 
@@ -64,37 +64,40 @@ class LoopWatch:
             self._busy.wait()
             if self._stopped.is_set():
                 return
-            self._busy.clear()  # first: a turn that begins behind the next line sets it again
+            # Cleared before the check: a turn that begins after the check sets it again.
+            self._busy.clear()
             if self._is_busy():
                 self._busy.set()
                 self._watch()
                 self._stopped.wait(self._blocked_s / PINGS)
 
     def _watch(self) -> None:
+        """Ask the loop to answer; log, with doubling pauses, while it does not."""
         assert self._loop is not None
         self._answered.clear()
-        asked_at, told_s, who = time.monotonic(), self._blocked_s, ""
+        asked_at, report_after_s, blocker = time.monotonic(), self._blocked_s, ""
         try:
             self._loop.call_soon_threadsafe(self._answered.set)
-        except RuntimeError:  # the loop is closed
+        # The loop is closed.
+        except RuntimeError:
             self._stopped.set()
             return
-        while not self._answered.wait(asked_at + told_s - time.monotonic()):
+        while not self._answered.wait(asked_at + report_after_s - time.monotonic()):
             if self._stopped.is_set() or not self._loop.is_running():
                 return
-            who = self._who()
+            blocker = self._blocker()
             logger.warning(
                 "%s has blocked the loop for %.1f s at %s; nothing else runs meanwhile. "
                 "Await instead: an async client, or asyncio.to_thread(…)",
-                who,
-                told_s,
+                blocker,
+                report_after_s,
                 place_of(self._thread_id),
             )
-            told_s *= 2
-        if who:
-            logger.warning("%s blocked the loop for %.1f s", who, time.monotonic() - asked_at)
+            report_after_s *= 2
+        if blocker:
+            logger.warning("%s blocked the loop for %.1f s", blocker, time.monotonic() - asked_at)
 
-    def _who(self) -> str:
+    def _blocker(self) -> str:
         task = asyncio.current_task(self._loop)
         owner = task.owner if isinstance(task, OwnedTask) else None
         if owner is not None:
@@ -103,34 +106,35 @@ class LoopWatch:
 
 
 def place_of(thread_id: int) -> str:
-    """Return where a thread is, as `agent.py:12 in fetch`: the newest line outside of libraries.
+    """Return the position of a thread, as `agent.py:12 in fetch`.
 
-    Where there is none, as in the server's own code, it is the newest line at all.
+    This is the newest line outside of libraries, or the newest line if there is none, as in the
+    server's own code.
     """
     newest = frame = sys._current_frames().get(thread_id)
     while frame is not None:
         if is_authors(frame.f_code.co_filename):
-            return _place(frame)
+            return _position(frame)
         frame = frame.f_back
-    return _place(newest) if newest is not None else "a thread that ended"
+    return _position(newest) if newest is not None else "a thread that ended"
 
 
 def is_authors(filename: str) -> bool:
-    """Return whether code in a file is no library's, and not ours."""
+    """Return whether a file belongs neither to a library nor to this package."""
     return not filename.startswith(_libraries())
 
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """Return how the names of files begin that are no author's."""
-    import sysconfig  # not needed until something goes wrong
+    """Return the path prefixes of files that no author wrote."""
+    import sysconfig  # imported only when something goes wrong
 
     paths = sysconfig.get_paths()
-    places = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    places.add(str(Path(__file__).parents[1]))
-    return ("<frozen", *(f"{path}{os.sep}" for one in places for path in {one, realpath(one)}))
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders.add(str(Path(__file__).parents[1]))
+    return ("<frozen", *(f"{path}{os.sep}" for one in folders for path in {one, realpath(one)}))
 
 
-def _place(frame: FrameType) -> str:
+def _position(frame: FrameType) -> str:
     code = frame.f_code
     return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"

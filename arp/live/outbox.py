@@ -1,52 +1,52 @@
-"""What a transport and the hub know of each other: where frames go, and who is at our end."""
+"""The interface between transports and the hub: outgoing frames and incoming ones."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 LOW_WATER_BYTES = 32 << 10
-"""A renderer that was behind gets its catch-up when less than this waits for it."""
+"""Bytes in the buffer below which a lagging renderer gets its catch-up."""
 
 
 class FrameOutbox(Protocol):
-    """Where a transport takes frames. Nothing here waits."""
+    """Outgoing frames of a connection; no method waits."""
 
     def send(self, frames: list[bytes]) -> None:
-        """Send frames in order, or keep them until it can."""
+        """Send frames in order, or buffer them."""
 
     def send_first(self, frame: bytes) -> None:
-        """Send a frame before those that wait; of several such only the newest waits."""
+        """Send a frame before the buffered ones; a newer such frame replaces an unsent one."""
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait, without those that the transport has."""
+        """Buffered bytes, without those that the transport has taken."""
 
     def waiting(self) -> list[bytes]:
-        """Return the frames that these bytes are of; renderers may wait for the very same ones."""
+        """Return the buffered frames; other renderers may buffer the same objects."""
 
     def close(self, code: int, reason: str) -> None:
-        """End the connection, with a WebSocket close code (protocol.md 5)."""
+        """Close the connection with a WebSocket close code (protocol.md 5)."""
 
 
 class Drained(Protocol):
-    """Who wants to know when an outbox has little left."""
+    """Receiver of the signal that an outbox is nearly empty."""
 
     def drained(self) -> None:
-        """Is called by the transport when its buffer has become small."""
+        """Continue; the transport calls this when its buffer has become small."""
 
 
 class Conversation(Protocol):
-    """Who is at our end of a connection, as the transport that carries it knows it."""
+    """Agent side of a connection, as its transport sees it."""
 
     @property
     def viewer(self) -> Drained:
-        """Whom the outbox tells."""
+        """Receiver of the outbox's signal."""
 
     def start(self) -> None:
-        """Is called once, when frames can be sent."""
+        """Start; called once, when frames can be sent."""
 
     async def receive(self, frame: bytes | str, /) -> None:
-        """Take one frame. Never raises for what is in it."""
+        """Process one frame; invalid content never raises."""
 
     def closed(self) -> None:
-        """Is called once, when the connection is gone."""
+        """End; called once, when the connection is closed."""

@@ -1,12 +1,12 @@
-"""What one user or one address may have: open sessions, new sessions, bytes of files.
+"""Quotas of one user or one address: open sessions, new sessions, bytes of files.
 
-Theory of operation. Each session in memory counts for the user to whom it belongs and for the
-address from which it was asked for; a user without a name is everybody, and is no bound. So who
-makes too many is refused long before there is no room for the others.
+Theory of operation. Each session in memory counts for its owner and for the address that opened it.
+Users without a name are not counted as one user. So a client that creates too many sessions is
+refused long before others run out of room.
 
-What the files of a user hold is counted once, when the first upload asks; from then on each file
-that is new is added, whoever puts it there. When a session is removed, the next upload counts
-again. Only uploads are refused: what an agent has made is kept.
+The files of a user are counted once, at the first upload. From then on each new file is added, no
+matter who stores it. After the removal of a session, the next upload counts again. Only uploads are
+refused; files that an agent made are always stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAGE = 1000
 
 
 class SessionQuota:
-    """Counts the sessions in memory, and those that were made in this minute, by key."""
+    """Number of sessions in memory, and of sessions created in the current minute, by key."""
 
     def __init__(self, settings: HubSettings, clock: Callable[[], float]) -> None:
         self._settings = settings
@@ -37,14 +37,14 @@ class SessionQuota:
         self._window_ends = 0.0
 
     def full(self, keys: Iterable[Key]) -> Key | None:
-        """Return the first key that has as many sessions in memory as it may have."""
+        """Return the first key that has reached its limit of sessions in memory."""
         return next((key for key in keys if self._open[key] >= self._most_of(key)), None)
 
     def check(self, keys: Iterable[Key]) -> None:
-        """Check that another session may be made.
+        """Check that another session may be created.
 
         Raises:
-            RateLimited: One of the keys has or made too many.
+            RateLimited: A key has too many open or too many new sessions.
         """
         full = self.full(keys)
         if full is not None:
@@ -61,22 +61,22 @@ class SessionQuota:
             raise RateLimited(f"{busy} made {most} sessions within a minute; try again in a minute")
 
     def made(self, keys: Iterable[Key]) -> None:
-        """Count a session that was made."""
+        """Count a created session."""
         self._made.update(keys)
 
     def unmade(self, keys: Iterable[Key]) -> None:
-        """Take back a session that was made, and went before it cost anything."""
+        """Take back the count of a created session that was removed unused."""
         for key in keys:
-            _take_one(self._made, key)
+            _decrement(self._made, key)
 
     def opened(self, keys: Iterable[Key]) -> None:
-        """Count a session that came into memory."""
+        """Count a session that was loaded into memory."""
         self._open.update(keys)
 
     def left(self, keys: Iterable[Key]) -> None:
-        """Take back a session that left the memory."""
+        """Take back the count of a session that left memory."""
         for key in keys:
-            _take_one(self._open, key)
+            _decrement(self._open, key)
 
     def _most_of(self, key: Key) -> int:
         settings = self._settings
@@ -85,7 +85,8 @@ class SessionQuota:
         return settings.max_sessions_per_address
 
 
-def _take_one(counter: Counter[Key], key: Key) -> None:
+def _decrement(counter: Counter[Key], key: Key) -> None:
+    # Keys at zero are removed: there may be as many as there are addresses.
     if counter[key] > 1:
         counter[key] -= 1
     else:
@@ -93,53 +94,54 @@ def _take_one(counter: Counter[Key], key: Key) -> None:
 
 
 class FileQuota:
-    """How many bytes the files of each user hold."""
+    """Size of the files of each user, in bytes."""
 
     def __init__(self, blobs: Blobs, store: Store, max_bytes: int) -> None:
         self._blobs = blobs
         self._store = store
         self._max_bytes = max_bytes
-        self._held: dict[str, int] = {}
-        self._promised: Counter[str] = Counter()
-        """To uploads that are being stored."""
+        self._stored_bytes: dict[str, int] = {}
+        self._reserved: Counter[str] = Counter()
+        """Bytes that running uploads have reserved."""
 
     def grown(self, owner: str, size: int) -> None:
-        """Count a file that is new."""
-        if owner in self._held:
-            self._held[owner] += size
+        """Count a new file."""
+        if owner in self._stored_bytes:
+            self._stored_bytes[owner] += size
 
     def recount(self, owner: str) -> None:
-        """Let what a user holds be counted again: a session of theirs was removed."""
-        self._held.pop(owner, None)
+        """Forget the size of a user's files after a session was removed; count again later."""
+        self._stored_bytes.pop(owner, None)
 
     @asynccontextmanager
     async def room(self, owner: str, size: int) -> AsyncIterator[None]:
-        """Keep room for an upload, for a block that stores it.
+        """Reserve room for an upload while a block stores it.
 
         Raises:
-            ResourceLimit: The user holds too much.
+            ResourceLimit: The user's files would exceed the limit.
         """
-        held = await self._count(owner) + self._promised[owner]
+        held = await self._count(owner) + self._reserved[owner]
         if held + size > self._max_bytes:
             raise ResourceLimit(
                 f"the files of your sessions hold {held} of {self._max_bytes} bytes, so {size} "
                 "more do not fit; delete sessions whose files you no longer need"
             )
-        self._promised[owner] += size
+        self._reserved[owner] += size
         try:
             yield
         finally:
-            self._promised[owner] -= size
-            if not self._promised[owner]:
-                del self._promised[owner]
+            self._reserved[owner] -= size
+            if not self._reserved[owner]:
+                del self._reserved[owner]
 
     async def _count(self, owner: str) -> int:
-        if owner not in self._held:
+        if owner not in self._stored_bytes:
             ids: list[str] = []
             before: str | None = None
             while page := await self._store.sessions(owner=owner, before=before, limit=_PAGE):
                 ids += [meta.id for meta in page]
                 before = page[-1].cursor
             held = await self._blobs.held(ids)
-            self._held.setdefault(owner, held)  # who counted meanwhile may have stored since
-        return self._held[owner]
+            # A concurrent call may have counted first, and files were added to its result since.
+            self._stored_bytes.setdefault(owner, held)
+        return self._stored_bytes[owner]

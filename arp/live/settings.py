@@ -1,4 +1,4 @@
-"""What can be set about a hub, with defaults and bounds."""
+"""Settings of a hub, with defaults and bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RuntimeId = Annotated[
         description="1 to 128 printable ASCII characters without spaces",
     ),
 ]
-"""Printable ASCII without spaces, so that it goes unchanged into a header, a path or a trace."""
+"""Printable ASCII without spaces, so that a header, a path or a trace can hold it unchanged."""
 
 TransferKey = Annotated[
     str,
@@ -31,20 +31,20 @@ TransferKey = Annotated[
         description="a secret of 16 or more printable ASCII characters without spaces",
     ),
 ]
-"""With it a server signs which surface goes where, so that the other server can check it."""
+"""Key that signs which surface is transferred where, so that the other server can verify it."""
 
 
 class HubSettings(Struct, frozen=True):
-    """How a hub behaves.
+    """Settings of a hub.
 
     Raises:
-        ValueError: A value that a setting cannot have.
+        ValueError: A value is out of bounds.
     """
 
     limits: Limits = Limits()
     """The limits of the protocol, sent in `hello`."""
     redaction: Redaction = Redaction()
-    """Which secrets are removed from facts before they are written."""
+    """Rules for the secrets that are removed from facts before they are written."""
     policy: Policy = "queue"
     """What happens to an input while a turn runs: `queue`, `reject` or `interrupt`."""
     takes_input: bool = True
@@ -81,19 +81,19 @@ class HubSettings(Struct, frozen=True):
     model_every_facts: Count = 2_000
     """After this many facts, the read model and the state of a session are stored again."""
     record_model_messages: bool = False
-    """Whether `model.requested` holds the messages that a model gets, where a runtime tells them:
+    """Whether `model.requested` holds the messages that a model gets, if the runtime reports them:
     the whole conversation again with each request. Secrets are redacted, as in every fact."""
     telemetry: bool = False
-    """Turns carry trace ids, and a server exports spans and metrics (extra `otel`)."""
+    """Whether turns carry trace ids and a server exports spans and metrics (extra `otel`)."""
     runtime_id: RuntimeId | None = None
     """The `runtimeId` in every fact; `None` = the name that was created with the ledger and is kept
     in its file."""
     transfer_key: TransferKey | None = None
-    """The secret that servers share whose authors give surfaces to each other's sessions; `None`: a
-    surface comes from sessions of this server alone."""
+    """The secret of servers that accept surfaces from each other's sessions; `None`: surfaces come
+    only from sessions of this server."""
     max_replay: Annotated[int, Meta(ge=0, description="a number from 0")] = 10_000
     """Facts that a renderer may have missed and still receive one by one; beyond it, a snapshot."""
 
     def __post_init__(self) -> None:
-        """Refuse what no hub could follow, where it is written."""
+        """Check all bounds."""
         check_fields(self)

@@ -1,11 +1,11 @@
-"""The span that an agent's code runs in: the parent of the spans that the author's own code makes.
+"""The tracing span that an agent's code runs in: the parent of the spans of the author's own code.
 
-Theory of operation. Our spans are made of facts, a while after they happened (`arp/telemetry`), but
-their ids are known before. So the code of a turn or a tool runs in an OpenTelemetry context that
-names the span, and what the author's instrumentation begins there becomes a part of it. Where no
-telemetry of ours is on, the parent is the span outside that asked for the turn, if there is one.
+Theory of operation. Our spans are made from facts, some time after they happened (`arp/telemetry`),
+but their ids are known before. So the code of a turn or a tool runs in an OpenTelemetry context
+that names its span, and spans that the author's instrumentation begins there become its children.
+Without our telemetry, the parent is the external span that requested the turn, if there is one.
 
-OpenTelemetry is optional: nothing happens here unless somebody has loaded it.
+OpenTelemetry is optional: this module does nothing unless OpenTelemetry is already loaded.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from arp.session.session import Session
 
 
 class Spans:
-    """Makes the spans of turns and tools current while their code runs."""
+    """Makes the span of a turn or a tool call current while its code runs."""
 
     def __init__(self) -> None:
         self.is_sampled: Callable[[Trace], bool] | None = None
-        """Whether the spans of a turn are kept; `None`: no telemetry of ours is on."""
+        """Whether the spans of a turn are exported; `None` without our telemetry."""
 
     def of_turn(self, session: Session, turn_id: str) -> AbstractContextManager[None]:
-        """Return a context in which the turn's span is the current one."""
+        """Return a context in which the span of a turn is current."""
         if not _is_loaded():
             return nullcontext()
         trace = session.trace(turn_id)
@@ -37,7 +37,7 @@ class Spans:
         return nullcontext()
 
     def of_tool(self, session: Session, turn_id: str, call_id: str) -> AbstractContextManager[None]:
-        """Return a context in which the span of a tool call is the current one."""
+        """Return a context in which the span of a tool call is current."""
         if self.is_sampled is None or not _is_loaded():
             return nullcontext()
         trace = session.trace(turn_id)

@@ -1,8 +1,13 @@
-"""What sessions are made of when they come into memory: a stored state, and the facts behind it.
+"""Loading of sessions: a stored state and the facts after it.
 
-Theory of operation. Reading a session folds its log; that of a long one takes minutes. So its state
-is stored behind the log (`cache`): when it leaves the memory, when the server stops, and while it
-grows. What is not covered by it, or does not fit it, is read from the facts.
+Theory of operation. Reading a session folds its log, which takes minutes for a long one. So its
+state is stored beside the log (`cache`): when the session leaves memory, when the server stops, and
+while the session grows. The facts after the stored state are read from the log. A state that does
+not fit the facts is ignored, and the session is restored from the facts alone.
+
+Two special cases. If a fact is unreadable, the session is restored up to that fact and sealed: it
+can be read, but not continued. If the log has several branches, a first pass (`survey`) finds the
+turns of the shown branch, and a second pass (`branch`) folds only those.
 """
 
 from __future__ import annotations
@@ -31,20 +36,20 @@ from arp.store.store import Store, pages
 logger = logging.getLogger(__name__)
 
 MANY_TURNS = 200
-"""That left while a long log is read: they are stored, so as not to fill the memory."""
+"""Turns evicted while a long log is read; at this number they are stored, to bound the memory."""
 
 MISFIT = "it did not fit the facts behind it"
 
 STOP_S = 3.0
-"""How long a server that stops goes on storing states."""
+"""Seconds that a stopping server may spend on storing states."""
 
 
-_OF_BRANCHES = (b'"turn.submitted"', b'"queue.changed"', b'"session.updated"')
-"""What a fact that says anything of branches holds."""
+_BRANCH_TYPES = (b'"turn.submitted"', b'"queue.changed"', b'"session.updated"')
+"""Type names that occur in every fact about branches, as bytes of its JSON."""
 
 
 class States(Cache):
-    """The stored states of a hub's sessions."""
+    """Stored states of a hub's sessions."""
 
     name, what = "live", "state"
 
@@ -54,16 +59,16 @@ class States(Cache):
         super().__init__(store, sessions, settings)
         self._rules = Rules(settings.limits, settings.policy, settings.telemetry)
         self.redactor = Redactor(settings.redaction)
-        """Of all sessions."""
+        """Redactor that all sessions share."""
         self.archive = Archive(store)
-        """Where turns go that leave the memory."""
+        """Store of turns that left memory."""
         self._unreadable: dict[str, FactUnreadable] = {}
-        """Sessions with a fact that cannot be read; they are read up to it."""
-        self._noted: set[str] = set()
-        """Sessions whose stored state could not be used, and somebody has been told."""
+        """Unreadable facts, by session id; such a session is read up to that fact."""
+        self._reported: set[str] = set()
+        """Sessions whose unusable state has already been reported."""
 
     def new(self, head: Head) -> Session:
-        """Return a session in which nothing has happened; turns that leave it are archived."""
+        """Return an empty session; it collects evicted turns for the archive."""
         rules = self._rules
         session = Session(head, rules.limits, rules.policy, self.redactor, rules.traced)
         session.screen.collect_departed()
@@ -72,23 +77,26 @@ class States(Cache):
     # -- reading ---------------------------------------------------------------------------------
 
     async def read(self, head: Head) -> Session:
-        """Make a session from the store as its log leaves it.
+        """Restore a session from the store.
 
-        One with a fact that cannot be read is what it was before that fact, and is sealed.
+        If a fact cannot be read, the session ends before that fact and is sealed.
 
         Raises:
             StoreError: The log cannot be read.
 
         Cancel: Safe.
         """
-        self._unreadable.pop(head.session_id, None)  # somebody may have mended the ledger
+        # The ledger may have been repaired since the last attempt.
+        self._unreadable.pop(head.session_id, None)
         while True:
             try:
                 session = await self._read(head)
             except FactUnreadable as error:
                 known = self._unreadable.get(head.session_id)
                 if known is not None and known.sequence <= error.sequence:
-                    raise  # what was read before is not there any more
+                    # This attempt ended before the known unreadable fact and failed all the same:
+                    # facts that were readable before are gone. Trying again might never end.
+                    raise
                 self._unreadable[head.session_id] = error
                 continue
             unreadable = self._unreadable.get(head.session_id)
@@ -98,29 +106,32 @@ class States(Cache):
             return session
 
     async def _read(self, head: Head) -> Session:
+        """Restore a session from its stored state, or from its facts alone if that fails."""
         name = head.session_id
-        self._broken.pop(name, None)
+        self._unusable.pop(name, None)
         session = await self._stored_session(head)
         if session is not None:
             try:
                 session.screen.collect_departed()
-                return await self._rest(session)
+                return await self._apply_missing(session)
             except FactUnreadable as error:
-                # Behind this state, or at all: the log alone tells which.
+                # The damage may be in the state or in the log. Only the log alone can show that.
                 logger.warning("session %s: its state does not fit its facts: %s", name, error)
-                self._pass_over(name, MISFIT)
+                self._mark_unusable(name, MISFIT)
             except StoreError:
                 raise
             except Forked:
                 logger.debug("session %s turned to another branch", name)
             except Exception:  # noqa: BLE001 - whatever it is, the facts are the truth
-                # The state, or what is behind it: the log alone tells which.
+                # The damage may be in the state or in the log, as above.
                 logger.warning("session %s: its state does not fit its facts", name)
-                self._pass_over(name, MISFIT)
+                self._mark_unusable(name, MISFIT)
         self._stored.pop(name, None)
         meta = await self._store.session(name)
         try:
-            return await self._rest(self.new(head), meta.last_sequence if meta is not None else 0)
+            return await self._apply_missing(
+                self.new(head), meta.last_sequence if meta is not None else 0
+            )
         except Forked:
             survey = await self.survey(head)
             session = await self.branch(head, survey.branches.shown)
@@ -128,52 +139,54 @@ class States(Cache):
             return session
 
     async def survey(self, head: Head) -> Survey:
-        """Look at all facts that the log of a session has now.
+        """Scan all facts that the log of a session has now for branches.
 
         Raises:
-            StoreError: As `read`.
+            StoreError: See `read`.
         """
         survey, session_id = Survey(), head.session_id
         async with aclosing(pages(self._store, session_id, 0, self._end_of(session_id))) as found:
             async for page in found:
                 for sequence, body in page:
-                    if any(name in body for name in _OF_BRANCHES):
+                    # Only few facts are about branches, and decoding all of them would be slow.
+                    if any(name in body for name in _BRANCH_TYPES):
                         survey.take(fact_of(session_id, sequence, body))
                 await asyncio.sleep(0)
         return survey
 
     def planned(self, head: Head, shown: Iterable[str]) -> Session:
-        """Return a session in which nothing has happened, and which will show certain turns."""
+        """Return an empty session that will show certain turns."""
         session = self.new(head)
         session.settings.begin_plan(shown)
         return session
 
     async def branch(self, head: Head, shown: Iterable[str]) -> Session:
-        """Make a session from all facts that its log has now, which shows certain turns.
+        """Restore a session that shows certain turns, from all facts that its log has now.
 
-        It may take more of them; `end_plan` is to be called behind the last.
+        The session may receive more facts; call `end_plan` after the last one.
 
         Raises:
-            StoreError: As `read`.
+            StoreError: See `read`.
         """
-        return await self._rest(self.planned(head, shown))
+        return await self._apply_missing(self.planned(head, shown))
 
     async def _stored_session(self, head: Head) -> Session | None:
+        """Return the session of the stored state; `None` if there is none or it is unusable."""
         stored = await self._stored_model(head.session_id)
         if stored is None:
             return None
         try:
             session = decode_state(stored[1], head, self._rules, self.redactor)
         except UnreadableState as error:
-            self._pass_over(head.session_id, str(error))
+            self._mark_unusable(head.session_id, str(error))
             return None
         if session.sequence != stored[0]:
-            self._pass_over(head.session_id, "a stored state of something else")
+            self._mark_unusable(head.session_id, "a stored state of something else")
             return None
         return session
 
-    async def _rest(self, session: Session, durable: int = 0) -> Session:
-        """Take the facts that are missing; turns that leave on the way are stored, if many."""
+    async def _apply_missing(self, session: Session, durable: int = 0) -> Session:
+        """Apply the facts after the state; store turns that are evicted meanwhile, if many."""
         screen = session.screen
         async with aclosing(self.follow(session)) as pieces:
             async for _ in pieces:
@@ -182,17 +195,17 @@ class States(Cache):
         return session
 
     async def store_turns(self, head: Head, sequence: int, turns: list[PastTurn]) -> None:
-        """Store turns that left; a failure costs only time."""
+        """Store evicted turns; a failure only costs time at the next read."""
         try:
             await self.archive.save(head, sequence, turns)
         except StoreError as error:
             logger.warning("turns of session %s are not stored: %s", head.session_id, error)
 
     async def follow(self, session: Session) -> AsyncGenerator[None]:
-        """Take the facts behind what a session was made of, piece by piece, to the end.
+        """Apply the facts after the newest one of a session, in slices, to the end of the log.
 
         Raises:
-            StoreError: As `read`.
+            StoreError: See `read`.
         """
         name = session.head.session_id
         through = self._end_of(name)
@@ -203,65 +216,74 @@ class States(Cache):
                 except Forked:
                     raise
                 except Exception as error:
-                    # Each fact that was taken is counted: the next one makes no sense.
+                    # `go_on` counts each fact that it has applied, so the next one is at fault.
                     logger.debug("session %s", name, exc_info=True)
                     reason = f"it makes no sense here: {type(error).__name__}"
                     raise FactUnreadable(name, session.sequence + 1, reason) from error
                 yield
 
     def _end_of(self, session_id: str) -> int | None:
-        """Return the last fact before one that is known not to be readable."""
+        """Return the last fact before a known unreadable one; `None` if there is none."""
         unreadable = self._unreadable.get(session_id)
         return unreadable.after if unreadable is not None else None
 
     def repaired(self, session_id: str) -> str | None:
-        """Return why the stored state of a session could not be used.
+        """Return why the stored state of a session was unusable, once for each rebuild.
 
-        Each time that it is made again from the facts this is told once; `None` otherwise.
+        `None` if it was usable or has been reported.
         """
-        if session_id in self._noted or session_id not in self._broken:
+        if session_id in self._reported or session_id not in self._unusable:
             return None
-        self._noted.add(session_id)
-        return self._broken[session_id]
+        self._reported.add(session_id)
+        return self._unusable[session_id]
 
     # -- storing ---------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Store the states of what is in memory, for a bounded time. All is written."""
+        """Store states of sessions in memory, within `STOP_S`; all facts are written already."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_S):
-                await self._keep_rested()
+                await self._store_evicted()
                 for live in list(self._sessions.values()):
                     if live.stored == live.session.sequence:
                         await self._keep(live.id, live, SHORT)
 
     def forget(self, session_id: str) -> None:
-        """As `Cache.forget`."""
+        """Drop what is known of a deleted session; see `Cache.forget`."""
         super().forget(session_id)
         self._unreadable.pop(session_id, None)
 
-    def _mended(self, session_id: str) -> str | None:
-        self._noted.discard(session_id)
-        return super()._mended(session_id)
+    def _clear_unusable(self, session_id: str) -> str | None:
+        self._reported.discard(session_id)
+        return super()._clear_unusable(session_id)
 
     async def _make(
         self, session_id: str, live: LiveSession | None, least: int
     ) -> tuple[int, bytes] | None:
+        """Return the state of a session; archive its evicted turns before the state is stored."""
+        # A sealed session ends before an unreadable fact. Once the ledger is repaired, the session
+        # has to be read from its facts.
         if live is None or live.session.log.sealed is not None:
             return None
         if not self._has_grown(session_id, live.stored, least):
             return None
         session = live.session
+        # A fact gets its time when it is written. A state from before that would lack times that
+        # the screen shows.
         while not session.log.is_timed:
             await live.written()
         data, sequence = encode_state(session), session.sequence
         turns = session.screen.take_departed()
         try:
+            # The state may cover only durable facts: after a crash it would be ahead of the log.
             if live.stored < sequence:
                 await live.written()
+            # Turns first: after a crash between the two, turns are stored twice, never lost. With
+            # several branches the numbers of turns are ambiguous, so nothing is archived.
             if session.branches is None:
                 await self.archive.save(session.head, sequence, turns)
         except ArpError:
+            # The turns are not stored. They are kept for the next attempt.
             session.screen.collect_departed(turns)
             raise
         return sequence, data

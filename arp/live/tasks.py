@@ -1,10 +1,10 @@
-"""The server's tasks beside those of agents: no agent cancels them, and what must run is restarted.
+"""The server's own tasks: agents cannot cancel them, and services are restarted.
 
 Theory of operation. Agents run in the server's loop, so their code can reach every task in it, as
 `for task in asyncio.all_tasks(): task.cancel()` does. Each turn runs in a context that names it,
-and whatever it starts inherits that context. A `ServerTask` refuses a cancel that comes from a turn
-which is not its own. A `Service` is a task that runs as long as the hub: should it end all the
-same, it is started again, and if that does not help, the hub is told that it cannot go on.
+and the tasks that it starts inherit that context. A `ServerTask` refuses to be cancelled by the
+code of another turn. A `Service` is a task that runs as long as the hub: if it ends, it is
+restarted; if it ends too often, the hub is notified that it cannot continue.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 RESTART_S = 0.1
-"""A service that ended is started again after this; `/health` tells meanwhile."""
+"""Seconds before an ended service is restarted; `/health` reports it meanwhile."""
 
 MAX_RESTARTS = 5
-"""Within `RESTARTS_WITHIN_S`; a service that ends more often cannot be helped by a restart."""
+"""Most restarts within `RESTARTS_WITHIN_S`; a service that ends more often stays ended."""
 
 RESTARTS_WITHIN_S = 60.0
 
 
 class TurnName:
-    """Which turn of which agent some code belongs to, for those who look for what went wrong."""
+    """Identity of the turn that some code belongs to, for log messages about mistakes."""
 
     __slots__ = ("_told", "agent", "session_id", "show_details", "turn_id")
 
@@ -43,14 +43,14 @@ class TurnName:
         turn_id: str,
         show_details: Callable[[str, str], None] = lambda _what, _details: None,
     ) -> None:
-        """See the class.
+        """Identify a turn.
 
         Args:
-            agent: Its name.
-            session_id: Of the session.
-            turn_id: Of the turn.
-            show_details: Takes what went wrong, and details; shows both to those who are connected,
-                if they are to see them. May be called in any thread.
+            agent: Name of the agent.
+            session_id: Id of the session.
+            turn_id: Id of the turn.
+            show_details: Called with a message and its details; shows both to the connected
+                renderers that may see them. May be called in any thread.
         """
         self.agent = agent
         self.session_id = session_id
@@ -59,17 +59,17 @@ class TurnName:
         self._told: set[str] = set()
 
     def __str__(self) -> str:
-        """Return agent, turn and session."""
+        """Return agent, turn and session as text."""
         return f"agent {self.agent!r} (turn {self.turn_id} of session {self.session_id!r})"
 
     def is_new(self, mistake: str) -> bool:
-        """Return whether a mistake is to be told: the first time that the turn makes it."""
+        """Return whether the turn makes this mistake for the first time, so that it is reported."""
         is_new = mistake not in self._told
         self._told.add(mistake)
         return is_new
 
     def refuse(self, task: asyncio.Task[Any]) -> None:
-        """Log that it tried to cancel a task that is not its own; once, however many it tries."""
+        """Log, once per turn, an attempt to cancel a task of the server or of another turn."""
         if self.is_new("cancelled others"):
             logger.warning(
                 "%s cancelled task %s, which is not its own; such tasks go on. "
@@ -80,21 +80,21 @@ class TurnName:
 
 
 CURRENT_TURN: ContextVar[TurnName | None] = ContextVar("arp_current_turn", default=None)
-"""The turn in whose code we are; `None` in the server's own."""
+"""The turn that the running code belongs to; `None` in the server's own code."""
 
 
 class OwnedTask(asyncio.Task[T]):
-    """A task that knows the turn that it belongs to."""
+    """Task that belongs to a turn or to the server."""
 
     owner: TurnName | None = None
-    """`None`: the server's own."""
+    """Turn of the task; `None` for a task of the server."""
 
 
 class ServerTask(OwnedTask[T]):
-    """A task that only the server, or the turn that runs in it, can cancel."""
+    """Task that only the server or its own turn can cancel."""
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Cancel the task, as `asyncio.Task.cancel`; refuse if another turn's code asks for it.
+        """Cancel the task like `asyncio.Task.cancel`; refuse if another turn's code calls this.
 
         Returns:
             Whether the task will be cancelled.
@@ -106,7 +106,7 @@ class ServerTask(OwnedTask[T]):
         return False
 
     def stop(self, why: object = None) -> None:
-        """Cancel the task, also where an agent has asked the server for it in the proper way.
+        """Cancel the task in every case, also when an agent's code called a public method for it.
 
         Args:
             why: The message of its `CancelledError`.
@@ -117,7 +117,7 @@ class ServerTask(OwnedTask[T]):
 def start_task(
     work: Coroutine[Any, Any, T], name: str, owner: TurnName | None = None
 ) -> ServerTask[T]:
-    """Start a task of the server, or with an owner the one that runs a turn."""
+    """Start a task of the server, or, with an owner, the task that runs a turn."""
     task = ServerTask(work, loop=asyncio.get_running_loop(), name=name)
     if owner is not None:
         task.owner = owner
@@ -129,20 +129,21 @@ def make_task(
     work: Coroutine[Any, Any, T] | Generator[Any, None, T],
     **options: Any,
 ) -> asyncio.Task[T]:
-    """Is a task factory for a loop that has nothing but a server in it (`set_task_factory`).
+    """Create a task; the task factory (`set_task_factory`) of a loop that only runs a server.
 
-    Connections are tasks of the server's too; what agents start belongs to their turn.
+    Tasks of connections belong to the server; tasks that agents start belong to their turn.
     """
     owner = CURRENT_TURN.get()
     kind = ServerTask if owner is None else OwnedTask
     task = kind(work, loop=loop, **options)
-    if owner is not None:  # an attribute of its own costs each connection a dict
+    # Only if set: an instance attribute costs each connection a dict.
+    if owner is not None:
         task.owner = owner
     return task
 
 
 class Service:
-    """A task that runs until it is closed: started again when it ends by itself."""
+    """Task that runs until it is closed; it is restarted if it ends by itself."""
 
     def __init__(
         self,
@@ -150,12 +151,12 @@ class Service:
         run: Callable[[], Coroutine[Any, Any, None]],
         broken: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """See the class.
+        """Describe a service; `start` starts it.
 
         Args:
-            name: Of the task, for the log.
-            run: Gives what is to run; called again for each start.
-            broken: Is told why, when it has been started again too often.
+            name: Name of the task, for the log.
+            run: Returns the coroutine to run; called for each start.
+            broken: Called with the reason when the service ended too often.
         """
         self.name = name
         self._run = run
@@ -172,17 +173,17 @@ class Service:
 
     @property
     def is_open(self) -> bool:
-        """Whether it runs, or will run again by itself."""
+        """Whether it is running or will be restarted."""
         return not (self._is_closed or self._is_broken)
 
     def start(self) -> None:
-        """Start it."""
+        """Start the service."""
         self._is_closed = False
         self._task = start_task(self._run(), self.name)
         self._task.add_done_callback(self._ended)
 
     async def aclose(self) -> None:
-        """End it."""
+        """End the service."""
         self._is_closed = True
         task, self._task = self._task, None
         if task is not None:
@@ -191,6 +192,7 @@ class Service:
                 await task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
+        """Restart the service after its task has ended, unless it ended too often."""
         if self._is_closed:
             return
         error = None if task.cancelled() else task.exception()
@@ -203,7 +205,7 @@ class Service:
             return
         self._ends.append(now)
         logger.error("task %s %s; it is started again", self.name, why, exc_info=error)
-        # Not at once: in a loop that is closing nothing starts any more.
+        # Delayed: while a loop is closing, a task that starts at once would never run.
         task.get_loop().call_later(RESTART_S, self._restart)
 
     def _restart(self) -> None:

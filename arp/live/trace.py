@@ -1,7 +1,7 @@
-"""What is logged of connections: types and sizes, never what is in a message.
+"""Log lines of connections: types and sizes, never the content of a message.
 
-A frame may hold a token, a password or what somebody wrote; so a line names the types of its
-messages, their place and their size, at level DEBUG. Comings and goings are lines at level INFO.
+A frame may hold a token, a password or text of a user, so a line at level DEBUG has only the types
+of its messages, their position and size. Opening and closing are lines at level INFO.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from arp.protocol.messages import Input, Ping, Pong, RendererAck, RendererHello
 logger = logging.getLogger(__name__)
 
 MOST_NAMES = 4
-"""Of the messages in one frame that a line names."""
+"""Messages of one frame that a log line names."""
 
 
 def traced(outbox: FrameOutbox, viewer_id: str, encoding: Encoding) -> FrameOutbox:
-    """Return an outbox that logs what it sends, where somebody wants to read that; else itself."""
+    """Return an outbox that logs its frames if tracing is on, else the outbox itself."""
     return _Traced(outbox, viewer_id, encoding) if is_tracing() else outbox
 
 
@@ -35,7 +35,7 @@ def is_tracing() -> bool:
 
 
 def log_received(viewer_id: str, events: Sequence[AgentEvent], size: int) -> None:
-    """Log a frame that came in."""
+    """Log a received frame."""
     shown = _names([_event(event) for event in events])
     logger.debug("renderer %s < %s, %d bytes", viewer_id, shown, size)
 
@@ -59,7 +59,7 @@ def _event(event: AgentEvent) -> str:
 
 
 class _Traced:
-    """An outbox that logs every frame on its way."""
+    """Outbox that logs every frame."""
 
     def __init__(self, outbox: FrameOutbox, viewer_id: str, encoding: Encoding) -> None:
         self._outbox = outbox
@@ -67,47 +67,49 @@ class _Traced:
         self._encoding = encoding
 
     def send(self, frames: list[bytes]) -> None:
-        """As `FrameOutbox.send`."""
+        """Log and send frames; see `FrameOutbox.send`."""
         for frame in frames:
             self._log(frame)
         self._outbox.send(frames)
 
     def send_first(self, frame: bytes) -> None:
-        """As `FrameOutbox.send_first`."""
+        """Log and send a frame; see `FrameOutbox.send_first`."""
         self._log(frame)
         self._outbox.send_first(frame)
 
     def _log(self, frame: bytes) -> None:
-        shown = _names(_described(frame, self._encoding))
+        shown = _names(_describe_frame(frame, self._encoding))
         logger.debug("renderer %s > %s, %d bytes", self._viewer_id, shown, len(frame))
 
     @property
     def buffered(self) -> int:
-        """As `FrameOutbox.buffered`."""
+        """Buffered bytes; see `FrameOutbox.buffered`."""
         return self._outbox.buffered
 
     def waiting(self) -> list[bytes]:
-        """As `FrameOutbox.waiting`."""
+        """Return the buffered frames; see `FrameOutbox.waiting`."""
         return self._outbox.waiting()
 
     def close(self, code: int, reason: str) -> None:
-        """As `FrameOutbox.close`."""
+        """Log and close; see `FrameOutbox.close`."""
         logger.debug("renderer %s > close %d: %s", self._viewer_id, code, reason)
         self._outbox.close(code, reason)
 
 
-def _described(frame: bytes, encoding: Encoding) -> list[str]:
-    """Return type and place of each message in a frame of ours."""
+def _describe_frame(frame: bytes, encoding: Encoding) -> list[str]:
+    """Return the type and position of each message in a frame that we send."""
     message: Any
     if encoding == "json":
         message = msgspec.json.decode(frame)
     else:
         message = (msgspec.msgpack.decode if encoding == "msgpack" else cbor2.loads)(frame)
-    return [_one(item) for item in (message if isinstance(message, list) else [message])]
+    return [
+        _describe_message(item) for item in (message if isinstance(message, list) else [message])
+    ]
 
 
-def _one(message: dict[str, Any]) -> str:
-    """Return for instance `delta seq=7 turn=t1`."""
+def _describe_message(message: dict[str, Any]) -> str:
+    """Return a short description of a message, for example `delta seq=7 turn=t1`."""
     named = (("seq", message.get("seq")), ("turn", message.get("turn_id")))
     shown = [f"{name}={value}" for name, value in named if value is not None]
     if message["type"] == "error":

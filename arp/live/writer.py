@@ -1,8 +1,13 @@
-"""The group commit: one durable write serves every session that waits, and is the frame clock.
+"""The group commit: one durable write serves all sessions that wait, and sets the frame rate.
 
-Theory of operation. While one write is under way, everything new gathers for the next; so under
-load neighbouring deltas merge by themselves, and the cost of durability is paid per write, not per
-token.
+Theory of operation. `mark` adds a session to the next write. While one write is running, everything
+new is collected for the next one. So under load neighbouring deltas merge by themselves, and
+durability costs once per write, not once per token.
+
+One write has four steps: gather the facts of each session, store them all, deliver them, and update
+the lists of sessions. A failure is limited to as few sessions as possible: a session that cannot
+be gathered is left out, and if the store refuses the write, each session is stored alone to find
+the one at fault. Sessions that were marked together are one unit in all of this.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rounds:
-    """Counts writes from their beginning to their end, for those who wait for one."""
+    """Counter of writes, for callers that wait for the end of one."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -37,22 +42,22 @@ class Rounds:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a write has begun and not ended."""
+        """Whether a write is running."""
         return self.ended < self.begun
 
     def end(self) -> None:
-        """End the write that is under way, if one is, and tell those who wait."""
+        """End the running write, if any, and wake the callers that wait."""
         self.ended = self.begun
         event, self._event = self._event, asyncio.Event()
         event.set()
 
     async def next(self) -> None:
-        """Wait until `end` is called."""
+        """Wait for the next call of `end`."""
         await self._event.wait()
 
 
 class Writer:
-    """Writes what sessions record, then lets them deliver it."""
+    """Stores what sessions record and then lets them deliver it."""
 
     def __init__(
         self,
@@ -68,17 +73,17 @@ class Writer:
         self._failed = failed
         self._dirty: list[LiveSession] = []
         self._together: list[frozenset[str]] = []
-        """Sessions, by id, of which the next write is stored whole or not at all."""
+        """Sets of session ids; the next write stores each set as a whole or not at all."""
         self._wake = asyncio.Event()
         self._rounds = Rounds()
         self.service = Service("arp-writer", self._run, broken)
         self.writes = 0
-        """Durable writes so far."""
+        """Number of durable writes so far."""
         self.facts = 0
-        """Facts written so far."""
+        """Number of facts written so far."""
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start writing."""
         self.service.start()
 
     async def aclose(self) -> None:
@@ -88,35 +93,37 @@ class Writer:
         await self.service.aclose()
 
     def mark(self, live: LiveSession) -> None:
-        """Take a session into the next write."""
+        """Add a session to the next write."""
         if not self._dirty:
             self._wake.set()
         self._dirty.append(live)
 
     def mark_together(self, sessions: Sequence[LiveSession]) -> None:
-        """Take sessions into the next write, which is stored for all of them or for none.
+        """Add sessions to the next write, which stores all of them or none.
 
-        For what they have recorded just now, with nothing awaited in between.
+        Call it right after recording, without an await in between.
         """
         for live in sessions:
             live.mark()
         self._together.append(frozenset(live.id for live in sessions))
 
     async def turnover(self) -> None:
-        """Wait until a write that takes what is recorded now has been delivered, or has failed."""
+        """Wait until everything recorded so far is delivered or has failed."""
         rounds = self._rounds
+        # A write that is running does not hold what was recorded after its start.
         mine = rounds.begun + (1 if self._dirty else 0)
         while rounds.ended < mine:
             self._wake.set()
             await rounds.next()
 
     async def room(self) -> None:
-        """Wait until what is recorded now is on its way to the disk."""
+        """Wait until everything recorded so far is on its way to the disk."""
         self._wake.set()
         await self._rounds.next()
 
     async def _run(self) -> None:
-        if self._dirty:  # left by one that was started before
+        # A previous task of this service may have ended and left sessions unwritten.
+        if self._dirty:
             self._wake.set()
         while True:
             await self._wake.wait()
@@ -126,27 +133,29 @@ class Writer:
             self._rounds.end()
 
     async def _write(self) -> None:
+        """Write everything that is marked, deliver what is stored, and report what is not."""
         self._rounds.begun += 1
         dirty, self._dirty = self._dirty, []
         together, self._together = self._together, []
         try:
             gathered, writes = self._gather(dirty, self._now())
             if together:
-                gathered, writes = self._only_whole(gathered, writes, together)
+                gathered, writes = self._drop_incomplete(gathered, writes, together)
             refused: Mapping[str, ArpError] = {}
             if writes:
                 try:
                     await self._store.append(writes)
                     self.writes += 1
                 except Exception as error:  # noqa: BLE001 - it is logged there
-                    refused = await self._refused(_units(writes, together), error)
+                    refused = await self._store_alone(_units(writes, together), error)
             self._deliver(gathered, refused)
             for write in writes:
                 if write.meta is not None and write.session_id not in refused:
                     self._listing.changed(write.meta.owner, write.meta)
         except BaseException:
-            # What they recorded is taken, and nobody knows whether it is stored.
-            self._failed([live for live in dirty if not live.gone.done()], _fault())
+            # The sessions have handed out these facts, and it is unknown whether they are stored.
+            # Only the store can tell, so the sessions are loaded again.
+            self._failed([live for live in dirty if not live.gone.done()], _internal_error())
             raise
         finally:
             self._rounds.end()
@@ -154,10 +163,11 @@ class Writer:
     def _gather(
         self, dirty: Sequence[LiveSession], at: str
     ) -> tuple[list[Gathered], list[SessionWrite]]:
-        """Take what sessions recorded, and what of it the store gets."""
+        """Collect the facts of the sessions; return them with the writes for the store."""
         gathered: list[Gathered] = []
         writes: list[SessionWrite] = []
         for live in dirty:
+            # It left memory after it was marked. Its facts are stored or dropped already.
             if live.gone.done():
                 continue
             try:
@@ -168,18 +178,18 @@ class Writer:
                     writes.append(self._with_row(one, one.batch, at))
                 gathered.append(one)
             except Exception:
-                # One session's fault must not stop the loop that serves all: it is let go, and
-                # comes back from the store.
+                # A fault of one session must not stop the loop that serves all. The session is
+                # removed from memory and restored from the store.
                 logger.exception("gathering session %s failed", live.id)
-                self._failed([live], _fault())
+                self._failed([live], _internal_error())
         return gathered, writes
 
     def _with_row(self, one: Gathered, batch: Batch, at: str) -> SessionWrite:
-        """Return what one session has for a write, with what lists of sessions show."""
+        """Return the write of one session, with its row in the list of sessions if that changed."""
         live, known = one.live, self._listing.rows.get(one.live.id)
-        row = _row(one, known, at)
+        row = _changed_row(one, known, at)
         if live.listed_choice is not live.session.settings.chosen:
-            # No list shows what is set for a session, but panels of settings follow it this way.
+            # Lists do not show the settings of a session, but settings panels follow its row.
             live.listed_choice = live.session.settings.chosen
             if row is None and known is not None:
                 row = msgspec.structs.replace(known, last_sequence=batch.sequence)
@@ -187,47 +197,55 @@ class Writer:
             self._listing.rows[live.id] = row
         return SessionWrite(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
 
-    def _only_whole(
+    def _drop_incomplete(
         self,
         gathered: list[Gathered],
         writes: list[SessionWrite],
         together: Sequence[frozenset[str]],
     ) -> tuple[list[Gathered], list[SessionWrite]]:
-        """Leave out the sessions of which another that belongs to them could not be gathered."""
+        """Leave out each unit with a session that could not be gathered.
+
+        Storing the rest of the unit would, for example, put a transferred surface in two sessions.
+        """
         here = {one.live.id for one in gathered}
-        for unit in _joined(together):
+        for unit in _merge_sets(together):
             if unit <= here:
                 continue
-            self._failed([one.live for one in gathered if one.live.id in unit], _fault())
+            self._failed([one.live for one in gathered if one.live.id in unit], _internal_error())
             gathered = [one for one in gathered if one.live.id not in unit]
             writes = [one for one in writes if one.session_id not in unit]
         return gathered, writes
 
-    async def _refused(
+    async def _store_alone(
         self, writes: Sequence[Sequence[SessionWrite]], error: Exception
     ) -> dict[str, ArpError]:
-        """Return the sessions whose facts are not stored, with why.
+        """Return the sessions whose facts are not stored, with the reason.
 
-        A call is stored whole or not at all. So when one session is at fault, each goes alone, and
-        takes no other with it but those that belong to it.
+        The store accepts a call as a whole or not at all. If one session is at fault, each unit is
+        stored alone, so that the others do not fail with it.
         """
         names = [one.session_id for unit in writes for one in unit]
+        # The disk or the database is at fault, not a session. Trying each session alone would
+        # repeat the failure for every one of them.
         if isinstance(error, StoreUnwritable):
             logger.error("%s", error)
             return dict.fromkeys(names, error)
         if len(writes) == 1:
             logger.error("session %s cannot be written", ", ".join(names), exc_info=error)
-            return dict.fromkeys(names, error if isinstance(error, StoreError) else _fault())
+            return dict.fromkeys(
+                names, error if isinstance(error, StoreError) else _internal_error()
+            )
         refused: dict[str, ArpError] = {}
         for unit in writes:
             try:
                 await self._store.append(unit)
                 self.writes += 1
             except Exception as alone:  # noqa: BLE001 - it is logged there
-                refused |= await self._refused([unit], alone)
+                refused |= await self._store_alone([unit], alone)
         return refused
 
     def _deliver(self, gathered: Sequence[Gathered], refused: Mapping[str, ArpError]) -> None:
+        """Deliver the facts of each session, unless the store refused them."""
         for one in gathered:
             if refused and (error := refused.get(one.live.id)) is not None:
                 self._failed([one.live], error)
@@ -236,24 +254,24 @@ class Writer:
             try:
                 one.live.deliver(one)
             except Exception:
-                # As in `_gather`.
+                # See `_gather`.
                 logger.exception("delivering session %s failed", one.live.id)
-                self._failed([one.live], _fault())
+                self._failed([one.live], _internal_error())
 
 
 def _units(
     writes: Sequence[SessionWrite], together: Sequence[frozenset[str]]
 ) -> list[list[SessionWrite]]:
-    """Divide a write into those that may be stored without the others."""
-    unit_of = {name: number for number, unit in enumerate(_joined(together)) for name in unit}
+    """Divide a write into parts that may be stored independently."""
+    unit_of = {name: number for number, unit in enumerate(_merge_sets(together)) for name in unit}
     out: dict[int | str, list[SessionWrite]] = {}
     for one in writes:
         out.setdefault(unit_of.get(one.session_id, one.session_id), []).append(one)
     return list(out.values())
 
 
-def _joined(together: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Return sets that have nothing in common: those that share a session are one."""
+def _merge_sets(together: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Merge sets that share a session, so that the results are disjoint."""
     out: list[frozenset[str]] = []
     for unit in together:
         shared = [one for one in out if one & unit]
@@ -261,11 +279,11 @@ def _joined(together: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     return out
 
 
-def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:
-    """Return the session's row when something in it changed that lists and recovery need.
+def _changed_row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:
+    """Return the session's row if a change in it matters for lists or recovery, else `None`.
 
-    A name or a pin is no news of what was said: such a row keeps its place. A session with a
-    greeting alone has no turns yet, so that lists leave it out as they do an empty one.
+    A new name or pin does not move a session in the list. A session that only has a greeting
+    counts no turns, so lists omit it like an empty one.
     """
     session = one.live.session
     head, settings = session.head, session.settings
@@ -295,12 +313,12 @@ def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | Non
 
 
 def _has_failed(turns: Iterable[TurnScreen]) -> bool:
-    """Return whether the newest turn that has ended has failed."""
+    """Return whether the newest ended turn has failed."""
     ended = ("completed", "failed", "cancelled")
     return (
         next((turn.status for turn in reversed([*turns]) if turn.status in ended), "") == "failed"
     )
 
 
-def _fault() -> InternalError:
+def _internal_error() -> InternalError:
     return InternalError("Internal error. The server's log has it.")

@@ -1,7 +1,8 @@
-"""Calls that an author must await: taken for their answer, they say so instead of passing for yes.
+"""Detection of calls that an author forgot to await or to enter.
 
-A coroutine is true, so `if turn.confirm("Delete?"):` would delete without asking. Besides, Python
-tells by a warning when a coroutine was never awaited; here it gets the name of the agent.
+A coroutine is true, so `if turn.confirm("Delete?"):` would delete without asking; an `AuthorCall`
+raises instead. Python warns about a coroutine that was never awaited; this module adds the name of
+the agent to that warning.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class AuthorCall(Coroutine[Any, Any, T]):
-    """What a call gives until it is awaited."""
+    """Awaitable result of a call; using it as a truth value raises."""
 
     __slots__ = ("_coroutine", "_name")
 
@@ -34,7 +35,8 @@ class AuthorCall(Coroutine[Any, Any, T]):
         self._name = name
 
     def __bool__(self) -> NoReturn:
-        """Raise `TypeError`: there is no answer before it is awaited."""
+        """Raise `TypeError`: there is no result before the call is awaited."""
+        # Closed, so that Python does not also warn that it was never awaited.
         self._coroutine.close()
         raise TypeError(
             f"{self._name}(…) was not awaited, so there is no answer yet; "
@@ -46,25 +48,25 @@ class AuthorCall(Coroutine[Any, Any, T]):
         return self._coroutine.__await__()
 
     def send(self, value: Any, /) -> Any:
-        """As of any coroutine."""
+        """Send a value into the coroutine."""
         return self._coroutine.send(value)
 
     def throw(self, *error: Any) -> Any:
-        """As of any coroutine."""
+        """Raise an exception in the coroutine."""
         return self._coroutine.throw(*error)
 
     def close(self) -> None:
-        """As of any coroutine."""
+        """Close the coroutine."""
         self._coroutine.close()
 
 
 def must_await(
     name: str,
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
-    """Mark a method whose result decides something: it is given as an `AuthorCall`.
+    """Mark a method that must be awaited; it returns an `AuthorCall`.
 
     Args:
-        name: As authors write the call.
+        name: The call as authors write it.
     """
 
     def mark(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -78,7 +80,7 @@ def must_await(
 
 
 class AuthorBlock(AbstractAsyncContextManager[T]):
-    """What a call gives that has to be entered: `async with turn.tool(…)`."""
+    """Result of a call that has to be entered: `async with turn.tool(…)`."""
 
     __slots__ = ("_block", "_entered", "_name", "_place", "_turn")
 
@@ -92,28 +94,28 @@ class AuthorBlock(AbstractAsyncContextManager[T]):
         self._entered = False
 
     async def __aenter__(self) -> T:
-        """Enter it."""
+        """Enter the block."""
         self._entered = True
         return await self._block.__aenter__()
 
     async def __aexit__(self, *raised: Any) -> bool | None:
-        """Leave it."""
+        """Leave the block."""
         return await self._block.__aexit__(*raised)
 
     def __enter__(self) -> NoReturn:
-        """Raise `TypeError`: it says how it is written."""
+        """Raise `TypeError` with the correct syntax."""
         self._entered = True
         raise TypeError(f"write: async with {self._name}(…)")
 
     def __exit__(self, *raised: object) -> None:
-        """Is never called."""
+        """Do nothing; `__enter__` always raises."""
 
     def __await__(self) -> NoReturn:
-        """Raise `TypeError`: it says how it is written."""
+        """Raise `TypeError` with the correct syntax."""
         self.__enter__()
 
     def __del__(self) -> None:
-        """Log that it was never entered, so that nothing came of it."""
+        """Log that the block was never entered, so the call had no effect."""
         turn = self._turn
         if self._entered or turn is None:
             return
@@ -129,10 +131,10 @@ class AuthorBlock(AbstractAsyncContextManager[T]):
 def must_enter(
     name: str,
 ) -> Callable[[Callable[P, AbstractAsyncContextManager[T]]], Callable[P, AuthorBlock[T]]]:
-    """Mark a method that gives a block: one that is never entered is told in the log.
+    """Mark a method that returns a block; a block that is never entered is logged.
 
     Args:
-        name: As authors write the call.
+        name: The call as authors write it.
     """
 
     def mark(method: Callable[P, AbstractAsyncContextManager[T]]) -> Callable[P, AuthorBlock[T]]:
@@ -147,35 +149,35 @@ def must_enter(
     return mark
 
 
-# -- calls that nobody awaited ---------------------------------------------------------------------
+# -- coroutines that were never awaited ------------------------------------------------------------
 
-_NEVER = r"coroutine '(?P<name>[^']+)' was never awaited"
+_NEVER_AWAITED = r"coroutine '(?P<name>[^']+)' was never awaited"
 _CREATED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
 
 _ORIGIN_FRAMES = 2
-"""Where a coroutine is made, and from where that is called: `must_await` may stand between."""
+"""Tracked frames: the one that creates a coroutine and its caller, since `must_await` wraps it."""
 
 
 def name_unawaited_calls(track: bool = False) -> None:
-    """Let Python's warning of a coroutine that nobody awaited go to the log, with the agent.
+    """Log Python's warning of a coroutine that was never awaited, with the name of the agent.
 
     Args:
-        track: Python notes where each coroutine is made in this thread, which takes time, and warns
-            each time; else it warns once of each line, and of a call whose result was kept in a
-            variable it does not tell the line.
+        track: Whether Python records where each coroutine of this thread is created, which costs
+            time, and warns each time. Otherwise it warns once per line, and the line is unknown if
+            the coroutine was kept in a variable.
     """
     global _show_others
-    if warnings.showwarning is not _show:
-        _show_others, warnings.showwarning = warnings.showwarning, _show
+    if warnings.showwarning is not _log_unawaited:
+        _show_others, warnings.showwarning = warnings.showwarning, _log_unawaited
     if track:
         sys.set_coroutine_origin_tracking_depth(_ORIGIN_FRAMES)
-        warnings.filterwarnings("always", _NEVER, RuntimeWarning)
+        warnings.filterwarnings("always", _NEVER_AWAITED, RuntimeWarning)
 
 
 _show_others = warnings.showwarning
 
 
-def _show(
+def _log_unawaited(
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -183,7 +185,8 @@ def _show(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    found = re.match(_NEVER, str(message)) if category is RuntimeWarning else None
+    """Log the warning of an unawaited coroutine with its agent; pass other warnings on."""
+    found = re.match(_NEVER_AWAITED, str(message)) if category is RuntimeWarning else None
     turn = CURRENT_TURN.get()
     if found is None or turn is None:
         _show_others(message, category, filename, lineno, file, line)

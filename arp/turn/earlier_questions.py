@@ -1,8 +1,9 @@
-"""`EarlierQuestions`: what turns before this one asked and left open, and the answers to it.
+"""`EarlierQuestions`: questions that earlier turns left open, and the answers to them.
 
 Theory of operation. A restart leaves the questions of a turn open. The answer to one of them begins
-a turn, in which the agent goes on: it asks the others again. Each of these is either answered by
-now, by an input that waits in the queue, or open still: then the new question takes its place.
+a turn, in which the agent continues and asks the other questions again. Each of these may have been
+answered meanwhile, by an input that waits in the queue. Otherwise it is still open, and the new
+question replaces it.
 """
 
 from __future__ import annotations
@@ -21,32 +22,32 @@ from arp.session.session import Question
 from arp.turn.host import TurnHost
 
 _ANSWERED_BY = frozenset(("state", "answer"))
-"""Props of an input component that come after the question."""
+"""Props of an input component that the answer adds."""
 
 
 class LateAnswer(NamedTuple):
-    """An input that answers, or may answer, a question of a turn that is over."""
+    """Input that answers, or may answer, a question of an ended turn."""
 
     turn_id: str
-    """The turn that it began."""
+    """Id of the turn that the input began."""
     input: InputEcho
 
 
 class EarlierQuestions:
-    """The questions of the turns before a turn, as the turn that goes on with them sees them.
+    """Questions of earlier turns, for a turn that continues them.
 
     Args:
-        host: The turn.
+        host: The turn that continues them.
     """
 
     def __init__(self, host: TurnHost) -> None:
         self._host = host
         self._session = host.session
         self._used: set[str] = set()
-        """The turns whose input was taken for an answer: each counts once."""
+        """Turns whose input was used as an answer; each is used once."""
 
     def left_open(self) -> list[Question]:
-        """Return the questions that are open still, of the thread of the turn, oldest first."""
+        """Return the questions of this thread that are still open, oldest first."""
         threads, turn_id = self._session.threads, self._host.turn_id
         thread = threads.of(turn_id)
         return [
@@ -56,11 +57,10 @@ class EarlierQuestions:
         ]
 
     def answers(self, lost: Sequence[str] = ()) -> Iterator[LateAnswer]:
-        """Yield the answers that nobody has taken: the turn's own input, and those behind it.
+        """Yield the unused answers: the turn's own input and those in the queue.
 
         Args:
-            lost: Turns before this one whose input may be an answer that nobody has taken: their
-                process ended before.
+            lost: Earlier turns whose input may be an unused answer because their process ended.
         """
         session, own = self._session, self._host.turn_id
         for turn_id in (own, *session.queue, *lost):
@@ -73,41 +73,41 @@ class EarlierQuestions:
                 yield LateAnswer(turn_id, self._echo(turn_id, turn.inputs[0]))
 
     def _echo(self, turn_id: str, echo: InputEcho) -> InputEcho:
-        """Return an input with its data as they came."""
+        """Return an input with its original data, which may be redacted on screens."""
         typed = self._session.input_log.typed.get(turn_id)
         return echo if typed is None else msgspec.structs.replace(echo, data=typed)
 
     def take(self, answer: LateAnswer) -> str:
-        """Take an answer; return the queued turn that it began, or an empty text for its own."""
+        """Mark an answer as used; return the queued turn that it began, or "" for its own turn."""
         self._used.add(answer.turn_id)
         return answer.turn_id if answer.turn_id != self._host.turn_id else ""
 
     def component(self, component_id: str, surface: str = "main") -> Component | None:
-        """Return a component as it shows; `None` if it does not."""
+        """Return a component as it is shown now; `None` if it is not shown."""
         tree = self._session.tree(surface)
         if tree is None or component_id not in tree.nodes:
             return None
         return tree.component(component_id)
 
     def permission(self, component_id: str) -> Permission | None:
-        """Return the permission that a component asks, or asked; `None`: it is no such question."""
+        """Return the permission that a component asked for; `None` for another question."""
         turns = self._session.screen.turns.values()
         found = (turn.permissions.get(component_id) for turn in turns)
         return next((one for one in found if one is not None), None)
 
     def is_about(self, component_id: str, tool: str, digest: str) -> bool:
-        """Return whether a component asks, or asked, to run a tool with an input."""
+        """Return whether a component asked for permission to run a tool with an input."""
         known = self.permission(component_id)
         return known is not None and (known.tool, known.digest) == (tool, digest)
 
     def asks_same(self, component_id: str, asked: Component, mark: str = "") -> bool:
-        """Return whether a component asks, or asked, the same.
+        """Return whether a component asked the same question.
 
         Args:
-            component_id: Of the earlier one.
-            asked: What is asked now.
-            mark: What the ids of all components begin with that ask it; empty: nothing is known of
-                them, and what they show decides.
+            component_id: Id of the earlier component.
+            asked: The new component.
+            mark: Id prefix of all components of this question. If empty, the components are
+                compared by what they show.
         """
         if mark:
             return component_id.startswith(mark)
@@ -118,17 +118,17 @@ class EarlierQuestions:
         )
 
     def replace(self, question: Question) -> None:
-        """Close a question that the turn asks again now: late answers to it are refused."""
+        """Close a question that the turn asks again, so that late answers to it are refused."""
         self._host.settle()
         self._session.replace_question(question)
         self._host.changed()
 
     def has_secret(self, text: str) -> bool:
-        """Return whether a text has a secret, which no state may have."""
+        """Return whether a text holds a secret, which a state must not."""
         return bool(self._session.log.redactor.clean(text)[1])
 
     def save_state(self) -> bool:
-        """Record `turn.state` now; return whether that was possible."""
+        """Record `turn.state` now; return whether that succeeded."""
         with suppress(ArpError, TypeError, ValueError):
             self._host.save_state()
             return True

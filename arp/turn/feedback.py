@@ -1,4 +1,4 @@
-"""What users think of an answer: a thumb and a comment."""
+"""Feedback of users about an answer: a rating and a comment."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from msgspec import Struct
 from arp.access.principal import User
 
 Rating: TypeAlias = Literal["up", "down", "none"]
-"""`none`: it was taken back."""
+"""Rating of an answer; `none` takes an earlier rating back."""
 
 MAX_COMMENT_CHARACTERS = 2_000
 
 
 class Feedback(Struct, frozen=True):
-    """What a user thinks of the answer of one turn; `@app.on_feedback` gets it."""
+    """A user's rating of the answer of one turn; `@app.on_feedback` receives it."""
 
     session_id: str
     turn_id: str
     rating: Rating
     comment: str
-    """Empty: none."""
+    """Comment; may be empty."""
     user: User
     question: str
-    """What the user had said; empty where that is no text."""
+    """Text of the turn's input; empty if it has none."""
     answer: str
-    """What the agent said, as text."""
+    """Output of the turn, as text."""

@@ -1,7 +1,7 @@
-"""Components that agents, frameworks and tools of others have made, as far as they can be shown.
+"""Components of foreign agents, frameworks and tools, reduced to what can be shown.
 
-As with `foreign_names`: what does not fit is shortened or dropped with a warning, before a commit
-that is refused could end the turn.
+As in `foreign_names`, what does not fit is shortened or dropped with a warning. Otherwise a refused
+commit could end the turn.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from arp.protocol.validate import check_component
 from arp.record.wording import encoded
 
 SHARE: Final = 2
-"""A component may have 1/SHARE of the largest message: others may stand in the same commit."""
+"""A component may use 1/SHARE of the largest message, because a commit may hold others."""
 
 
 class FittingComponent(NamedTuple):
-    """A component that one commit can carry."""
+    """Component that fits into one commit."""
 
     component: Component | None
-    """`None`: nothing of it can be shown."""
+    """The component; `None` if nothing of it can be shown."""
     warning: str = ""
-    """What of it is left out; empty: nothing."""
+    """What is left out; empty if nothing is."""
 
 
 def fitting_component(given: Component | Json, max_message_bytes: int) -> FittingComponent:
-    """Return a component as far as it can be shown: of a table that is too large, its first rows.
+    """Return the part of a component that can be shown: of a too large table, its first rows.
 
     Args:
         given: The component, also as JSON without an id.
-        max_message_bytes: Largest message of the session.
+        max_message_bytes: Largest message of the session, in bytes.
     """
     if not isinstance(given, Component | dict):
         return FittingComponent(None, "what is shown is no component: it is no object")
@@ -56,6 +56,7 @@ def fitting_component(given: Component | Json, max_message_bytes: int) -> Fittin
         note = f"the first {len(rows):,} of {every:,} rows"
         title = checked.props.get("title")
         props = {**checked.props, "rows": rows, "title": f"{title} ({note})" if title else note}
+        # The highlighted row may be cut off.
         props.pop("highlight", None)
         cut = msgspec.structs.replace(checked, props=props)
         return FittingComponent(cut, f"a table of {size:,} bytes is too large: it shows {note}")
@@ -65,8 +66,9 @@ def fitting_component(given: Component | Json, max_message_bytes: int) -> Fittin
 
 
 def _fitting_rows(props: JsonObject, size: int, most: int) -> list[Json]:
-    """Return the first rows that fit; none if what stands beside them is too large already."""
+    """Return the first rows that fit; none if the rest of the table is too large already."""
     rows: list[Json] = props["rows"]
+    # 200 bytes are kept free for the note in the title.
     left = most - (size - len(msgspec.json.encode(rows))) - 200
     kept: list[Json] = []
     for row in rows:

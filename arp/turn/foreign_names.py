@@ -1,9 +1,9 @@
-"""Names and texts of programs that we do not control, in a form that screens and facts take.
+"""Names and texts of foreign programs, made valid for screens and facts.
 
-Theory of operation. Agents, frameworks, MCP servers and remote runtimes name their tools, commands,
-choices and steps as they like. One rule holds for all: what does not fit is shortened, or it is
-dropped with a warning. It never ends a turn. A name that is changed gets a part of its digest, so
-that two names never become one.
+Theory of operation. Agents, frameworks, MCP servers and remote runtimes choose the names of their
+tools, commands, choices and steps. One rule holds for all of them: what does not fit is shortened,
+or dropped with a warning; it never ends a turn. A shortened name gets a part of its digest, so that
+two names never become equal.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from arp.session.session_settings import MAX_COMMANDS_BYTES
 from arp.turn.host import MAX_CHOICE, MAX_COMMAND_NAME, is_typable
 
 MAX_NAME: Final = 200
-"""Characters of the name of a tool."""
+"""Most characters of a tool's name."""
 MAX_DESCRIPTION: Final = 500
-"""Characters of what a command or a choice means."""
+"""Most characters of the description of a command or a choice."""
 MAX_SHORT_DESCRIPTION: Final = 80
-"""As above, where there are many of them."""
+"""Most characters of a description if there are many."""
 MAX_STEPS: Final = 100
-"""Of a plan that is shown."""
+"""Most steps of a shown plan."""
 MAX_STEP: Final = 500
-"""Characters of one step."""
+"""Most characters of a step."""
 MAX_FUNCTION_NAME: Final = 64
-"""Characters of a function that a model may call: what OpenAI and Anthropic take."""
+"""Most characters of a function's name for models; the limit of OpenAI and Anthropic."""
 DIGEST_CHARACTERS: Final = 8
 
 _NOT_IN_FUNCTIONS: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters; one that is cut ends with `…`."""
+    """Return a text of at most `most` characters; a cut text ends with `…`."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def fitting_name(name: str, default: str) -> str:
-    """Return the name of a tool as facts and screens take it: one line, at most `MAX_NAME` long.
+    """Return a valid tool name for facts and screens: one line of at most `MAX_NAME` characters.
 
     Args:
-        name: As the program says it.
-        default: What stands for an empty name.
+        name: Name from the program.
+        default: Name to use if that is empty.
     """
     line = " ".join(name.split())
     if not line:
@@ -58,13 +58,14 @@ def fitting_name(name: str, default: str) -> str:
 
 
 def function_name(name: str, taken: Container[str] = ()) -> str:
-    """Return the name of a tool as models take it: letters, digits, `_` and `-`.
+    """Return a valid function name for models: letters, digits, `_` and `-`.
 
     Args:
-        name: As the server says it.
+        name: Name from the server.
         taken: Names of other functions.
     """
     plain = _NOT_IN_FUNCTIONS.sub("_", name)
+    # A name of other scripts becomes only `_`, which would be the same for all of them.
     says_something = plain.strip("_-") != ""
     if says_something and len(plain) <= MAX_FUNCTION_NAME and plain not in taken:
         return plain
@@ -79,14 +80,14 @@ def _digest(text: str) -> str:
 
 
 class FittingSteps(NamedTuple):
-    """The steps of a plan that can be shown."""
+    """Steps of a plan that can be shown."""
 
     steps: list[Json]
     warnings: Sequence[str]
 
 
 def fitting_steps(todos: Json) -> FittingSteps:
-    """Return the list of an agent, `[{text, status}]`, as steps of a progress."""
+    """Convert an agent's list `[{text, status}]` to the steps of a progress component."""
     listed = [one for one in todos if isinstance(one, dict)] if isinstance(todos, list) else []
     steps: list[Json] = []
     for todo in listed[:MAX_STEPS]:
@@ -105,16 +106,16 @@ def fitting_steps(todos: Json) -> FittingSteps:
 
 
 class FittingCommands(NamedTuple):
-    """The commands that can be offered, and why others are not."""
+    """Commands that can be offered, and why others cannot."""
 
     commands: tuple[Command, ...]
     warnings: Sequence[str]
 
 
 def fitting_commands(listed: Iterable[Command]) -> FittingCommands:
-    """Return commands that people can type, and that one message can carry.
+    """Return the commands that users can type and that fit into one message.
 
-    A command of several words, `memory show`, is offered as an argument of its first word.
+    A command of several words, such as `memory show`, is offered as an argument of its first word.
     """
     found: dict[str, Command] = {}
     warnings: list[str] = []
@@ -128,17 +129,17 @@ def fitting_commands(listed: Iterable[Command]) -> FittingCommands:
         if before is not None and not (argument or before.choices):
             warnings.append(f"two commands are named {name!r}: the first is offered")
             continue
-        found[name] = _joined(name, before, made, warnings)
+        found[name] = _merged(name, before, made, warnings)
     commands = tuple(found.values())
-    return FittingCommands(_of_one_message(commands, warnings), warnings)
+    return FittingCommands(_fitting_message(commands, warnings), warnings)
 
 
 def _as_argument(command: Command, name: str, argument: str) -> Command:
     return Command(name, choices=(CommandChoice(argument, description=command.description),))
 
 
-def _joined(name: str, before: Command | None, new: Command, warnings: list[str]) -> Command:
-    """Return a command with the choices of both; what the first says of itself counts."""
+def _merged(name: str, before: Command | None, new: Command, warnings: list[str]) -> Command:
+    """Return a command with the choices of both; the description of the first one is kept."""
     said = before if before is not None and (before.description or before.hint) else new
     known = before.choices if before is not None else ()
     return Command(
@@ -172,14 +173,15 @@ def _fitting_choices(
     return tuple(found.values())
 
 
-def _of_one_message(commands: tuple[Command, ...], warnings: list[str]) -> tuple[Command, ...]:
-    """Return what fits into one message: descriptions are shortened first, then commands dropped.
+def _fitting_message(commands: tuple[Command, ...], warnings: list[str]) -> tuple[Command, ...]:
+    """Return the commands that fit into one message.
 
-    Those with choices switch what a session uses; they are dropped last.
+    Descriptions are shortened first, then commands are dropped. Commands with choices are dropped
+    last, because they switch what a session uses.
     """
     if _size(commands) <= MAX_COMMANDS_BYTES:
         return commands
-    short = [_in_short(command) for command in commands]
+    short = [_shortened_command(command) for command in commands]
     kept: set[str] = set()
     left = MAX_COMMANDS_BYTES
     for command in sorted(short, key=lambda one: not one.choices):
@@ -193,7 +195,8 @@ def _of_one_message(commands: tuple[Command, ...], warnings: list[str]) -> tuple
     return tuple(command for command in short if command.name in kept)
 
 
-def _in_short(command: Command) -> Command:
+def _shortened_command(command: Command) -> Command:
+    """Return a command with short texts, which takes at most half a message."""
     choices = tuple(
         msgspec.structs.replace(one, description="", label=shortened(one.label, 40))
         for one in command.choices

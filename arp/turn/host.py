@@ -1,12 +1,13 @@
-"""What is behind an author's `Turn`: what it has pending, asked and counted, and where it runs.
+"""The state behind an author's `Turn`: pending output, open questions and counters.
 
-Theory of operation. Text and changes gather as *pending*. They are recorded when the agent next
-awaits anything of the turn but more text, or when the writer comes by: neighbouring text is one
-fact, however many tokens it came in, and what is changed between two awaits is one commit. A commit
-that is refused changes nothing; the refusal is raised where the agent next awaits the turn.
+Theory of operation. Text and changes are first *pending*. They are recorded when the agent awaits
+any method of the turn that does not add text, or when the writer prepares a write. So neighbouring
+text becomes one fact, however many tokens it came in, and the changes between two awaits become one
+commit. A refused commit changes nothing; the refusal is raised at the agent's next await of the
+turn.
 
-Text that is pending stands before the changes that are: text that follows a change has that
-committed first. So the order is the agent's.
+Pending text precedes pending changes: adding text after a change commits that change first. So the
+order of the agent is kept.
 """
 
 from __future__ import annotations
@@ -51,35 +52,35 @@ T = TypeVar("T", bound=msgspec.Struct)
 R = TypeVar("R")
 
 MAX_UNWRITTEN = 16 << 10
-"""Characters that a turn may send before it waits for the ledger to take them."""
+"""Characters of text that a turn may have unwritten before it waits for the ledger."""
 
 MAX_COMMAND_NAME = 64
-"""Characters; those of agent CLIs, with the names of their plugins, have up to 50."""
+"""Most characters of a command's name; names of agent CLIs with plugins have up to 50."""
 
 MAX_CHOICE = 256
-"""Characters of a command's argument that is offered; the longest names of models have 100."""
+"""Most characters of an offered argument of a command; the longest names of models have 100."""
 
 MAX_USAGE_BYTES = 4 << 10
-"""As JSON; a few numbers and a name are a hundredth of it."""
+"""Most bytes of a turn's usage as JSON; a few numbers and a name are a hundredth of it."""
 
 
 class Asking(Struct, frozen=True):
-    """How a question is asked."""
+    """Options of a question: where it is shown, its deadline, and who handles a late answer."""
 
     surface: str = "main"
-    """Where."""
+    """Surface that shows the question."""
     name: str = ""
-    """What the app calls it, to be called with its answer when the turn is gone."""
+    """Name of the `@app.on_answer` handler that receives the answer if the turn has ended."""
     expires_at: float | None = None
-    """Until when it may be answered, in seconds since 1970; `None`: until the turn ends."""
+    """Deadline in seconds since the epoch; `None` means the end of the turn."""
     about: ToolUse | None = None
-    """The use of a tool that waits for permission."""
+    """Tool call that the question asks permission for."""
     check: Callable[[Json], object] | None = None
-    """Raises `InvalidAnswer` for an answer that fits the component, but not who asked."""
+    """Additional validation of the answer; raises `InvalidAnswer`."""
 
 
 class AskedQuestion:
-    """A question of a turn that runs, and what comes of it."""
+    """Open question of a running turn, with its future outcome."""
 
     __slots__ = ("check", "outcome", "question", "timer")
 
@@ -91,14 +92,14 @@ class AskedQuestion:
     ) -> None:
         self.question = question
         self.outcome = outcome
-        """It never fails, so that nobody has to look at it."""
+        """Outcome of the question. It never gets an exception, so it may stay unread."""
         self.check = check
         self.timer: asyncio.TimerHandle | None = None
-        """Closes it when its time is over."""
+        """Timer that closes the question at its deadline."""
 
 
 class TurnHost:
-    """One turn that runs in a session."""
+    """A turn that runs in a session."""
 
     def __init__(
         self,
@@ -113,42 +114,43 @@ class TurnHost:
         self.services = services
         self.session = live.session
         self.changed = live.mark
-        """To be called after every change: what was recorded is written and delivered."""
+        """Call after every change: it schedules a write of what was recorded."""
         self.task: ServerTask[None] | None = None
-        """Runs the agent."""
+        """Task that runs the agent."""
         self.end_cause: EndCause | None = None
-        """Why the turn is ended from outside. The agent may cancel its own task too, as a timeout
-        does: then it is `None`."""
+        """Reason for which the turn is stopped from outside.
+
+        `None` if the agent cancels its own task, for example by a timeout."""
         self.is_over = False
-        """It has ended; its agent may still clean up."""
+        """Whether the turn has ended; its agent may still be cleaning up."""
         self.pending = PendingChanges()
-        """Changes that are not committed."""
+        """Changes that are not committed yet."""
         self._texts: list[str] = []
-        """Text that is not recorded."""
+        """Text that is not recorded yet."""
         self._text_type = SAYING
-        """Of all of it."""
+        """Type of fact that the pending text becomes."""
         self.frames = 0
-        """How many `turn.frame` are open: nothing is committed inside."""
+        """Number of open `turn.frame` blocks; nothing is committed inside of them."""
         self.refused: Exception | None = None
-        """Why a commit was refused; for the agent's next await."""
+        """Error of a refused commit, to be raised at the agent's next await."""
         self.surfaces = TurnSurfaces(live, turn_id, services)
-        """Those besides `main`."""
+        """Surfaces of the turn other than `main`."""
         self.usage: JsonObject = {}
-        """What the agent recorded by `usage`; never changed in place."""
-        self._asked: dict[str, AskedQuestion] = {}
-        """Questions of which nothing has come yet, by action id."""
+        """Usage that the agent recorded by `usage`; replaced, never changed in place."""
+        self._open_questions: dict[str, AskedQuestion] = {}
+        """Questions without an outcome, by action id."""
         self._waiters = 0
-        """How much of the agent waits for an answer."""
+        """Number of tasks of the agent that wait for a user."""
         self._state: JsonObject | None = None
-        """What the agent keeps; `None` if it did not ask for it."""
+        """The agent's state; `None` if the agent has not read it."""
         self._shared_state: JsonObject | None = None
-        """What the agent shares with renderers; `None` if it did not ask for it."""
+        """State that the agent shares with renderers; `None` if the agent has not read it."""
         self._components = 0
         self._tools = 0
 
     @property
     def user(self) -> User:
-        """Who began the turn."""
+        """The user who began the turn."""
         return self.live.user_of(self.turn_id)
 
     @property
@@ -156,23 +158,23 @@ class TurnHost:
         """Whether the agent waits for an answer."""
         return self._waiters > 0
 
-    # -- what is pending -------------------------------------------------------------------------
+    # -- pending text and changes ----------------------------------------------------------------
 
     def check_running(self) -> None:
-        """As `Session.check_running`."""
+        """Raise if the turn is over; see `Session.check_running`."""
         self.session.check_running(self.turn_id)
 
     def gather(self, surface: str, change: Change) -> None:
-        """Add a change to what is pending."""
+        """Add a change to the pending ones."""
         self.pending.add(name_of(surface, "surface"), change)
         self.live.before_write(self.flush)
 
     def change(self, surface: str, op: PatchOp) -> None:
-        """Add one op to what is pending, as a copy.
+        """Add a copy of one operation to the pending changes.
 
         Raises:
             SurfaceDestroyed: The turn is over.
-            TypeError: Its target is no id, or it cannot be written as JSON.
+            TypeError: Its target is not an id, or it is not JSON.
         """
         self.check_running()
         target = getattr(op, "target", "")
@@ -182,8 +184,9 @@ class TurnHost:
         self.gather(surface, PatchChange([copied_json(op)]))
 
     def add_text(self, text: str, type_name: str) -> bool:
-        """Add text to what is pending; return whether to wait for `room`."""
+        """Add pending text; return whether the caller has to wait for `room`."""
         texts, live = self._texts, self.live
+        # Pending text becomes one fact of one type: output and reasoning must not be merged.
         if type_name != self._text_type:
             self.flush_text()
             self._text_type = type_name
@@ -194,16 +197,17 @@ class TurnHost:
         return live.unwritten > MAX_UNWRITTEN
 
     def flush_text(self) -> None:
-        """Record the text that is pending: a fact that is no text follows it."""
+        """Record the pending text, so that a fact of another type may follow it."""
         if self._texts:
             text = "".join(self._texts)
             self._texts.clear()
             self.session.log.say(self.turn_id, text, self._text_type)
 
     def flush(self) -> None:
-        """Record what is pending; a refusal is kept for the agent's next await."""
+        """Record everything pending; keep a refusal for the agent's next await."""
         if self._texts:
             self.flush_text()
+        # Inside a frame the writer may call this too. A frame is one commit, so it waits.
         if self.frames:
             return
         if self._shared_state is not None:
@@ -215,10 +219,11 @@ class TurnHost:
                 self.session.commit(self.turn_id, surface, commit.changes)
             except ArpError as error:
                 commit.name_call(error)
+                # The first refusal explains the ones that follow from it.
                 self.refused = self.refused or error
 
     def settle(self) -> None:
-        """Commit what is pending, and raise what was refused."""
+        """Commit what is pending, and raise the error of a refused commit."""
         if not self.frames:
             self.flush()
             if self.session.has_recorded:
@@ -228,40 +233,40 @@ class TurnHost:
             raise error
 
     def begin_frame(self) -> None:
-        """Commit nothing until the frame ends."""
+        """Begin a frame: commit nothing until it ends."""
         self.settle()
         self.frames += 1
 
     def drop_frame(self) -> None:
-        """End a frame that raised: nothing of it is shown."""
+        """End a frame that raised, without showing its changes."""
         self.pending.take()
         self.frames -= 1
 
     def end_frame(self) -> None:
-        """End a frame, and commit what is pending; raise what was refused."""
+        """End a frame: commit its changes and raise the error of a refused commit."""
         self.frames -= 1
         self.settle()
 
     def finish(self) -> None:
-        """Commit the rest, and record the state; raise what was refused."""
+        """Commit the rest and record the state; raise the error of a refused commit."""
         self.frames = 0
         self.settle()
         self.record_state()
 
-    # -- what the agent keeps and counts ---------------------------------------------------------
+    # -- state and usage -------------------------------------------------------------------------
 
     @property
     def state(self) -> JsonObject:
-        """What the agent keeps for the session, as it may change it."""
+        """The agent's state for the session; the agent may change it in place."""
         if self._state is None:
             self._state = copy.deepcopy(self.session.settings.state)
         return self._state
 
     def record_state(self) -> None:
-        """Record what the agent keeps, if the turn changed it. Called again, do nothing.
+        """Record the agent's state if the turn changed it. A second call does nothing.
 
         Raises:
-            ArpError, TypeError, ValueError: It cannot be recorded, and stays what it was.
+            ArpError, TypeError, ValueError: The state cannot be recorded and keeps its old value.
         """
         try:
             self.save_state()
@@ -269,7 +274,7 @@ class TurnHost:
             self._state = None
 
     def save_state(self) -> None:
-        """Record what the agent keeps now, as `record_state`; it may go on changing it."""
+        """Record the agent's state as it is now; the agent may change it afterwards."""
         state = self._state
         if state is None:
             return
@@ -285,9 +290,10 @@ class TurnHost:
 
     @property
     def shared_state(self) -> JsonObject:
-        """What the agent shares with renderers, as it may change it."""
+        """State that the agent shares with renderers; the agent may change it in place."""
         if self._shared_state is None:
             self._shared_state = copy.deepcopy(self.session.screen.shared_state)
+        # The agent may change the returned dict in place, so the next write records it.
         self.live.before_write(self.flush)
         return self._shared_state
 
@@ -297,26 +303,26 @@ class TurnHost:
         self.live.before_write(self.flush)
 
     def _save_shared_state(self, state: JsonObject) -> None:
-        """Record what is shared now; a refusal is kept for the agent's next await, once."""
+        """Record the shared state; keep a refusal, once, for the agent's next await."""
         try:
             self.session.update_shared_state(self.turn_id, copy.deepcopy(plain(state)))
         except (ArpError, TypeError, ValueError) as error:
             self.refused = self.refused or error
+            # Otherwise every later flush would be refused again for the same value.
             self._shared_state = None
 
     def set_commands(self, commands: Iterable[Command]) -> None:
-        """As `Turn.set_commands`."""
+        """Set the commands that renderers offer; see `Turn.set_commands`."""
         self.check_running()
         self.session.set_commands(self.turn_id, checked_commands(commands))
         self.changed()
 
     def add_usage(self, used: JsonObject) -> None:
-        """Add numbers to what the turn took; anything else takes its place.
+        """Add numbers to the usage of the turn; other values replace the previous ones.
 
         Raises:
-            ResourceLimit: All of it would be more than `MAX_USAGE_BYTES`; nothing changed.
-            TypeError, ValueError: It cannot be written as JSON, or a number is below 0; nothing
-                changed.
+            ResourceLimit: The usage would exceed `MAX_USAGE_BYTES`; nothing changed.
+            TypeError, ValueError: It is not JSON, or a number is below 0; nothing changed.
         """
         used = plain(used)
         below = next((name for name, one in used.items() if _is_number(one) and one < 0), None)
@@ -324,7 +330,7 @@ class TurnHost:
             raise ValueError(
                 f"usage: {below}: expected what was used, a number from 0, got {used[below]}"
             )
-        summed = {name: _sum(self.usage.get(name), one) for name, one in used.items()}
+        summed = {name: _add_values(self.usage.get(name), one) for name, one in used.items()}
         usage = plain(self.usage | summed)
         size = len(msgspec.json.encode(usage))
         if size > MAX_USAGE_BYTES:
@@ -332,8 +338,8 @@ class TurnHost:
         self.usage = usage
 
     def recorder(self) -> Recorder:
-        """Return what records facts of the turn."""
-        # Only now, so that importing `Turn` stays quick; a hub has them loaded before any turn.
+        """Return a recorder of facts of this turn."""
+        # Imported here so that importing `Turn` stays quick; a hub loads both before any turn.
         from arp.record.recorder import Recorder
         from arp.record.scope import FactScope
 
@@ -348,12 +354,12 @@ class TurnHost:
     # -- components and tools --------------------------------------------------------------------
 
     def next_tool(self) -> int:
-        """Return the number of the next tool call; 1 is the first."""
+        """Return the number of the next tool call, counted from 1."""
         self._tools += 1
         return self._tools
 
     def named(self, component: Component, where: str) -> Component:
-        """Return a copy that shares nothing with the author's, in which everything has an id."""
+        """Return an independent copy of a component in which every part has an id."""
         if not isinstance(component, Component):
             what = type(component).__name__
             raise InvalidComponent(f"{where}: expected a component, got {what}; ui.text(…) is one")
@@ -382,13 +388,16 @@ class TurnHost:
         """Show a question.
 
         Raises:
-            ArpError: The component is refused, or what was pending before it; nothing is asked.
+            ArpError: The component or a pending change is refused; no question is asked.
         """
         self.settle()
         self.check_running()
+        # The state must be as new as the question: a late answer is handled with this state by
+        # another process.
         self.save_state()
         named = self.named(component, "turn.ask")
         expires_at, about = asking.expires_at, asking.about
+        # The terms of a permission carry the deadline already.
         until = None if expires_at is None or about is not None else rfc3339(expires_at)
         terms = QuestionTerms(asking.name, until)
         surface = name_of(asking.surface, "surface")
@@ -396,7 +405,7 @@ class TurnHost:
         self.changed()
         loop = asyncio.get_running_loop()
         asked = AskedQuestion(question, loop.create_future(), asking.check)
-        self._asked[question.action_id] = asked
+        self._open_questions[question.action_id] = asked
         if expires_at is not None:
             expire = partial(self._expire, asked)
             self.live.deadlines[question.action_id] = QuestionDeadline(expires_at, expire)
@@ -404,12 +413,13 @@ class TurnHost:
         return asked
 
     async def outcome_of(self, asked: AskedQuestion, *, withdraws: bool) -> QuestionOutcome:
-        """Wait for what comes of a question.
+        """Wait for the outcome of a question.
 
         Args:
             asked: The question.
-            withdraws: A cancel withdraws it. One that comes when the answer was accepted already
-                waits until that is returned: every renderer shows it, so it counts.
+            withdraws: Whether a cancel withdraws the question. If its answer was already accepted,
+                the outcome is returned and the cancel takes effect at the next await: every
+                renderer shows the answer, so it counts.
         """
         requests = _running_task().cancelling()
         self._waiters += 1
@@ -418,19 +428,21 @@ class TurnHost:
             return await asyncio.shield(asked.outcome)
         except asyncio.CancelledError:
             if not withdraws or self.session.running != self.turn_id or self.end_cause is not None:
-                raise  # the end of the turn closes the question, or leaves it for the next server
+                # The end of the turn closes the question, or keeps it open for the next process.
+                raise
             if self.withdraw(asked):
                 raise
         finally:
             self._waiters -= 1
+        # The answer was accepted but has not arrived here: it is delivered after its write.
         outcome = await self.live.unless_gone(asyncio.shield(asked.outcome))
         asyncio.get_running_loop().call_soon(_cancel_again, _running_task(), requests)
         return outcome
 
     async def waiting_for(self, future: asyncio.Future[R]) -> R:
-        """Wait for what a user does; the agent is not busy meanwhile.
+        """Wait for an action of a user; meanwhile the agent does not count as busy.
 
-        Cancel: Safe; the future goes on.
+        Cancel: Safe; the future is not cancelled.
         """
         self._waiters += 1
         self.services.on_question()
@@ -447,80 +459,84 @@ class TurnHost:
         self._close(asked, "expired")
 
     def _close(self, asked: AskedQuestion, kind: Literal["withdrawn", "expired"]) -> bool:
+        """Close an open question without an answer; return whether it was open."""
+        # An answer that was accepted first wins over the deadline and over the withdrawal.
         if self.session.running != self.turn_id or not self.session.is_open(asked.question):
             return False
+        # Text that was written before the question closes is shown before that.
         self.flush()
         ended: Literal["expired", "cancelled"] = "expired" if kind == "expired" else "cancelled"
         self.session.cancel_question(asked.question, ended)
         self.changed()
-        self._settle_question(asked, QuestionOutcome(kind))
+        self._set_outcome(asked, QuestionOutcome(kind))
         return True
 
     def surface_closed(self, name: str, reason: CloseReason) -> None:
-        """Tell the agent that a surface was closed; what was to be shown on it is dropped."""
+        """Notify the agent of a closed surface and drop pending changes of that surface."""
         self.pending.drop(name)
         self.surfaces.closed(name, reason)
 
     def resolve(self, action_id: str, outcome: QuestionOutcome) -> None:
-        """Hand an answer to whoever waits for it."""
-        asked = self._asked.get(action_id)
+        """Pass an outcome to the task that waits for the question."""
+        asked = self._open_questions.get(action_id)
         if asked is not None:
-            self._settle_question(asked, outcome)
+            self._set_outcome(asked, outcome)
 
     def check_answer(self, action_id: str, value: Json) -> None:
-        """Judge an answer before it is accepted.
+        """Validate an answer before it is accepted.
 
         Raises:
-            InvalidAnswer: Who asked cannot take it.
+            InvalidAnswer: The check of the question rejects it.
         """
-        asked = self._asked.get(action_id)
+        asked = self._open_questions.get(action_id)
         if asked is not None and asked.check is not None:
             asked.check(value)
 
-    def _settle_question(self, asked: AskedQuestion, outcome: QuestionOutcome) -> None:
+    def _set_outcome(self, asked: AskedQuestion, outcome: QuestionOutcome) -> None:
         action_id = asked.question.action_id
-        self._asked.pop(action_id, None)
+        self._open_questions.pop(action_id, None)
         self.live.deadlines.pop(action_id, None)
         if asked.timer is not None:
             asked.timer.cancel()
         if not asked.outcome.done():
             asked.outcome.set_result(outcome)
 
-    # -- its end ---------------------------------------------------------------------------------
+    # -- the end of the turn ---------------------------------------------------------------------
 
     @property
     def is_left_open(self) -> bool:
-        """Whether the turn is left as it is, with what it asks, for the next process to go on."""
+        """Whether the turn and its questions stay open, for the next process to continue."""
         return self.end_cause is EndCause.SERVER_STOPS
 
     def stop(self, cause: EndCause) -> None:
-        """Ask the agent to stop; of several causes the first one counts."""
+        """Ask the agent to stop; the first cause counts."""
         self.end_cause = self.end_cause or cause
         if self.task is not None:
             self.task.stop(self.end_cause)
 
     def end(self) -> JsonObject | None:
-        """Commit what is pending and record the state; return the usage, if there is any.
+        """Commit what is pending and record the state; return the usage, or `None` without any.
 
-        The state of a turn that fails or is cancelled is recorded too, unless it cannot be.
+        The state is recorded also if the turn failed or was cancelled; an invalid state is dropped.
         """
         self.flush()
         try:
             self.record_state()
-        except Exception as error:  # noqa: BLE001 - the turn ends by something else already
+        # The turn ends with its own result or error; this one must not replace it.
+        except Exception as error:  # noqa: BLE001 - see above
             logger.warning("turn.state of turn %s is not recorded: %s", self.turn_id, error)
         self.is_over = True
         self.surfaces.end()
-        for asked in list(self._asked.values()):
-            self._settle_question(asked, QuestionOutcome("over"))
+        for asked in list(self._open_questions.values()):
+            self._set_outcome(asked, QuestionOutcome("over"))
         return self.usage or None
 
 
 def checked_commands(commands: Iterable[Command]) -> tuple[Command, ...]:
-    """Return a copy of commands that people can type, and that renderers can show.
+    """Return copies of commands that users can type and renderers can show.
 
     Raises:
-        TypeError, ValueError: As `Turn.set_commands`.
+        TypeError, ValueError: See `Turn.set_commands`.
     """
     checked: list[Command] = []
     if not isinstance(commands, Iterable):
@@ -552,15 +568,15 @@ def checked_commands(commands: Iterable[Command]) -> tuple[Command, ...]:
 
 
 def is_typable(text: str, most: int) -> bool:
-    """Return whether people can type a text that is at most so long."""
+    """Return whether a text can be typed and has at most `most` characters."""
     return 0 < len(text) <= most and text.isprintable()
 
 
 def dict_of(value: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return a mapping as a dict of its own.
+    """Return a mapping as a new dict.
 
     Raises:
-        TypeError: It is none; the message names what has another type.
+        TypeError: It is not a mapping; the message names `what`.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"{what}: expected a dict, got {type(value).__name__}")
@@ -568,10 +584,10 @@ def dict_of(value: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def text_of(text: str, what: str) -> str:
-    """Return a text without what no encoding carries.
+    """Return a text without characters that no encoding carries.
 
     Raises:
-        TypeError: It is no text; the message names what has another type.
+        TypeError: It is not a string; the message names `what`.
     """
     try:
         return well_formed(text)
@@ -583,8 +599,8 @@ def name_of(text: str, what: str) -> str:
     """Return a name as a plain text.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: It is empty, which names nothing.
+        TypeError: It is not a string.
+        ValueError: It is empty.
     """
     formed = text_of(text, what)
     if not formed:
@@ -593,17 +609,17 @@ def name_of(text: str, what: str) -> str:
 
 
 def copied_json(value: T) -> T:
-    """Return a deep copy as plain values; refuse at once what cannot be written as JSON."""
+    """Return a deep copy as plain values; raise if it cannot be written as JSON."""
     return msgspec.json.decode(encoded(value), type=type(value))
 
 
 def plain_object(value: msgspec.Struct) -> JsonObject:
-    """Return a message as plain JSON."""
+    """Return a struct as a JSON object."""
     plain: JsonObject = msgspec.to_builtins(value)
     return plain
 
 
-def _sum(before: Json, more: Json) -> Json:
+def _add_values(before: Json, more: Json) -> Json:
     if _is_number(before) and _is_number(more):
         return before + more
     return more
@@ -614,18 +630,21 @@ def _is_number(value: Json) -> bool:
 
 
 def _running_task() -> asyncio.Task[Any]:
-    """Return the current task. A variable with it would keep its traceback, and so a session."""
+    """Return the current task.
+
+    A local variable in `outcome_of` would keep the task's traceback alive, and so the session.
+    """
     task = asyncio.current_task()
     assert task is not None
     return task
 
 
 def _cancel_again(task: asyncio.Task[Any], requests: int) -> None:
-    """Repeat a cancel that an `ask` did not pass on, unless the timeout that sent it is over.
+    """Repeat a cancel that `outcome_of` held back, unless the timeout that sent it is over.
 
     Args:
-        task: Whose `ask` got the cancel.
-        requests: How many cancels the task had before it.
+        task: Task that received the cancel.
+        requests: Number of cancel requests of the task before it.
     """
     if task.cancelling() > requests:
         task.uncancel()

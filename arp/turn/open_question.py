@@ -1,4 +1,4 @@
-"""A question that a turn has asked, as its author sees it."""
+"""The interface of an open question for an agent's author."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ T = TypeVar("T")
 
 
 class OpenQuestion(Generic[T]):
-    """A question that shows; `await question` waits for its answer.
+    """A shown question; `await question` waits for its answer.
 
-    Several may be open at once. Those that are still open when the turn ends are withdrawn.
+    Several may be open at once. Open questions are withdrawn at the end of the turn.
     """
 
     def __init__(self, host: TurnHost, asked: AskedQuestion, read: Callable[[Json], T]) -> None:
         self.id = asked.question.component_id
-        """Of its component."""
+        """Id of its component."""
         self.asked = asked
-        """What the turn has of it."""
+        """State of the question in its turn."""
         self._host = host
         self._read = read
 
@@ -39,37 +39,38 @@ class OpenQuestion(Generic[T]):
         return self._host.session.is_open(self.asked.question)
 
     def __await__(self) -> Generator[Any, Any, T]:
-        """As `answer`."""
+        """Wait for the answer; see `answer`."""
         return self.answer().__await__()
 
     @must_await("question.answer")
     async def answer(self) -> T:
-        """Wait for the answer, as `Turn.ask` returns it.
+        """Wait for the answer and return it like `Turn.ask`.
 
         Raises:
-            QuestionExpired: Nobody answered in time.
+            QuestionExpired: No user answered in time.
             QuestionWithdrawn: It was withdrawn.
             SurfaceDestroyed: The turn is over.
 
-        Cancel: Safe; the question stays open, and may be awaited again.
+        Cancel: Safe; the question stays open and may be awaited again.
         """
         return self.taken(await self._host.outcome_of(self.asked, withdraws=False))
 
     def withdraw(self) -> bool:
-        """Close the question on every renderer without an answer; the turn goes on.
+        """Close the question on every renderer without an answer; the turn continues.
 
         Returns:
-            Whether it was open: an answer that came before counts.
+            Whether it was open. An answer that was accepted first counts.
         """
         return self._host.withdraw(self.asked)
 
     def taken(self, outcome: QuestionOutcome) -> T:
-        """Return what an author gets for an outcome, or raise."""
+        """Return the author's value of an outcome, or raise its error."""
         match outcome.kind:
             case "answered":
                 return self._read(outcome.value)
             case "declined":
-                return cast("T", DECLINED)  # a `T` of who asked so is `… | Declined`
+                # `T` includes `Declined` if the question can be declined.
+                return cast("T", DECLINED)
             case "expired":
                 raise QuestionExpired("Nobody answered in time.", detail=self.id)
             case "withdrawn":

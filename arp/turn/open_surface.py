@@ -1,4 +1,4 @@
-"""A surface besides `main`, as an agent's author has it in hand."""
+"""The interface of a surface other than `main` for an agent's author."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arp.turn.surfaces import over
 from arp.values.shown import as_component, components_of
 
 Shown: TypeAlias = Any
-"""What `show` takes: components, texts, data, figures; lists of them. See `Turn.show`."""
+"""Values that `show` accepts: components, texts, data, figures; lists of them. See `Turn.show`."""
 
 OnClose = TypeVar("OnClose", bound=Callable[[CloseReason], Awaitable[object]])
 OnFocus = TypeVar("OnFocus", bound=Callable[[bool], Awaitable[object]])
@@ -29,14 +29,14 @@ OnConfigure = TypeVar("OnConfigure", bound=Callable[[Viewport, tuple[str, ...]],
 
 
 class Closed(Awaitable[CloseReason]):
-    """`await` it to wait until a surface is closed; it may be awaited again."""
+    """Awaitable that ends when a surface is closed; it may be awaited again."""
 
     def __init__(self, host: TurnHost, name: str) -> None:
         self._host = host
         self._closing = host.surfaces.closing(name)
 
     def __await__(self) -> Generator[Any, Any, CloseReason]:
-        """Wait, and return why the surface was closed.
+        """Wait until the surface is closed and return the reason.
 
         Raises:
             SurfaceDestroyed: The turn is over.
@@ -54,40 +54,40 @@ class Closed(Awaitable[CloseReason]):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the surface was closed while this turn had it in hand."""
+        """Whether the surface was closed since this object was created."""
         return self._closing.done()
 
 
 class OpenSurface:
-    """One surface: `turn.surface("details", title="Details")`.
+    """A surface: `turn.surface("details", title="Details")`.
 
-    It belongs to the session, and stays when the turn ends. A user may close it at any time; to
-    show something on it after that raises `SurfaceDestroyed`. Functions that are given to
-    `on_close`, `on_focus` and `on_configure` are called while the turn runs; they may be used as
+    It belongs to the session and stays when the turn ends. A user may close it at any time; showing
+    something on it after that raises `SurfaceDestroyed`. Functions that are passed to `on_close`,
+    `on_focus` and `on_configure` are called while the turn runs; these methods may be used as
     decorators.
     """
 
     def __init__(self, host: TurnHost, name: str) -> None:
         self.name = name
-        """What inputs on it have as their `surface`."""
+        """Name of the surface; inputs on it have it as their `surface`."""
         self._host = host
         self._closed = Closed(host, name)
 
     @property
     def title(self) -> str:
-        """What users read above it; empty: nothing."""
+        """Title that users see; may be empty."""
         return self._info.title
 
     @property
     def is_open(self) -> bool:
-        """Whether it is there."""
+        """Whether the surface exists."""
         return not self._closed.is_closed and self._host.session.tree(self.name) is not None
 
     @property
     def closed(self) -> Closed:
-        """Waits until it is closed: `reason = await surface.closed`.
+        """Awaitable that ends when the surface is closed: `reason = await surface.closed`.
 
-        The reason is `user`, `agent`, `timeout`, `parent` (what it was placed on was closed) or
+        The reason is `user`, `agent`, `timeout`, `parent` (the surface below it was closed) or
         `transferred`.
         """
         return self._closed
@@ -99,11 +99,11 @@ class OpenSurface:
     # -- output ----------------------------------------------------------------------------------
 
     def show(self, *components: Shown, tool: str | None = None) -> str:
-        """Show components at its end, or in the place of those with their ids, as `turn.show`.
+        """Show components at its end, or replace those with their ids; see `turn.show`.
 
         Raises:
             SurfaceDestroyed: It is closed, or the turn is over.
-            InvalidComponent, TypeError, ValueError: As `turn.show`.
+            InvalidComponent, TypeError, ValueError: See `turn.show`.
         """
         named = named_for(self._host, components, "surface.show")
         self._check_open()
@@ -111,11 +111,11 @@ class OpenSurface:
         return named[-1].id if named else ""
 
     def patch(self, target: str, path: str, value: Json) -> None:
-        """Set a property of a component, as `turn.patch`."""
+        """Set a property of a component; see `turn.patch`."""
         self._change(Update(target, path, value))
 
     def append(self, target: str, path: str, value: Json) -> None:
-        """Extend a string, or an array by the items of an array."""
+        """Append to a string, or append the items of an array to an array."""
         self._change(Append(target, path, value))
 
     def insert(
@@ -125,9 +125,9 @@ class OpenSurface:
         after: str | UnsetType | None = UNSET,
         parent: str | None = None,
     ) -> str:
-        """Put a component behind another (`None`: first), or last; into the group `parent`.
+        """Insert a component after another (`None`: first), or last; into the group `parent`.
 
-        A value that is no component is shown as by `show`.
+        Other values are converted; see `show`.
         """
         where = "surface.insert"
         named = self._host.named(as_component(component, where), where)
@@ -135,18 +135,18 @@ class OpenSurface:
         return named.id
 
     def remove(self, target: str) -> None:
-        """Take a component away, with its children."""
+        """Remove a component with its children."""
         self._change(Remove(target))
 
     def replace(self, target: str, component: Shown) -> str:
-        """Put another component, or what `show` makes of a value, in the place of one."""
+        """Replace a component with another; other values are converted, see `show`."""
         where = "surface.replace"
         named = self._host.named(as_component(component, where), where)
         self._change(Replace(target, named))
         return named.id
 
     def reorder(self, target: str, after: str | None) -> None:
-        """Move a component behind another of the same list; `None`: first."""
+        """Move a component after another one of the same list; `None` moves it to the front."""
         self._change(Reorder(target, after))
 
     def _change(self, op: PatchOp) -> None:
@@ -161,10 +161,10 @@ class OpenSurface:
                 detail=self.name,
             )
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- title, size and session -----------------------------------------------------------------
 
     def set_title(self, title: str) -> None:
-        """Change what users read above it.
+        """Change its title.
 
         Raises:
             SurfaceDestroyed: It is closed, or the turn is over.
@@ -172,11 +172,10 @@ class OpenSurface:
         self._describe(title=text_of(title, "title"))
 
     def set_fullscreen(self, is_on: bool = True) -> None:
-        """Fill the whole display with it, or not any more.
+        """Show it on the whole display, or end that.
 
         Raises:
-            InvalidSerial: Nobody has done anything on it recently; switching it off is always
-                possible.
+            InvalidSerial: The user did nothing on it recently. Switching off is always possible.
             SurfaceDestroyed: It is closed, or the turn is over.
         """
         check_kind(is_on, bool, "is_on")
@@ -191,9 +190,9 @@ class OpenSurface:
         self._host.surfaces.describe(self.name, **changed)
 
     def close(self) -> None:
-        """Close it on every renderer, with what is placed on it; a closed one stays so.
+        """Close it on every renderer, with the popups and overlays on it.
 
-        Questions on it that are open are withdrawn.
+        Open questions on it are withdrawn. A second call does nothing.
         """
         self._host.check_running()
         self._host.settle()
@@ -204,19 +203,19 @@ class OpenSurface:
     async def transfer(self, *, to_session: str, retain_content: bool = True) -> None:
         """Give it to another session, and close it in this one.
 
-        The other session gets it with its title, at once for all its renderers, and its agent finds
-        it in `turn.surfaces`. Answers to what it asks begin turns there.
+        All renderers of the other session show it at once, with its title, and the agent there
+        finds it in `turn.surfaces`. Answers to its questions begin turns there.
 
         Args:
-            to_session: The id of a session of the same user; or that of another agent, which is
-                reached through a renderer of the object dialect that shows both.
-            retain_content: Whether its components go along.
+            to_session: Id of a session of the same user, or of a session of another agent that a
+                renderer of the object dialect shows too.
+            retain_content: Whether its components are transferred too.
 
         Raises:
-            TransferDenied: There is no such session, it can take no more surfaces, no renderer
-                hands it over, or this is a popup or an overlay. Nothing has changed. If the message
-                says that no renderer has said whether the other session has it, each one that joins
-                is asked again, and the surface is closed when one says so.
+            TransferDenied: The session does not exist or has too many surfaces, no renderer moves
+                the surface, or this is a popup or an overlay. Nothing has changed. If the message
+                begins with "no renderer has said", the outcome is unknown: each renderer that joins
+                is asked again, and the surface is closed when one confirms the transfer.
             SurfaceDestroyed: It is closed, or the turn is over.
         """
         self._check_open()
@@ -233,14 +232,14 @@ class OpenSurface:
         return callback
 
     def on_focus(self, callback: OnFocus) -> OnFocus:
-        """Call `await callback(is_focused)` when a user turns to it, or away from it."""
+        """Call `await callback(is_focused)` when a user moves the focus to it or away from it."""
         self._host.surfaces.listen(self.name, "focus", callback)
         return callback
 
     def on_configure(self, callback: OnConfigure) -> OnConfigure:
-        """Call `await callback(size, states)` when a renderer shows it in another size or state.
+        """Call `await callback(size, states)` when a renderer changes its size or state.
 
-        `size` has `width` and `height` in CSS pixels or cells; `states` are some of `activated`,
+        `size` has `width` and `height` in CSS pixels or cells; `states` holds some of `activated`,
         `suspended`, `resizing` and `fullscreen`.
         """
         self._host.surfaces.listen(self.name, "configure", callback)
@@ -248,23 +247,23 @@ class OpenSurface:
 
 
 class OpenPopup(OpenSurface):
-    """A popup or an overlay: `await popup.done` waits until it is gone.
+    """A popup or an overlay: `await popup.done` waits until it is closed.
 
     It stays when the turn ends, until a user dismisses it or its time is over.
     """
 
     @property
     def done(self) -> Closed:
-        """Waits until it is gone, and returns why, as `closed`."""
+        """Awaitable that ends when it is closed; see `closed`."""
         return self._closed
 
 
 def named_for(host: TurnHost, shown: Sequence[Shown], where: str) -> list[Component]:
-    """Return the components of what is shown, each with an id.
+    """Convert shown values to components, each with an id.
 
     Raises:
-        InvalidComponent: None is given, one is wrong, or two have one id; `where` says in which
-            call.
+        InvalidComponent: No value is given, one is invalid, or two have the same id. The message
+            begins with `where`.
     """
     if not shown:
         raise InvalidComponent(
@@ -277,7 +276,7 @@ def named_for(host: TurnHost, shown: Sequence[Shown], where: str) -> list[Compon
 
 
 def _refuse_same_ids(components: Iterable[Component], where: str) -> None:
-    """Refuse two components with one id in one call: the first would never be seen."""
+    """Raise if two components of one call have the same id: the first would never be seen."""
     seen: set[str] = set()
     waiting = list(components)
     while waiting:

@@ -1,9 +1,9 @@
-"""What an agent remembers: the conversation of a branch, and its forms for models and frameworks.
+"""The conversation of a branch, and its formats for models and frameworks.
 
-Theory of operation. `past_of` reads what the screens show of earlier turns, in the order in which
-it happened. A message of the user begins a turn, or answers a question in the middle of one. A
-message of the agent holds what it said and showed, and then the tools that it called: what it says
-when their results are there is the next message, as model providers have it.
+Theory of operation. `past_of` reads what screens show of earlier turns, in the order in which it
+happened. A message of the user begins a turn, or answers a question during one. A message of the
+agent holds its text and components, followed by its tool calls. Text after the results of these
+calls begins the next message, as model providers require.
 """
 
 from __future__ import annotations
@@ -27,49 +27,49 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
 MAX_SHOWN_ROWS = 50
-"""Rows of a table that a model reads."""
+"""Most rows of a table that a model reads."""
 BROKEN = "[An error ended this answer here.]"
 STOPPED = "[This answer was stopped here.]"
-"""What a model reads behind an answer that is not complete; screens show it by the turn's status.
+"""Note at the end of an incomplete answer, for models; screens show the status of the turn.
 
-Without it, the model takes half an answer for all that it wanted to say."""
+Without it, a model takes the incomplete answer for a complete one."""
 _MARKS = {"failed": BROKEN, "cancelled": STOPPED}
 
 
 class CalledTool(Struct, frozen=True):
-    """A tool that the agent called."""
+    """A tool call of the agent."""
 
     id: str
     name: str
     args: JsonObject
     result: str = ""
-    """What it returned, or why it failed; the beginning of a long result."""
+    """Result, or error; the beginning of a long result."""
     ok: bool = True
 
 
 class PastMessage(Struct, frozen=True):
-    """A message of the user or the agent, in the past."""
+    """Message of the user or the agent in an earlier turn."""
 
     role: Literal["user", "assistant"]
     turn_id: str
     text: str = ""
-    """What was said, with what was shown as text."""
+    """Text of the message; components are included as text."""
     files: tuple[FileRef, ...] = ()
-    """Of a user."""
+    """Files that the user sent."""
     calls: tuple[CalledTool, ...] = ()
-    """Of the agent, after its text."""
+    """Tool calls of the agent, after its text."""
     shown: tuple[Component, ...] = ()
-    """Components of the agent; a question has its answer."""
+    """Components of the agent; a question includes its answer."""
     answers: str | None = None
-    """Of a user: the id of the component that it answers."""
+    """Id of the component that a user's message answers."""
     author: str = ""
-    """Who said it, where `turn.say` was given one; empty: the agent itself, or the user."""
+    """Author that was passed to `turn.say`; empty for the agent itself and for the user."""
 
 
 class PastMessages(Sequence[PastMessage]):
-    """Messages, oldest first, and their forms for models and frameworks.
+    """Messages, oldest first, and their formats for models and frameworks.
 
-    Screens show secrets as marks, and so do these messages.
+    Secrets are masked, as on screens.
     """
 
     def __init__(self, messages: Iterable[PastMessage]) -> None:
@@ -90,7 +90,7 @@ class PastMessages(Sequence[PastMessage]):
         return f"PastMessages({list(self._messages)!r})"
 
     def as_openai(self) -> list[JsonObject]:
-        """Return them as `messages` of OpenAI's Chat Completions."""
+        """Return the messages as `messages` of OpenAI's Chat Completions."""
         out: list[JsonObject] = []
         for message in self._messages:
             text = model_text(message)
@@ -115,7 +115,7 @@ class PastMessages(Sequence[PastMessage]):
         return out
 
     def as_openai_responses(self) -> list[JsonObject]:
-        """Return them as `input` of OpenAI's Responses, and of the OpenAI Agents SDK."""
+        """Return the messages as `input` of OpenAI's Responses and the OpenAI Agents SDK."""
         out: list[JsonObject] = []
         for message in self._messages:
             text = model_text(message)
@@ -131,7 +131,7 @@ class PastMessages(Sequence[PastMessage]):
         return out
 
     def as_anthropic(self) -> list[JsonObject]:
-        """Return them as `messages` of Anthropic's Messages: roles take turns."""
+        """Return the messages as `messages` of Anthropic's Messages, with alternating roles."""
         out: list[JsonObject] = []
         for message in self._messages:
             text = model_text(message)
@@ -154,7 +154,7 @@ class PastMessages(Sequence[PastMessage]):
         return out
 
     def as_langchain(self) -> list[BaseMessage]:
-        """Return them as messages of LangChain and LangGraph."""
+        """Return the messages as messages of LangChain and LangGraph."""
         from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
         out: list[BaseMessage] = []
@@ -174,7 +174,7 @@ class PastMessages(Sequence[PastMessage]):
         return out
 
     def as_pydantic_ai(self) -> list[ModelMessage]:
-        """Return them as `message_history` of Pydantic AI."""
+        """Return the messages as `message_history` of Pydantic AI."""
         from pydantic_ai import messages as of
 
         out: list[ModelMessage] = []
@@ -195,7 +195,7 @@ class PastMessages(Sequence[PastMessage]):
 
 
 def model_text(message: PastMessage) -> str:
-    """Return a message as a model reads it: its text, and the names of its files."""
+    """Return the text of a message for a model, with the names of its files."""
     files = [f"[file {file.name}, {file.mime}, {file.size} bytes]" for file in message.files]
     return "\n".join(part for part in (message.text, *files) if part)
 
@@ -207,12 +207,13 @@ def past_of(screen: Screen, turn: TurnScreen) -> Iterator[PastMessage]:
     for piece in screen.story(turn.id):
         match piece.kind:
             case "input" if turn.inputs[piece.number].origin == SESSION_START:
-                pass  # nobody has said anything
+                # The app greeted the user; the user sent nothing.
+                pass
             case "input":
                 yield from agent.ended()
                 yield _user_message(turn.id, turn.inputs[piece.number])
             case "tool":
-                agent.calls.append(_called(turn.tools[piece.number]))
+                agent.calls.append(_tool_call(turn.tools[piece.number]))
             case "text":
                 yield from agent.ended_by_call()
                 agent.texts.append(piece.text)
@@ -233,7 +234,7 @@ def past_of(screen: Screen, turn: TurnScreen) -> Iterator[PastMessage]:
 
 
 class _AgentMessage:
-    """A message of the agent, as it comes together."""
+    """A message of the agent that is being collected."""
 
     def __init__(self, turn_id: str) -> None:
         self._turn_id = turn_id
@@ -243,11 +244,11 @@ class _AgentMessage:
         self.author = ""
 
     def ended_by_call(self) -> Iterator[PastMessage]:
-        """Return the message if it has calls: what comes now was said after their results."""
+        """Yield the message if it has calls: later output follows their results."""
         return self.ended() if self.calls else iter(())
 
     def ended(self) -> Iterator[PastMessage]:
-        """Return the message, if there is anything in it, and begin another one."""
+        """Yield the message if it is not empty, and begin another one."""
         text = "".join(self.texts).strip("\n")
         if text or self.calls:
             yield PastMessage(
@@ -263,11 +264,13 @@ class _AgentMessage:
 
 def _user_message(turn_id: str, echo: InputEcho) -> PastMessage:
     files = convert(echo.data.get("files", []), tuple[FileRef, ...])
-    return PastMessage("user", turn_id, _typed(echo), files=files, answers=echo.source_component)
+    return PastMessage(
+        "user", turn_id, _input_text(echo), files=files, answers=echo.source_component
+    )
 
 
-def _typed(echo: InputEcho) -> str:
-    """Return what a user said or did, as text."""
+def _input_text(echo: InputEcho) -> str:
+    """Return a user's input as text."""
     for name in ("text", "transcript"):
         typed = echo.data.get(name)
         if isinstance(typed, str):
@@ -279,15 +282,15 @@ def _typed(echo: InputEcho) -> str:
     return json.dumps(shown, ensure_ascii=False) if shown else ""
 
 
-def _called(run: ToolRun) -> CalledTool:
+def _tool_call(run: ToolRun) -> CalledTool:
     name = re.sub(r"[^A-Za-z0-9_-]", "_", run.tool)[:64]
     call_id = re.sub(r"[^A-Za-z0-9_-]", "_", run.call_id)
     if run.ok is None:
-        return CalledTool(call_id, name, _object(run.args), "it did not end", False)
-    return CalledTool(call_id, name, _object(run.args), run.result or run.error or "", run.ok)
+        return CalledTool(call_id, name, _as_object(run.args), "it did not end", False)
+    return CalledTool(call_id, name, _as_object(run.args), run.result or run.error or "", run.ok)
 
 
-def _object(args: str) -> JsonObject:
+def _as_object(args: str) -> JsonObject:
     try:
         parsed: Json = json.loads(args)
     except ValueError:
@@ -303,7 +306,7 @@ def _text_of(component: Component) -> str:
 
 
 def _append(out: list[JsonObject], role: str, blocks: list[JsonObject]) -> None:
-    """Append blocks; to the last message if that has the same role."""
+    """Append blocks to the last message if it has the same role, otherwise as a new message."""
     if blocks and out and out[-1]["role"] == role:
         out[-1]["content"] += blocks
     elif blocks:

@@ -1,7 +1,7 @@
-"""`PendingChanges`: what a turn has changed since its last commit, and where its author wrote that.
+"""`PendingChanges`: the changes of a turn since its last commit, and the calls that made them.
 
-A commit is refused where the agent next awaits the turn, which may be many lines below the call
-that is wrong. So each change remembers its call, and the error names it.
+A refused commit raises at the agent's next await of the turn, which may be many lines after the
+invalid call. So each change remembers its call, and the error names it.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ _ITEM = re.compile(r"(?:ops|components)\[(\d+)\]")
 
 
 _LOOP = ("asyncio.events", "asyncio.base_events", "asyncio.runners")
-"""Below the event loop there is only what started it."""
+"""Modules of the event loop; frames below them belong to what started the loop."""
 
 
 class CallPlace(NamedTuple):
-    """Where a call is written."""
+    """Position of a call in the source."""
 
     path: str
     line: int
     function: str
 
     def __str__(self) -> str:
-        """Return it as a traceback does, with the line itself."""
+        """Return the position in the format of a traceback, with the source line."""
         written = linecache.getline(self.path, self.line).strip()
         return f'  File "{self.path}", line {self.line}, in {self.function}\n    {written}'.rstrip()
 
 
 CALLED_FROM: ContextVar[CallPlace | None] = ContextVar("arp_called_from", default=None)
-"""The call of another thread that the event loop carries out."""
+"""Position of the call of another thread that the event loop is running."""
 
 
 def call_place() -> CallPlace | None:
-    """Return the newest line of an author's that led here; `None`: there is none."""
+    """Return the newest line of an author in the call stack; `None` if there is none."""
     if (place := CALLED_FROM.get()) is not None:
         return place
     frame: FrameType | None = sys._getframe(1)
@@ -55,16 +55,16 @@ def call_place() -> CallPlace | None:
 
 
 class _ChangeCall(NamedTuple):
-    """The first thing that a call added to a commit."""
+    """First item that a call added to a commit."""
 
     change: int
     item: int
-    """Number of its op or component within the change."""
+    """Index of the operation or component within the change."""
     place: CallPlace
 
 
 class PendingCommit:
-    """The changes of one surface that are to be committed together."""
+    """Changes of one surface that will be committed together."""
 
     __slots__ = ("_calls", "changes")
 
@@ -73,7 +73,7 @@ class PendingCommit:
         self._calls: list[_ChangeCall] = []
 
     def add(self, change: Change) -> None:
-        """Add a change; one of the same kind as the last joins it."""
+        """Add a change; it is merged with the last one if both have the same kind."""
         place, item = call_place(), 0
         match self.changes[-1] if self.changes else None, change:
             case (RenderChange() as last, RenderChange()) if last.tool_name == change.tool_name:
@@ -89,7 +89,7 @@ class PendingCommit:
             self._calls.append(_ChangeCall(len(self.changes) - 1, item, place))
 
     def name_call(self, error: ArpError) -> None:
-        """Add the call to an error that refuses this commit, if it is about a single call."""
+        """Add a note with the call to an error of this commit, if the error is about one item."""
         found = _ITEM.match(error.message)
         if error.change is None or found is None:
             return
@@ -100,7 +100,7 @@ class PendingCommit:
 
 
 class PendingChanges(dict[str, PendingCommit]):
-    """What is to be committed, by surface."""
+    """Pending commits by surface."""
 
     __slots__ = ()
 
@@ -109,11 +109,11 @@ class PendingChanges(dict[str, PendingCommit]):
         self.setdefault(surface, PendingCommit()).add(change)
 
     def drop(self, surface: str) -> None:
-        """Forget the changes of a surface."""
+        """Drop the changes of a surface."""
         self.pop(surface, None)
 
     def take(self) -> dict[str, PendingCommit]:
-        """Return what there is, in the order of the surfaces' first changes; keep none of it."""
+        """Remove and return all commits, in the order of the surfaces' first changes."""
         taken = dict(self)
         self.clear()
         return taken

@@ -1,4 +1,4 @@
-"""What may come of a question that a turn has asked, and until when it may be answered."""
+"""Outcomes and deadlines of questions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from arp.protocol.errors import AgentFailed, LocalError
 from arp.protocol.json_value import Json
 
 MAX_TIMEOUT_S: Final = 30 * 24 * 3600
-"""A month: longer than any turn runs, and every clock can hold it."""
+"""A month in seconds: longer than any turn runs, and valid for every clock."""
 
 
 class Declined(Enum):
-    """What is returned in the place of an answer that somebody does not want to give."""
+    """Result of a question that the user declined to answer."""
 
     DECLINED = "declined"
 
@@ -27,30 +27,30 @@ class Declined(Enum):
 
 
 DECLINED: Final = Declined.DECLINED
-"""The one value of `Declined`: `if answer is DECLINED`."""
+"""The only value of `Declined`: `if answer is DECLINED`."""
 
 
 class QuestionExpired(AgentFailed, TimeoutError):
-    """Nobody answered a question in time; it is closed on every renderer."""
+    """No user answered the question in time; it is closed on every renderer."""
 
 
 class QuestionWithdrawn(LocalError):
-    """The agent withdrew a question that something of it waits for, or its surface was closed."""
+    """The agent withdrew the question while it awaited the answer, or its surface was closed."""
 
 
 class QuestionOutcome(Struct, frozen=True):
-    """What came of a question."""
+    """Outcome of a question; `over` means that its turn has ended."""
 
     kind: Literal["answered", "declined", "expired", "withdrawn", "over"]
     value: Json = None
-    """The answer; of a permission the data of the input."""
+    """The answer; for a permission the data of the input."""
 
 
 def expiry(timeout_s: float | None) -> float | None:
-    """Return when the time is over, in seconds since 1970; `None`: never.
+    """Return a deadline in seconds since the epoch; `None` for no deadline.
 
     Raises:
-        TypeError, ValueError: It is no number of seconds, or too many.
+        TypeError, ValueError: The timeout is not a number of seconds, or too long.
     """
     if timeout_s is None:
         return None
@@ -62,5 +62,5 @@ def expiry(timeout_s: float | None) -> float | None:
 
 
 def rfc3339(seconds: float) -> str:
-    """Return seconds since 1970 as facts and messages have them."""
+    """Format seconds since the epoch as in facts and messages (RFC 3339)."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,4 +1,4 @@
-"""What the turns of a hub share, and what they ask of it."""
+"""Services of the hub that all its turns share."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from arp.session.effects import Effect
 
 
 class TurnServices(Struct):
-    """What all turns of a hub share."""
+    """Services that all turns of a hub share."""
 
     spans: Spans
-    """In which the code of agents runs."""
+    """Tracing spans that the code of agents runs in."""
     room: Callable[[], Awaitable[None]]
-    """Waits until what is recorded now is on its way to the disk."""
+    """Waits until everything recorded so far is on its way to the disk."""
     on_question: Callable[[], None]
-    """Is called when a turn begins to wait for an answer, or for a surface to be closed."""
+    """Called when a turn begins to wait for an answer or for the closing of a surface."""
     carry_out: Callable[[LiveSession, Sequence[Effect]], None]
-    """Does what a session asks for."""
+    """Runs the effects that a session returned."""
     keep_surface_timers: Callable[[LiveSession], None]
-    """Closes overlays of a session when their time is over."""
+    """Starts the timers that close a session's overlays."""
     transfer: Callable[[LiveSession, str, str, bool], Awaitable[None]]
     """Gives a surface to another session."""
     serial_max_age_s: float = 5.0
-    """How old the input may be that opens a popup, an overlay or a fullscreen surface."""
+    """Maximum age of the input that allows a popup, an overlay or a fullscreen surface."""
     records_messages: bool = False
     """Whether the messages that a model gets are recorded."""
     app_state: Callable[[], object] = lambda: None
-    """Returns what the app's lifespan yielded."""
+    """Returns the value that the app's lifespan yielded."""
     about: Callable[[], AppInfo] = AppInfo
     """Returns the titles of the app's agents."""

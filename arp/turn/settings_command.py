@@ -1,4 +1,4 @@
-"""`/settings`: changes what is set for a session, on every renderer that shows forms."""
+"""`/settings`: changes the settings of a session, on every renderer that shows forms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arp.turn.turn import Turn
 
 
 async def change_settings(turn: Turn) -> None:
-    """Ask for the settings of the session, and keep them."""
+    """Ask for the settings of the session and store the answer."""
     settings = turn._known_settings()
     now = settings.plain(turn.settings)
     answer = await turn.ask(

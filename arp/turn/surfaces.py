@@ -1,9 +1,9 @@
-"""What a turn does with surfaces besides `main`, and what it hears of them.
+"""The surfaces of a turn other than `main`, and their events.
 
-Theory of operation. A surface lives in the session, and may live longer than the turn. While the
-turn runs it can wait until one is closed, and have functions called when a user focuses, resizes or
-closes one. They run as tasks of the turn, one after another for each surface; the turn ends when
-they have returned, and fails with the first that raised.
+Theory of operation. A surface belongs to the session and may outlive the turn. While the turn runs,
+it can wait until a surface is closed, and it can register functions for the events focus, resize
+and close. These functions run as tasks of the turn, one after another for each surface. The turn
+ends after they have returned, and fails with the first error that one of them raises.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ SurfaceEvent: TypeAlias = Literal["focus", "configure", "close"]
 Callback: TypeAlias = Callable[..., Awaitable[object]]
 
 MIN_TIMEOUT_MS = 100
-"""What goes sooner, nobody has seen."""
+"""Shortest time of an overlay; a user would not see a shorter one."""
 
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
-"""A day: an overlay that stays longer is no overlay."""
+"""Longest time of an overlay, one day; what stays longer is not an overlay."""
 
 
 class TurnSurfaces:
-    """The surfaces of one turn."""
+    """Surfaces of one turn."""
 
     __slots__ = (
         "_callbacks",
+        "_closing_here",
         "_closings",
         "_context",
-        "_leaving",
         "_live",
         "_opened",
         "_services",
@@ -60,24 +60,24 @@ class TurnSurfaces:
         self._turn_id = turn_id
         self._services = services
         self._closings: dict[str, asyncio.Future[CloseReason | None]] = {}
-        """Of surfaces that somebody has in hand; `None`: the turn is over."""
+        """Futures of awaited closings, by surface; the result `None` means the turn is over."""
         self._callbacks: dict[tuple[str, SurfaceEvent], list[Callback]] = {}
         self._tasks: dict[str, ServerTask[None]] = {}
-        """The newest of each surface; each waits for the one before."""
+        """Newest task of each surface; each task waits for the previous one."""
         self._context = copy_context()
-        """Of the agent's code that wants to be called."""
-        self._leaving: set[str] = set()
-        """Those that the agent has closed and not yet been told of."""
+        """Context of the agent's code that registered a function last."""
+        self._closing_here: set[str] = set()
+        """Surfaces that the agent has closed but was not notified about yet."""
         self._opened = 0
 
-    # -- what the agent does ---------------------------------------------------------------------
+    # -- actions of the agent --------------------------------------------------------------------
 
     def open(self, name: str, info: SurfaceInfo, changes: Sequence[Change] = ()) -> None:
-        """Create a surface, or describe one that is there.
+        """Create a surface, or change the description of an existing one.
 
         Raises:
             InvalidSerial: A popup or an overlay, and the user did nothing there recently.
-            ArpError: As `open_surface`; nothing has changed.
+            ArpError: See `open_surface`; nothing has changed.
         """
         session = self._live.session
         if info.is_transient:
@@ -98,7 +98,7 @@ class TurnSurfaces:
         self._live.mark()
 
     def new_name(self, role: str) -> str:
-        """Return the name of the next popup or overlay."""
+        """Return a name for the next popup or overlay."""
         self._opened += 1
         return f"{self._turn_id}-{role}-{self._opened}"
 
@@ -112,66 +112,69 @@ class TurnSurfaces:
         return self._live.session.serials.check(surface, now_s, self._services.serial_max_age_s)
 
     def describe(self, name: str, **changed: Any) -> None:
-        """Give a surface another title, or make it fullscreen.
+        """Change the title of a surface, or make it fullscreen.
 
         Raises:
-            SurfaceDestroyed: There is no such surface.
+            SurfaceDestroyed: The surface does not exist.
         """
         describe_surface(self._live.session, self._turn_id, name, **changed)
         self._live.mark()
 
     def close(self, name: str) -> None:
-        """Close a surface; one that is closed stays so."""
+        """Close a surface; a second call does nothing."""
         session = self._live.session
         if name in session.screen.surfaces:
             effects = close_surface(session, name, "agent")
-            self._leaving |= {one.surface for one in effects if isinstance(one, SurfaceClosed)}
+            self._closing_here |= {one.surface for one in effects if isinstance(one, SurfaceClosed)}
             self._services.carry_out(self._live, effects)
 
     def closing(self, name: str) -> asyncio.Future[CloseReason | None]:
-        """Return what is done when a surface that is there is closed, or the turn is over."""
+        """Return the future of a surface's closing; it is also set when the turn is over."""
         closing = self._closings.get(name)
         if closing is None or closing.done():
             closing = self._closings[name] = asyncio.get_running_loop().create_future()
         return closing
 
     def listen(self, name: str, event: SurfaceEvent, callback: Callback) -> None:
-        """Call a function when something happens to a surface.
+        """Register a function for an event of a surface.
 
         Raises:
-            TypeError: It is no function of what it would get.
+            TypeError: It is not an async function with the arguments of the event.
         """
         _check_callback(event, callback)
         self._context = copy_context()
         self._callbacks.setdefault((name, event), []).append(callback)
 
-    # -- what the agent hears --------------------------------------------------------------------
+    # -- events for the agent --------------------------------------------------------------------
 
     def closed(self, name: str, reason: CloseReason) -> None:
-        """Tell the agent that a surface was closed."""
-        self._leaving.discard(name)
+        """Notify the agent that a surface was closed."""
+        self._closing_here.discard(name)
         closing = self._closings.get(name)
         if closing is not None and not closing.done():
             closing.set_result(reason)
-        self._call(name, "close", reason)
+        self._start_callbacks(name, "close", reason)
+        # A later surface of this name is another one.
         for event in ("focus", "configure", "close"):
             self._callbacks.pop((name, event), None)
 
     def received(self, name: str, input_type: str, data: JsonObject) -> None:
-        """Tell the agent that a user focused or resized a surface."""
+        """Notify the agent that a user focused or resized a surface."""
         if input_type != "resize":
-            self._call(name, "focus", input_type == "focus")
+            self._start_callbacks(name, "focus", input_type == "focus")
             return
         states = data.get("states")
         names = tuple(map(str, states)) if isinstance(states, list) else ()
-        self._call(name, "configure", msgspec.convert(data, Viewport), names)
+        self._start_callbacks(name, "configure", msgspec.convert(data, Viewport), names)
 
-    def _call(self, name: str, event: SurfaceEvent, *args: object) -> None:
+    def _start_callbacks(self, name: str, event: SurfaceEvent, *args: object) -> None:
+        """Start a task that calls the functions registered for an event."""
         callbacks = self._callbacks.get((name, event))
         if callbacks:
             before = self._tasks.get(name)
-            work = _one_by_one(before, list(callbacks), args)
-            # Its code belongs to the turn, though what it is called for comes from outside.
+            work = _call_in_order(before, list(callbacks), args)
+            # The event comes from outside, but the function is code of the turn. With the turn as
+            # its owner, the turn may cancel it, and other turns may not.
             task = self._tasks[name] = ServerTask(
                 work,
                 loop=asyncio.get_running_loop(),
@@ -183,11 +186,13 @@ class TurnSurfaces:
     # -- the end of the turn ---------------------------------------------------------------------
 
     async def finish(self) -> None:
-        """Wait for the functions that were called; raise what the first of them raised."""
+        """Wait for the called functions; raise the error of the first one that failed."""
         while True:
-            if self._leaving:
+            # The notification of a closed surface follows its write; the function it calls must
+            # still run in this turn.
+            if self._closing_here:
                 await self._live.written()
-                self._leaving.clear()
+                self._closing_here.clear()
             running = [task for task in self._tasks.values() if not task.done()]
             if not running:
                 break
@@ -198,10 +203,11 @@ class TurnSurfaces:
                 raise error
 
     def end(self) -> None:
-        """Tell whoever still waits that the turn is over."""
+        """Release everything that waits for a surface, because the turn is over."""
         for task in self._tasks.values():
             if task.done() and not task.cancelled():
-                task.exception()  # the turn ends by something else already
+                # Retrieved, so that asyncio does not log it: the turn has another error already.
+                task.exception()
             task.stop()
         for closing in self._closings.values():
             if not closing.done():
@@ -210,15 +216,15 @@ class TurnSurfaces:
 
 
 def over(turn_id: str) -> SurfaceDestroyed:
-    """Return what is raised where a surface is used when its turn has ended."""
+    """Return the error for the use of a surface after the end of its turn."""
     return SurfaceDestroyed(f"turn {turn_id} is over; it can show nothing more", detail=turn_id)
 
 
 def checked_timeout(timeout_ms: int | None) -> int | None:
-    """Return how long an overlay stays, in milliseconds.
+    """Validate the time of an overlay, in milliseconds.
 
     Raises:
-        TypeError, ValueError: It is no number of milliseconds, or too many.
+        TypeError, ValueError: It is not an integer, or out of bounds.
     """
     if timeout_ms is None:
         return None
@@ -229,10 +235,10 @@ def checked_timeout(timeout_ms: int | None) -> int | None:
 
 
 def whole_number(value: object, name: str) -> int:
-    """Return a whole number of an author as a plain one.
+    """Return a whole number from an author as an `int`.
 
     Raises:
-        TypeError, ValueError: It is none.
+        TypeError, ValueError: It is not a whole number.
     """
     number = plain(value)
     if type(number) is not int:
@@ -245,7 +251,7 @@ _CALLED_WITH: dict[SurfaceEvent, tuple[str, ...]] = {
     "focus": ("is_focused",),
     "configure": ("size", "states"),
 }
-"""What functions that listen are called with."""
+"""Arguments of the registered functions, by event."""
 
 
 def _check_callback(event: SurfaceEvent, callback: object) -> None:
@@ -260,11 +266,13 @@ def _check_callback(event: SurfaceEvent, callback: object) -> None:
         raise TypeError(f"surface.on_{event}: expected an async function, got {got}; {write}")
 
 
-async def _one_by_one(
+async def _call_in_order(
     before: asyncio.Task[None] | None, callbacks: Sequence[Callback], args: tuple[object, ...]
 ) -> None:
+    """Call the functions in order, after the previous task of the surface."""
     if before is not None:
-        await before  # what it raised ends this one too
+        # If it raised, this task ends with the same error.
+        await before
     for callback in callbacks:
         answer: Coroutine[Any, Any, object] | Awaitable[object] = callback(*args)
         await answer

@@ -1,4 +1,4 @@
-"""`SyncTurn`: a turn for agents that are no `async def`."""
+"""`SyncTurn`: the turn of an agent that is a plain function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arp.turn.turn import Turn
 
 
 class SyncTurn(InLoop[Turn]):
-    """A turn for a function that is no `async def`: everything of `Turn`, without `await`.
+    """A turn for a plain function: all methods of `Turn`, without `await`.
 
         @app.agent
         def agent(turn: SyncTurn) -> None:
@@ -25,54 +25,54 @@ class SyncTurn(InLoop[Turn]):
             if turn.confirm("Export?"):
                 turn.show(ui.status_card("success", "Exported"))
 
-    The function runs in a thread of its own, so it may block. If the user cancels the turn, the
-    call that waits, or the next one, raises `asyncio.CancelledError`.
+    The function runs in its own thread, so it may block. If the user cancels the turn, the waiting
+    call or the next call raises `asyncio.CancelledError`.
     """
 
     __slots__ = ()
 
     @property
     def text(self) -> str:
-        """As `Turn.text`."""
+        """Text of the input; see `Turn.text`."""
         return str(self.__getattr__("text"))
 
     def say(self, text: str, *, author: str | None = None) -> None:
-        """As `Turn.say`."""
+        """Add text to the output; see `Turn.say`."""
         self.__getattr__("say")(text, author=author)
 
     def show(self, *components: Any, **more: Any) -> str:
-        """As `Turn.show`."""
+        """Show components; see `Turn.show`."""
         return str(self.__getattr__("show")(*components, **more))
 
     def ask(self, asked: Component | type[Any], **options: Any) -> Any:
-        """As `Turn.ask`."""
+        """Ask a question; see `Turn.ask`."""
         return self.__getattr__("ask")(asked, **options)
 
     def confirm(self, title: str, message: str | None = None, **more: Any) -> bool:
-        """As `Turn.confirm`."""
+        """Ask yes or no; see `Turn.confirm`."""
         return bool(self.__getattr__("confirm")(title, message, **more))
 
     def use(self, name: str, args: JsonObject | None = None) -> Json:
-        """As `Turn.use`."""
+        """Call a tool of the app; see `Turn.use`."""
         return self.__getattr__("use")(name, args)
 
     @contextmanager
     def tool(self, name: str, args: Json = None) -> Iterator[InLoop[ToolCall]]:
-        """As `Turn.tool`: `with turn.tool(name, args) as tool:`."""
+        """Run a block as a tool call: `with turn.tool(name, args) as tool:`; see `Turn.tool`."""
         with self.__getattr__("tool")(name, args) as call:
             yield call
 
     @contextmanager
     def frame(self) -> Iterator[None]:
-        """As `Turn.frame`: `with turn.frame():`."""
+        """Make one commit of a block: `with turn.frame():`; see `Turn.frame`."""
         with self.__getattr__("frame")():
             yield
 
 
 def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an `async def` agent that runs a plain function in a thread, with a `SyncTurn`.
+    """Return an async agent that runs a plain function in a thread, with a `SyncTurn`.
 
-    Context variables are those of the turn. What the function returns is returned.
+    The function sees the context variables of the turn, and its result is returned.
     """
 
     @wraps(function)

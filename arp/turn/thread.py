@@ -1,11 +1,11 @@
-"""Functions of authors that are no `async def`: each runs in a thread, and the loop works for it.
+"""Threads for plain functions of authors, whose calls run in the event loop.
 
-Theory of operation. A turn belongs to the loop, so its calls are carried out there: the thread puts
-a call into a queue and waits, and the task of the turn, which has nothing else to do meanwhile,
-carries out one after the other. So the calls run in the same task and the same context as those of
-an `async def`, whichever thread they come from. A cancel is raised in the thread as
-`CancelledError` by the call that waits, or by the next one, once: afterwards the function may clean
-up. A function that calls nothing cannot be stopped; its turn is ended without it.
+Theory of operation. A turn belongs to the event loop, so its methods must run there. The thread
+puts a call into a queue and waits. The task of the turn, which is idle meanwhile, runs the calls
+one after another. So they run in the same task and context as those of an async agent, whichever
+thread they come from. A cancel is raised in the thread as `CancelledError`, once, by the waiting
+call or the next one; after that the function may clean up. A function that makes no calls cannot
+be stopped; its turn is ended without it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from arp.turn.pending_changes import CALLED_FROM, call_place
 T = TypeVar("T")
 
 _IN_LOOP = ("arp.turn.turn", "arp.turn.tool", "arp.turn.open_question", "arp.record.")
-"""Where the classes are defined whose methods only the loop may call."""
+"""Modules of the classes whose methods may only run in the loop."""
 
 
 class _Call:
-    """Something that the loop is to do for a thread."""
+    """Call that the loop runs for a thread."""
 
     __slots__ = ("function", "outcome", "place")
 
@@ -40,7 +40,7 @@ class _Call:
         self.outcome: Future[Any] = Future()
 
     async def carry_out(self) -> None:
-        """Do it; what it raises is raised in the thread."""
+        """Run the call; set its result, or its exception, for the thread."""
         CALLED_FROM.set(self.place)
         try:
             result = self.function()
@@ -55,21 +55,21 @@ class _Call:
 
 
 class TurnThread:
-    """A thread that runs a function of an author's, and the loop that works for it."""
+    """Thread that runs an author's function, with the loop that runs its calls."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._calls: queue.SimpleQueue[_Call] = queue.SimpleQueue()
-        self._came = asyncio.Event()
+        self._has_call = asyncio.Event()
         self._is_cancelled = False
-        """A cancel has come that no call has raised yet."""
+        """Whether a cancel arrived that no call has raised yet."""
         self._is_over = False
         self._lock = threading.Lock()
 
     async def run(self, function: Callable[[], Any]) -> Any:
-        """Run a function in a thread, and return or raise what it does."""
+        """Run a function in a thread; return its result or raise its exception."""
         ended: Future[Any] = Future()
         context = contextvars.copy_context()
 
@@ -80,7 +80,7 @@ class TurnThread:
                 ended.set_exception(error)
             self._wake()
 
-        # One for each turn: one of a pool would be missing to others while somebody is asked.
+        # A thread per turn: a pool would run out of threads while functions wait for users.
         threading.Thread(target=work, name=self._name, daemon=True).start()
         was_cancelled = False
         try:
@@ -89,29 +89,32 @@ class TurnThread:
                     await self._carry_out()
                 except asyncio.CancelledError:
                     if was_cancelled:
-                        raise  # for the second time: nobody waits any more
+                        # The second cancel ends the wait for a function that makes no calls.
+                        raise
                     was_cancelled = True
         finally:
             self._finish()
         if was_cancelled:
+            # Retrieved, so that asyncio does not log it.
             ended.exception()
             raise asyncio.CancelledError
         return ended.result()
 
     async def _carry_out(self) -> None:
-        """Carry out what has come, and wait for more."""
+        """Run the queued calls, then wait for more."""
         while not self._calls.empty():
             await self._calls.get_nowait().carry_out()
-        self._came.clear()
+        self._has_call.clear()
+        # A call that arrived before `clear` would not wake this task any more.
         if self._calls.empty():
             try:
-                await self._came.wait()
+                await self._has_call.wait()
             except asyncio.CancelledError:
                 self._is_cancelled = True
                 raise
 
     def _finish(self) -> None:
-        """Let no call wait for ever."""
+        """Cancel the remaining calls, so that none waits for ever."""
         with self._lock:
             self._is_over = True
         while not self._calls.empty():
@@ -119,16 +122,17 @@ class TurnThread:
 
     def _wake(self) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._came.set)
-        except RuntimeError:  # the loop is closed: the process ends
+            self._loop.call_soon_threadsafe(self._has_call.set)
+        except RuntimeError:
+            # The loop is closed and the process ends. No call will be run any more.
             self._finish()
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """Let the loop do something, and return or raise what it does.
+        """Run a function in the loop; return its result or raise its exception.
 
         Raises:
-            CancelledError: The turn was cancelled, or is over.
-            RuntimeError: It is called in the loop, which would wait for itself.
+            CancelledError: The turn was cancelled or is over.
+            RuntimeError: The caller runs in the loop, which would wait for itself.
         """
         if threading.get_ident() == self._loop_thread:
             raise RuntimeError("this turn is for threads; in async code take an async def agent")
@@ -143,49 +147,51 @@ class TurnThread:
 
 
 class InLoop(Generic[T]):
-    """An object whose methods are carried out in the loop: `tool.progress(…)`, without `await`.
+    """Proxy of an object whose methods run in the loop: `tool.progress(…)`, without `await`.
 
-    It is a context manager where the object is one, also an `async with`.
+    It is a context manager if the object is one, also if the object needs `async with`.
     """
 
-    __slots__ = ("_entered", "_of", "_thread")
+    __slots__ = ("_entered", "_object", "_thread")
 
     def __init__(self, of: T, thread: TurnThread) -> None:
-        self._of = of
+        self._object = of
         self._thread = thread
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute; a method is carried out in the loop."""
+        """Return an attribute; a method runs in the loop."""
         if name.startswith("_"):
-            raise AttributeError(f"{type(self._of).__name__!r} object has no attribute {name!r}")
-        found = self._thread.call(lambda: getattr(self._of, name))
-        return self._method(found) if inspect.ismethod(found) else self._own(found)
+            raise AttributeError(
+                f"{type(self._object).__name__!r} object has no attribute {name!r}"
+            )
+        found = self._thread.call(lambda: getattr(self._object, name))
+        return self._method(found) if inspect.ismethod(found) else self._wrap(found)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Call the object in the loop, as `turn.record(…)`."""
-        return self._method(self._of)(*args, **named)
+        """Call the object in the loop, like `turn.record(…)`."""
+        return self._method(self._object)(*args, **named)
 
     def __repr__(self) -> str:
-        return f"InLoop({self._of!r})"
+        return f"InLoop({self._object!r})"
 
     def __enter__(self) -> Any:
         """Enter the object's context in the loop."""
-        is_async = hasattr(type(self._of), "__aenter__")
-        return self._method(getattr(self._of, "__aenter__" if is_async else "__enter__"))()
+        is_async = hasattr(type(self._object), "__aenter__")
+        return self._method(getattr(self._object, "__aenter__" if is_async else "__enter__"))()
 
     def __exit__(self, *raised: Any) -> Any:
-        """Leave it in the loop."""
-        is_async = hasattr(type(self._of), "__aexit__")
-        return self._method(getattr(self._of, "__aexit__" if is_async else "__exit__"))(*raised)
+        """Leave the object's context in the loop."""
+        is_async = hasattr(type(self._object), "__aexit__")
+        return self._method(getattr(self._object, "__aexit__" if is_async else "__exit__"))(*raised)
 
     def _method(self, function: Any) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
-            return self._own(self._thread.call(lambda: function(*args, **named)))
+            return self._wrap(self._thread.call(lambda: function(*args, **named)))
 
         return call
 
-    def _own(self, value: Any) -> Any:
-        """Return a value for the thread: what only the loop may touch is an `InLoop`."""
+    def _wrap(self, value: Any) -> Any:
+        """Return a value for the thread: as a proxy if only the loop may use it."""
         kind = type(value)
         lives_there = kind.__module__.startswith(_IN_LOOP) or hasattr(kind, "__aenter__")
         if lives_there and not isinstance(value, Struct | BaseException | str | int | tuple):
@@ -194,7 +200,7 @@ class InLoop(Generic[T]):
 
 
 def is_plain(function: Any) -> bool:
-    """Return whether a function is no `async def`, so that it runs in a thread."""
+    """Return whether a function is not async, so that it runs in a thread."""
     call = function
     if not inspect.isroutine(function) and callable(function):
         call = type(function).__call__
@@ -202,13 +208,13 @@ def is_plain(function: Any) -> bool:
 
 
 async def call_in_thread(name: str, function: Callable[..., Any], of: Any, *args: Any) -> Any:
-    """Run a plain function in a thread, and return what it does.
+    """Run a plain function in a thread and return its result.
 
     Args:
-        name: Of the thread.
-        function: Gets `of` as an `InLoop`, and the arguments.
-        of: What it works with.
-        args: What it is called with besides.
+        name: Name of the thread.
+        function: The function; its first argument is the proxy of `of`.
+        of: Object that the function works with.
+        args: Further arguments of the function.
     """
     thread = TurnThread(name)
     made = await thread.run(lambda: function(InLoop(of, thread), *args))

@@ -1,4 +1,12 @@
-"""One use of a tool, as its author sees it."""
+"""Tool calls of a turn, and the permission that a person gives for them.
+
+Theory of operation. A call is open until it ends once, by `tool.result` or `tool.failed`; every
+fact of it carries its ids. A question for permission shows the input of the call. Its answer
+becomes an `Approval`, which holds exactly the input that was approved: `Approval.covers` compares
+it with the input that is about to run, so that nobody can approve one input and run another. The
+facts hold only a digest of the input. The digest is salted if the input holds a secret, because a
+short secret could be guessed from a plain digest.
+"""
 
 from __future__ import annotations
 
@@ -50,65 +58,68 @@ if TYPE_CHECKING:
     from arp.record.work import RecordedPermission
 
 ABANDONED = "stopped before it ended"
-"""Of a call in a generator that nobody goes on with; one that its turn leaves open has another."""
+"""Error of a call in a generator that was closed before it ended.
+
+A call that is still open when its turn ends gets another error."""
 
 MAX_COUNT = 2**53 - 1
-"""Of `done` and `total`: what every renderer can count, in JavaScript too."""
+"""Upper bound of `done` and `total`: the largest integer that JavaScript counts exactly."""
 
 
 MAX_RULE: Final = 1_000
-"""Characters of what may be allowed for a session: a person has to read it."""
+"""Most characters of a session rule: a person has to read it."""
 
 RECHECK: Final = "second-look"
-"""The policy by which a yes does not count, in facts."""
+"""Policy, in facts, that overrides a person's approval."""
 
 SALT_BYTES: Final = 16
-"""Before an input with a secret, in its digest: as many as no one can try."""
+"""Length of the salt of a digest: too many values to try."""
 
 
 class Approval(Struct, frozen=True):
-    """What came of asking a person for permission, and for which input."""
+    """Outcome of a question for permission, with the input that it is about."""
 
     decision: Literal["allow", "deny", "expired"]
     input: str
     """The input as JSON, secrets included: what was approved, or what was shown."""
     digest: str
-    """Of `input`, as facts and renderers have it: see `digest_of`."""
+    """Digest of `input`, as facts and renderers hold it; see `digest_of`."""
     salt: bytes = b""
-    """Of the digest. Nobody else gets it."""
+    """Salt of the digest; neither facts nor renderers hold it."""
     scope: Literal["once", "session"] | None = None
-    """How far the approval goes; `None` if there is none."""
+    """Extent of the approval; `None` if there is none."""
     edited: bool = False
     """Whether the person has changed the input."""
     reason: str = ""
-    """Why not, if that is known."""
+    """Reason of a refusal, if it is known."""
 
     def __bool__(self) -> bool:
-        """Return whether it is allowed, so that `if await tool.ask_permission(…)` is right."""
+        """Return `allowed`, so that `if await tool.ask_permission(…)` is right."""
         return self.allowed
 
     @property
     def allowed(self) -> bool:
-        """Whether the tool may go on."""
+        """Whether the tool may run."""
         return self.decision == "allow"
 
     @property
     def args(self) -> Json:
-        """The input, as a fresh copy."""
+        """The input, decoded; a new copy each time."""
         return msgspec.json.decode(self.input)
 
     @property
     def updated_input(self) -> JsonObject | None:
-        """The input if the person has changed it, as a fresh copy."""
+        """The input if the person changed it, else `None`; a new copy each time."""
         changed: JsonObject | None = self.args if self.edited else None
         return changed
 
     def covers(self, value: Json) -> bool:
-        """Return whether exactly this may run: it is allowed, and what was approved.
+        """Return whether exactly this input may run.
+
+        A process that runs the input for another one compares it here right before it runs it.
 
         Args:
-            value: The input, or its JSON as a text. Whoever carries it out on the word of somebody
-                else compares it here at the last moment.
+            value: The input, or its JSON as a string.
         """
         if isinstance(value, str):
             return self.allowed and _as_json(value) == self.input
@@ -116,50 +127,52 @@ class Approval(Struct, frozen=True):
 
 
 class SecondLook(Struct, frozen=True):
-    """What was found when somebody had said yes, before that counts."""
+    """Result of the check that follows a person's approval, before the approval counts."""
 
     refusal: str = ""
-    """Why the answer does not count: what was shown is not what is there now."""
+    """Reason to reject the approval: the files differ from what was shown. Empty if they match."""
     files: list[JsonObject] | None = None
-    """The files of it, for the ledger, where they are not those that were shown."""
+    """Files as they are now, for the ledger, if they differ from those that were shown."""
 
 
 class PermissionOptions(TypedDict, total=False):
-    """How a tool asks for permission; `None` is as if it were absent."""
+    """Options of a question for permission; `None` means the default."""
 
     reason: str | None
-    """Why permission is needed, for the ledger."""
+    """Reason for the question, for the ledger."""
     session_rule: str | None
-    """What a person may allow for the whole session, in words that they see: the input has to be a
-    case of it. Whoever asks again with the same words for the same tool is allowed without a
-    question. Absent: this input once, nothing more."""
+    """Rule that a person may allow for the whole session, in words that they read.
+
+    The input has to be covered by the rule. A later question with the same rule for the same tool
+    is allowed without asking. Absent: a person can allow only this input, once."""
     keeps_grant: bool
-    """`False`: who asks applies a grant for the session itself, so each question is asked."""
+    """`False` if the caller stores the grant itself; then every question is asked."""
     editable: bool
-    """The person may change the input. Not offered where secrets are hidden in it: nobody can
-    approve what they do not see."""
+    """Whether the person may change the input. Ignored if the input hides secrets: a person cannot
+    approve what is not shown."""
     timeout_s: float | None
-    """After so many seconds the question is over, on all renderers; absent: when the turn ends."""
+    """Seconds until the question expires on all renderers; absent: at the end of the turn."""
     files: list[JsonObject] | None
-    """The files that the input names, for the ledger: `path`, `bytes`, `sha256`."""
+    """Files that the input names, for the ledger: `path`, `bytes`, `sha256`."""
     recheck: Callable[[Approval], Awaitable[SecondLook]] | None
-    """Called with a yes before it counts: what the input refers to may have changed since. With
-    `session_rule` only where `keeps_grant` is `False`, as a grant would not be looked at again."""
+    """Check that runs after a person's approval and before it counts: what the input refers to may
+    have changed. `session_rule` then requires `keeps_grant=False`, because a grant would skip the
+    check."""
     message: str | None
-    """As in `turn.confirm`, like all that follow."""
+    """Text of the question; see `turn.confirm`, also for the options below."""
     confirm_label: str | None
     deny_label: str | None
     destructive: bool | None
 
 
-_NO_PROPS: Final = frozenset(
+_NOT_PROPS: Final = frozenset(
     ("reason", "session_rule", "keeps_grant", "editable", "timeout_s", "files", "recheck")
 )
-"""Of the options, what is not for the `confirm` that asks."""
+"""Options that are not props of the `confirm` component."""
 
 
 def digest_of(text: str, salt: bytes = b"") -> str:
-    """Return the SHA-256 of an input as JSON text (UTF-8), behind its salt, in hex."""
+    """Return the SHA-256 of a salt and an input as JSON text (UTF-8), in hex."""
     return sha256(salt + text.encode()).hexdigest()
 
 
@@ -169,7 +182,7 @@ _ASKS = "__arp_needs_approval__"
 
 
 def tool(*, needs_approval: bool = False) -> Callable[[F], F]:
-    """Say how a function is used that a model may call: `@tool(needs_approval=True)`.
+    """Mark a function that a model may call: `@tool(needs_approval=True)`.
 
     Args:
         needs_approval: Whether a person has to allow each call, with its arguments.
@@ -188,54 +201,54 @@ def asks_first(function: Callable[..., Any]) -> bool:
 
 
 class ToolSpec(Struct, frozen=True):
-    """What whoever calls a tool has to know of it."""
+    """Description of a tool for its callers."""
 
     name: str
     description: str = ""
-    """One sentence or more, for models and for people."""
+    """One or more sentences, for models and for people."""
     schema: JsonObject = {}
-    """JSON Schema of its arguments; empty: any object."""
+    """JSON Schema of the arguments; empty allows any object."""
 
 
 class ToolProvider(Protocol):
-    """Where the tools of an app come from, which agents call by name: `App(tools=provider)`."""
+    """Source of an app's tools, which agents call by name: `App(tools=provider)`."""
 
     def tools(self) -> Sequence[ToolSpec]:
         """Return the tools that can be called now."""
 
     async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
-        """Carry out a call, and return its result.
+        """Run a call and return its result.
 
-        A provider whose `call` is no `async def` is called in a thread; it calls the methods of
-        `tool` without `await`.
+        A `call` that is not `async def` runs in a thread; it calls the methods of `tool` without
+        `await`.
 
         Args:
-            tool: The call, which is shown already: `tool.name` says which tool it is. It takes
-                progress, asks for permission, and records what the tool does.
-            args: What the agent gave. The provider checks that they fit the tool's schema.
+            tool: The call, which renderers already show; `tool.name` is the name of the tool.
+                Use it to show progress, ask for permission and record what the tool does.
+            args: Arguments from the agent. The provider checks them against the tool's schema.
 
         Raises:
-            ToolFailed: It could not be done; the message is shown to everyone.
+            ToolFailed: The tool failed; its message is shown to everyone.
         """
 
 
 class ToolCaller(Protocol):
-    """Who calls a tool: shows how far it is, and asks what the tool wants to know."""
+    """Caller of a tool: shows its progress and asks the user for what it needs."""
 
     session_id: str
-    """The session of the call: what the tool asks is asked nowhere else."""
+    """Session of the call; questions of the tool are asked only there."""
     turn_id: str
-    """The turn of the call, of which a bounded number of questions is asked."""
+    """Turn of the call; the number of questions in one turn is bounded."""
 
     def progress(self, text: str, done: float, total: float | None) -> None:
-        """Show how far the tool is."""
+        """Show the progress of the tool."""
 
     async def ask(self, message: str, schema: JsonObject) -> JsonObject | None:
-        """Ask for what a form of the schema has; `None`: the user declines."""
+        """Ask the user to fill in a form of this schema; `None` if the user declines."""
 
 
 class ToolFile(NamedTuple):
-    """A file that a tool returned, for people to load."""
+    """File that a tool returned, for people to download."""
 
     name: str
     content: bytes
@@ -243,37 +256,37 @@ class ToolFile(NamedTuple):
 
 
 class ToolLink(NamedTuple):
-    """What a tool names by its address."""
+    """Link that a tool returned."""
 
     title: str
     uri: str
 
 
 class ToolOutput(NamedTuple):
-    """What such a call returned."""
+    """Result of a call of `ModelTools`."""
 
     text: str
-    """As a model is told it."""
+    """Result as text, for the model."""
     value: Json
-    """As JSON; else the text."""
+    """Result as JSON, or the text if there is none."""
     images: Sequence[tuple[bytes, str]] = ()
-    """Bytes and MIME types."""
+    """Images as pairs of bytes and MIME type."""
     files: Sequence[ToolFile] = ()
-    """Audio, documents and other bytes."""
+    """Audio, documents and other binary content."""
     links: Sequence[ToolLink] = ()
     failed: bool = False
     shown: Component | None = None
-    """What shows it to people; `None`: its value shows as itself."""
+    """Component that shows the result to people; `None` shows `value`."""
 
 
 class ModelTools(Protocol):
     """Tools that models may call: `app.model_agent(…, tools=…)`."""
 
     async def open(self) -> None:
-        """Begin; called before each turn, and may be repeated."""
+        """Prepare the tools; called before each turn, also if they are open already."""
 
     async def aclose(self) -> None:
-        """End; called with the runtime that has them."""
+        """Release the tools; called when the runtime closes."""
 
     def tools(self) -> Sequence[ToolSpec]:
         """Return the tools that can be called now."""
@@ -282,23 +295,23 @@ class ModelTools(Protocol):
         """Call a tool.
 
         Raises:
-            ToolFailed: There is no such tool, or it could not do what it was asked.
+            ToolFailed: The tool does not exist or failed.
         """
 
 
 class ToolProviders:
-    """Several providers as one; of two tools with one name the first provider's is called."""
+    """Several providers as one; for a duplicate name the first provider is called."""
 
     def __init__(self, providers: Sequence[ToolProvider]) -> None:
         self._providers = providers
 
     def tools(self) -> Sequence[ToolSpec]:
-        """Return the tools of all."""
+        """Return the tools of all providers."""
         found = {one.name: one for part in self._providers[::-1] for one in part.tools()}
         return list(found.values())
 
     async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
-        """Carry out a call by the first that has the tool."""
+        """Run a call with the first provider that has the tool."""
         for provider in self._providers:
             if any(one.name == tool.name for one in provider.tools()):
                 if is_plain(provider.call):
@@ -309,17 +322,17 @@ class ToolProviders:
 
 
 class ToolFailed(AgentFailed):
-    """A tool could not do what it was asked; the message is shown to everyone.
+    """Failure of a tool; the message is shown to everyone.
 
-    An agent that lets it through ends its turn with the same message.
+    If an agent does not catch it, its turn ends with the same message.
     """
 
 
 class ToolCall:
-    """A tool that runs; `async with turn.tool(name, args) as call` gives one, and `start_tool`.
+    """Running tool call, from `async with turn.tool(name, args) as call` or `start_tool`.
 
-    A call ends once: at the end of the `async with`, or by `done` or `failed`. One that is open
-    when its turn ends is shown as failed then.
+    A call ends once: at the end of the `async with`, or by `done` or `failed`. A call that is open
+    when its turn ends is shown as failed.
     """
 
     def __init__(
@@ -331,9 +344,9 @@ class ToolCall:
     ) -> None:
         self.name = name
         self.denial = ""
-        """Why it may not, if that is known: what somebody said with the newest no."""
+        """Reason of the newest refusal, if it is known."""
         self.approval: Approval | None = None
-        """The newest approval; `None` if the newest question was not answered by yes."""
+        """The newest approval; `None` if the newest question was refused or is unanswered."""
         self.session_id = host.session.head.session_id
         self.turn_id = host.turn_id
         self.call_id = f"{host.turn_id}.{host.next_tool()}"
@@ -341,52 +354,52 @@ class ToolCall:
         if subagent_id is not None:
             self._ids["subagent_id"] = subagent_id
         self.record = host.recorder().within(**self._ids)
-        """Records what the tool does; every fact carries the ids of this call."""
+        """Recorder of what the tool does; every fact carries the ids of this call."""
         self._host = host
         self._session = host.session
         self._result: JsonObject = {}
         self._whole: str | None = None
         self._output_ref: str | None = None
-        """Where the whole result is kept, if it is longer than a preview."""
+        """Reference of the stored result, if it is longer than a preview."""
         self._began = time.monotonic()
         self._state: Literal["open", "ending", "over"] = "open"
         self._runtime_id = runtime_id
-        """What a runtime outside calls this call; `None`: there is none."""
+        """Id of this call in an external runtime; `None` if there is none."""
         self._input = "null"
         """The arguments as JSON, secrets included."""
 
     def progress(
         self, text: str = "", *, done: int | None = None, total: int | None = None
     ) -> None:
-        """Show how far the tool is; the newest replaces the one before.
+        """Show the progress of the tool; this replaces the previous progress.
 
         Args:
-            text: What it is doing.
-            done: How much is done, in the unit of `total`.
-            total: How much there is to do.
+            text: Current activity.
+            done: Amount done, in the unit of `total`.
+            total: Total amount.
 
         Raises:
             RuntimeError: The call has ended.
             SurfaceDestroyed: The turn is over.
-            TypeError: `done` or `total` is no whole number.
-            ValueError: One of them is below 0 or above `MAX_COUNT`, or `done` is more than `total`.
+            TypeError: `done` or `total` is not an integer.
+            ValueError: One of them is below 0 or above `MAX_COUNT`, or `done` is above `total`.
         """
         self._check_open()
         payload: JsonObject = {"text": text_of(text, "text")}
         if done is not None:
-            payload["done"] = _count(done, "done")
+            payload["done"] = _check_count(done, "done")
         if total is not None:
-            payload["total"] = _count(total, "total")
+            payload["total"] = _check_count(total, "total")
         if done is not None and total is not None and done > total:
             raise ValueError(f"done: {done} is more than the total of {total}")
         self._record("tool.progress", payload)
         self._host.changed()
 
     def result(self, value: Json) -> None:
-        """Show what came of it: a preview, and where the whole is kept if it is longer.
+        """Set the result: it is shown as a preview, and a longer result is stored as a whole.
 
         Args:
-            value: Anything that can be written as JSON; what cannot is recorded by its `repr`.
+            value: A JSON value; any other value is recorded by its `repr`.
         """
         try:
             text = value if isinstance(value, str) else encoded(value).decode()
@@ -395,15 +408,15 @@ class ToolCall:
         self._whole = well_formed(text)
 
     def show(self, *components: Any) -> None:
-        """Show components, texts, data or figures that the tool has made; as `Turn.show`."""
+        """Show components, texts, data or figures that the tool made; see `Turn.show`."""
         self._check_open()
         named = named_for(self._host, components, "tool.show")
         self._host.gather("main", RenderChange(named, self.name))
 
     def show_foreign(self, component: Json) -> None:
-        """Show a component that the tool of somebody else has made, as far as it fits.
+        """Show a component that a foreign tool made, as far as it is valid.
 
-        What is left out is said in its place, and recorded.
+        Parts that are left out are named in a text and recorded.
         """
         self._check_open()
         found = fitting_component(component, self._session.rules.limits.max_message_bytes)
@@ -414,31 +427,32 @@ class ToolCall:
             self.show(Component("", "text", {"content": f"Not all is shown: {found.warning}."}))
 
     async def show_image(self, content: bytes, mime: str, *, alt: str) -> None:
-        """Show an image that the tool has made, from its bytes.
+        """Show an image that the tool made, from its bytes.
 
         Raises:
-            ResourceLimit: It is larger than an upload may be; nothing is shown.
+            ResourceLimit: It is larger than the limit of uploads; nothing is shown.
         """
-        src = await self._saved("image", content, mime)
+        src = await self._store_file("image", content, mime)
         self.show(Component("", "image", {"src": src, "alt": alt}))
 
     async def show_file(self, name: str, content: bytes, mime: str) -> None:
-        """Show a file that the tool has made, for people to load.
+        """Show a file that the tool made, for people to download.
 
         Raises:
-            ResourceLimit: It is larger than an upload may be; nothing is shown.
+            ResourceLimit: It is larger than the limit of uploads; nothing is shown.
         """
         name, mime = text_of(name, "name"), text_of(mime, "mime")
-        url = await self._saved(name, content, mime)
+        url = await self._store_file(name, content, mime)
         about = f"{mime}, {len(content):,} bytes"
         self.show(
             Component("", "product-cards", {"cards": [{"name": name, "badge": about, "url": url}]})
         )
 
-    async def _saved(self, name: str, content: bytes, mime: str) -> str:
-        """Keep a file of the tool, and return its address."""
+    async def _store_file(self, name: str, content: bytes, mime: str) -> str:
+        """Store a file of the tool and return its address."""
         self._check_open()
         ref = await self._host.files.save(name, content, mime)
+        # The call may have ended while the file was stored; nothing may be recorded for it then.
         self._check_open()
         payload = {
             "bytes": ref.size,
@@ -447,19 +461,21 @@ class ToolCall:
             "file": plain_object(ref),
         }
         self._record("output.spilled", payload, output_ref=ref.sha256)
-        self._session.input_log.remember_files([ref.sha256])  # else nobody could load it
+        # Only files that the session knows can be downloaded.
+        self._session.input_log.remember_files([ref.sha256])
         return blob_path(self._session.head.session_id, ref.sha256, ref.name)
 
     @must_await("tool.ask")
     async def ask(
         self, component: Component, *, check: Callable[[Json], object] | None = None
     ) -> Json | Declined:
-        """Show an input component and wait for its answer; as `Turn.ask`.
+        """Show an input component and wait for its answer; see `Turn.ask`.
 
         Args:
-            component: The question; with `can_decline` among its props, `DECLINED` may come back.
-            check: Raises `InvalidAnswer` for an answer that fits the component, but not who asked:
-                the question stays open.
+            component: The question; if its props include `can_decline`, the result may be
+                `DECLINED`.
+            check: Additional validation of the answer; raises `InvalidAnswer`, and the question
+                stays open.
         """
         self._check_open()
         question: OpenQuestion[Json | Declined] = OpenQuestion(
@@ -469,14 +485,14 @@ class ToolCall:
 
     @property
     def args(self) -> Json:
-        """The arguments: those that were approved last, else those of the call. A fresh copy."""
+        """Arguments as a new copy: those that were approved last, else those of the call."""
         return msgspec.json.decode(self.approval.input if self.approval else self._input)
 
     @must_await("tool.approve")
     async def approve(self, title: str, *, rule: str, **options: Unpack[PermissionOptions]) -> bool:
-        """Ask a person whether the tool may go on with its arguments, and return whether it may.
+        """Ask a person whether the tool may run with its arguments; return whether it may.
 
-        As `ask_permission`. With `editable`, what may run afterwards is `args`.
+        See `ask_permission`. With `editable`, run the tool with `args` afterwards.
         """
         return (await self.ask_permission(title, rule=rule, **options)).allowed
 
@@ -489,37 +505,39 @@ class ToolCall:
         input: JsonObject | None = None,
         **options: Unpack[PermissionOptions],
     ) -> Approval:
-        """Ask a person whether the tool may go on, and record who wanted that and what came of it.
+        """Ask a person whether the tool may run; record the rule and the decision.
 
-        Several may be asked at once in one turn, each by its own `turn.tool`.
+        One turn may ask several questions at once, each through its own `turn.tool`.
 
         Args:
-            title: What is asked.
-            rule: The rule that wants a person asked.
-            input: What is to be approved; it is shown whole, secrets as marks. `None`: the
+            title: Text of the question.
+            rule: Name of the rule that requires a person's approval.
+            input: Input to approve; it is shown whole, with secrets masked. `None` means the
                 arguments of the call.
             options: See `PermissionOptions`.
 
         Returns:
-            What came of it. Without an answer nothing is allowed. Who says no may tell why.
+            The decision. An unanswered question allows nothing. A refusal may have a reason.
 
         Raises:
-            ResourceLimit: The input is too large to be shown whole; nobody is asked.
+            ResourceLimit: The input is too large to be shown whole; no question is asked.
             RuntimeError: The call has ended.
-            TypeError, ValueError: An argument is wrong; nobody is asked.
+            TypeError, ValueError: An argument is invalid; no question is asked.
 
-        Cancel: Safe; what nobody answered is no approval.
+        Cancel: Safe; a cancelled question is not an approval.
         """
         self._check_open()
         refuse_unknown("tool.approve", options, PermissionOptions.__optional_keys__)
         if not text_of(title, "title").strip():
             raise ValueError("title: empty; write what a person allows")
-        shown = self._as_shown(self._input if input is None else _as_json(input))
+        shown = self._undecided(self._input if input is None else _as_json(input))
         self.check_size(shown.input)
-        about, expires_at = self._about(text_of(rule, "rule"), shown, options)
+        about, expires_at = self._terms(text_of(rule, "rule"), shown, options)
         permission = self.record.permission(self.name)
+        # A refusal must not leave an earlier approval in place: `args` would return its input.
         self.denial, self.approval = "", None
         granted = about.session_rule and Grant(self.name, about.session_rule)
+        # With `keeps_grant=False` the caller checks its own grants; a grant here would bypass it.
         if options.get("keeps_grant", True) and granted in self._session.settings.grants:
             permission.evaluated("allow", "person", "user", scope="session", digest=shown.digest)
             self.approval = msgspec.structs.replace(shown, decision="allow", scope="session")
@@ -538,29 +556,31 @@ class ToolCall:
         props = {
             name: value
             for name, value in options.items()
-            if name not in _NO_PROPS and value is not None
+            if name not in _NOT_PROPS and value is not None
         }
         question = Component("", "confirm", {"title": title, **props})
         try:
             asked = self._host.ask(question, Asking(about=about, expires_at=expires_at))
             outcome = await self._host.outcome_of(asked, withdraws=True)
+            # The turn may have ended while the answer was on its way. Then it is no approval.
             self._host.check_running()
             answer = outcome.value if outcome.kind == "answered" else None
-            approval = self._meant(shown, answer)
+            approval = self._decide(shown, answer)
             recheck = options.get("recheck")
             found = SecondLook()
+            # A person needs time to answer; a file that the input names may have changed since.
             if recheck is not None and approval.allowed:
                 found = await recheck(approval)
         except BaseException:
-            # What the server's stop leaves open may still be answered: that is no outcome.
+            # If the server stops, the question stays open. Its answer must not follow a refusal.
             if not self._host.is_left_open:
                 with suppress(SurfaceDestroyed):
                     permission.unanswered("cancelled", digest=shown.digest)
             raise
-        return self._answered(permission, approval, found)
+        return self._record_decision(permission, approval, found)
 
     def check_size(self, value: Json) -> None:
-        """Refuse an input that no message carries: nobody can approve what they do not see.
+        """Check that an input fits into a message; a person cannot approve what is not shown.
 
         Raises:
             ResourceLimit: It is too large.
@@ -574,19 +594,19 @@ class ToolCall:
             )
 
     def hides(self, text: str) -> bool:
-        """Return whether a text has a secret, of which facts and screens have a mark only."""
+        """Return whether a text holds a secret, which facts and screens only show as a mark."""
         check_kind(text, str, "text")
         return bool(self._session.log.redactor.clean(text)[1])
 
-    def _as_shown(self, text: str) -> Approval:
-        """Return what becomes of an input that nobody has approved yet."""
+    def _undecided(self, text: str) -> Approval:
+        """Return the undecided approval of an input, which `_decide` completes."""
         salt = self._salt(text)
         return Approval("expired", text, digest_of(text, salt), salt)
 
-    def _about(
+    def _terms(
         self, rule: str, shown: Approval, options: PermissionOptions
     ) -> tuple[ToolUse, float | None]:
-        """Return what a question tells about the tool, and until when it may be answered."""
+        """Return the terms of a question, and its deadline in seconds since the epoch."""
         editable = options.get("editable", False)
         if editable and not isinstance(shown.args, dict):
             raise ValueError("editable: only an input that is an object can be edited")
@@ -599,30 +619,33 @@ class ToolCall:
             self._ids,
             rule,
             shown.digest,
+            # The renderer already shows the input of the call; only another one is repeated.
             shown.input if shown.input != self._input else None,
-            None if session_rule is None else _rule(session_rule),
+            None if session_rule is None else _check_rule(session_rule),
+            # A secret is shown as a mark, and a person cannot approve an input that is not shown.
             bool(editable) and not shown.salt,
             None if expires_at is None else rfc3339(expires_at),
         )
         return about, expires_at
 
-    def _meant(self, shown: Approval, answer: JsonObject | None) -> Approval:
-        """Return what an answer to a question about an input means."""
+    def _decide(self, shown: Approval, answer: JsonObject | None) -> Approval:
+        """Return the approval that an answer means; without an answer it stays expired."""
         payload: JsonObject = (answer or {}).get("payload", {})
         if answer is None:
             return msgspec.structs.replace(shown, reason="nobody answered in time")
         if answer["action"] != "confirm":
             return msgspec.structs.replace(shown, decision="deny", reason=payload.get("reason", ""))
         approval, edited = shown, payload.get("updated_input")
+        # An input that comes back unchanged is not an edit.
         if edited is not None and encoded(edited) != encoded(shown.args):
-            approval = self._as_shown(encoded(edited).decode())
+            approval = self._undecided(encoded(edited).decode())
         is_edited, scope = approval is not shown, payload.get("scope", "once")
         return msgspec.structs.replace(approval, decision="allow", scope=scope, edited=is_edited)
 
-    def _answered(
+    def _record_decision(
         self, permission: RecordedPermission, approval: Approval, found: SecondLook
     ) -> Approval:
-        """Record what an answer means, and return it."""
+        """Record a decision and return it; a refusal by `recheck` overrides an approval."""
         digest = approval.digest
         if found.refusal:
             approval = msgspec.structs.replace(
@@ -643,11 +666,14 @@ class ToolCall:
         return approval
 
     def _salt(self, text: str) -> bytes:
-        """Return what goes before an input in its digest: random bytes if it holds a secret."""
+        """Return the salt for the digest of an input: random bytes if the input holds a secret."""
         return secrets.token_bytes(SALT_BYTES) if self.hides(text) else b""
 
-    async def _settle(self) -> None:
-        """Keep a large result beside the ledger. Safe to cancel: the result is lost then."""
+    async def _store_result(self) -> None:
+        """Store a large result beside the ledger.
+
+        Cancel: Safe; the result is lost.
+        """
         if self._whole is None:
             return
         text, self._whole = self._whole, None
@@ -660,17 +686,17 @@ class ToolCall:
 
     @must_await("call.done")
     async def done(self, result: Json = None) -> None:
-        """Show that the tool is done: for a call of `start_tool`.
+        """Show that the tool is done. For a call from `start_tool`.
 
         Args:
-            result: What came of it, as `result` takes it; `None`: nothing more than that says.
+            result: Its result; see `result`. `None` keeps a result that was set before.
 
         Raises:
-            ArpError: A change before it is refused; the tool is shown as failed by that.
+            ArpError: An earlier change was refused; the tool is shown as failed.
             RuntimeError: The call has ended.
             SurfaceDestroyed: The turn is over.
 
-        Cancel: Safe; a large result may be lost, and the tool is shown as failed then.
+        Cancel: Safe; a large result may be lost, and the tool is then shown as failed.
         """
         self._check_open()
         if result is not None:
@@ -679,10 +705,10 @@ class ToolCall:
             await self._finish()
 
     def failed(self, error: str) -> None:
-        """Show that the tool failed, and why: for a call of `start_tool`. The agent goes on.
+        """Show that the tool failed, and why. For a call from `start_tool`; the agent continues.
 
         Args:
-            error: What went wrong, for those who watch.
+            error: What went wrong, for users.
 
         Raises:
             RuntimeError: The call has ended.
@@ -695,10 +721,10 @@ class ToolCall:
         """End the tool of an `async with` as failed, and show why.
 
         Args:
-            message: What went wrong, for those who watch.
+            message: What went wrong, for users.
 
         Raises:
-            ToolFailed: Always, with the message; catch it around the `async with` to go on.
+            ToolFailed: Always, with the message; catch it around the `async with` to continue.
         """
         raise ToolFailed(well_formed(message))
 
@@ -719,18 +745,19 @@ class ToolCall:
 
     @contextmanager
     def _ending(self) -> Iterator[None]:
-        """End the call by what happens inside: as done, or as failed by what is raised."""
+        """End the call when the block ends: as done, or as failed if the block raises."""
         error: str | None = None
         is_left_open = False
         try:
             yield
         except asyncio.CancelledError:
             error = "cancelled"
-            # As after a crash: readers show it as interrupted, or as waiting with its question.
+            # If the server stops, the call stays open as after a crash: readers show it as
+            # interrupted, or as waiting with its question.
             is_left_open = self._host.is_left_open
             raise
         except GeneratorExit:
-            # Nobody goes on with the generator that the call is in: no failure of the tool's own.
+            # The generator that contains the call was closed. The tool itself did not fail.
             error = ABANDONED
             raise
         except ArpError as failed:
@@ -740,17 +767,19 @@ class ToolCall:
             error = type(failed).__name__
             raise
         finally:
+            # After the end of the turn no fact may be recorded in it: the end closed all calls.
             is_over = self._state == "over" or self._session.running != self._host.turn_id
             if not (is_over or is_left_open):
                 self._end(error)
 
     async def _finish(self) -> None:
-        """Store the result and commit what is pending; raise what was refused."""
+        """Store the result and commit pending changes; raise the error of a refused change."""
         self._state = "ending"
-        await self._settle()
+        await self._store_result()
         self._host.settle()
 
     def _end(self, error: str | None) -> None:
+        """Record the result of the call, or its error."""
         self._state = "over"
         took = {"durationMs": round((time.monotonic() - self._began) * 1000)}
         ref = None if error is not None else self._output_ref
@@ -760,7 +789,8 @@ class ToolCall:
         else:
             result = {"tool": self.name, **self._result, **took}
             self._record("tool.result", result, output_ref=ref)
-        if ref is not None:  # as when the session is made again from its facts
+        # Replaying the facts does the same, so the session is equal before and after a restart.
+        if ref is not None:
             self._session.input_log.remember_files([ref])
         self._host.changed()
 
@@ -777,7 +807,7 @@ def started_tool(
     runtime_id: str | None = None,
     subagent_id: str | None = None,
 ) -> ToolCall:
-    """Show that a tool runs; who called it says how it ends."""
+    """Start a call and show it; the caller has to end it."""
     call = ToolCall(host, name, runtime_id, subagent_id)
     call._start(args)
     return call
@@ -785,7 +815,7 @@ def started_tool(
 
 @asynccontextmanager
 async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[ToolCall]:
-    """Show that a tool runs, and how it ended: a tool that is seen to begin is seen to end."""
+    """Run a block as a tool call: show its start, and at the end of the block its result."""
     call = started_tool(host, name, args)
     with call._ending():
         with host.services.spans.of_tool(host.session, host.turn_id, call.call_id):
@@ -795,7 +825,7 @@ async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[T
 
 
 def _as_json(args: Json) -> str:
-    """Return arguments as JSON; a string that is JSON already stays as it is."""
+    """Return arguments as JSON; a string that is already JSON stays as it is."""
     if isinstance(args, str) and _is_json(text := well_formed(args)):
         return text
     try:
@@ -805,15 +835,15 @@ def _as_json(args: Json) -> str:
 
 
 def _repr(value: object) -> str:
-    """Return the `repr` of a value; of one that has none, its type."""
+    """Return the `repr` of a value, or the name of its type if `repr` raises."""
     try:
         return well_formed(repr(value))
-    except Exception:  # noqa: BLE001 - it is the code of whoever wrote the type
+    except Exception:  # noqa: BLE001 - `repr` runs foreign code, which may raise anything
         return f"<{type(value).__name__}>"
 
 
-def _rule(text: str) -> str:
-    """Return a rule as a plain text."""
+def _check_rule(text: str) -> str:
+    """Return a validated session rule."""
     if not isinstance(text, str):
         raise TypeError(f"session_rule: expected a text, got {type(text).__name__}")
     formed = well_formed(text)
@@ -822,8 +852,8 @@ def _rule(text: str) -> str:
     return formed
 
 
-def _count(number: int, name: str) -> int:
-    """Return a count as a plain `int`."""
+def _check_count(number: int, name: str) -> int:
+    """Return a validated count as a plain `int`."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")
     if not 0 <= number <= MAX_COUNT:

@@ -1,10 +1,10 @@
-"""`Turn`: what an agent's author has in hand.
+"""`Turn`: the interface of a running turn for an agent's author.
 
-Theory of operation. Text, and `show`, `patch` and the other changes, gather as *pending*. They are
-recorded when the agent next awaits anything of the turn (text: anything but more text), or when the
-loop runs and the writer comes by: what changes between two awaits is one commit. A commit that is
-refused changes nothing and raises where the agent next awaits the turn. Inside `async with
-turn.frame()` nothing is committed until the end.
+Theory of operation. Text and the changes of `show`, `patch` and so on are first *pending*. They are
+recorded when the agent awaits a method of the turn (for text: any method but `say`), or when the
+writer prepares a write. So the changes between two awaits become one commit. A refused commit
+changes nothing; its error is raised at the agent's next await of the turn. Inside `async with
+turn.frame()` nothing is committed until the end of the block.
 """
 
 from __future__ import annotations
@@ -81,48 +81,48 @@ T = TypeVar("T")
 
 
 class Confirming(TypedDict, total=False):
-    """What `Turn.confirm` takes besides its title and message; `None` is as if it were absent."""
+    """Options of `Turn.confirm`; `None` means the default."""
 
     confirm_label: str | None
     deny_label: str | None
     destructive: bool | None
     name: str
-    """As in `AskOptions`."""
+    """See `AskOptions`."""
     timeout_s: float | None
-    """As in `AskOptions`."""
+    """See `AskOptions`."""
 
 
 class AskOptions(TypedDict, total=False):
-    """How a question is asked."""
+    """Options of a question."""
 
     surface: str
-    """Where; absent: `main`."""
+    """Surface that shows the question; absent: `main`."""
     name: str
-    """For `@app.on_answer`: its function takes the answer when the process that asked is gone."""
+    """Name of the `@app.on_answer` handler that gets the answer if the asking process is gone."""
     timeout_s: float | None
-    """After so many seconds the question is over, on all renderers; absent: when the turn ends."""
+    """Seconds until the question expires on all renderers; absent: at the end of the turn."""
 
 
 class TypeOptions(AskOptions, total=False):
-    """How a type is asked for."""
+    """Options of a question for a type."""
 
     title: str
-    """Of the form; absent: the name of a pydantic model or Struct."""
+    """Title of the form; absent: the name of a pydantic model or Struct."""
     description: str
-    """Below the title; absent: the docstring of the type."""
+    """Text below the title; absent: the docstring of the type."""
     submit_label: str
-    """Text of the button."""
+    """Label of the button."""
     id: str
-    """Of the form, as of any component."""
+    """Id of the form, like that of any component."""
     values: Mapping[str, Json]
-    """What stands in the fields at first; absent: the defaults of the type."""
+    """Initial values of the fields; absent: the defaults of the type."""
 
 
 ASK_OPTIONS = AskOptions.__optional_keys__
 
 
 class Turn:
-    """One turn of an agent: what the user said, and everything that the agent may do about it.
+    """A running turn: its input, and everything that an agent can do in response.
 
     Input: `text`, `input`, `command`, `arguments`, `files`, `renderer`, `user`, `origin`; `id`,
     `session_id`, `thread_id`. Memory: `messages`, `history`, `parent`, `branch`. Output: `say`,
@@ -133,7 +133,7 @@ class Turn:
     `update_settings`, `set_commands`.
     """
 
-    # An attribute that nobody reads, as `turn.txt = …`, is refused.
+    # Slots, so that a misspelled attribute (`turn.txt = …`) raises.
     __slots__ = (
         "__weakref__",
         "_author",
@@ -157,50 +157,51 @@ class Turn:
         self._host = host
         self._session = host.session
         self._author = ""
-        """Who speaks; empty: the agent itself."""
+        """Current speaker; empty for the agent itself."""
         self._tool: str | None = None
-        """The last tool that ran: what is shown before the agent speaks again came of it."""
+        """Tool that ran last; what is shown before the next text is attributed to it."""
 
     # -- input -------------------------------------------------------------------------------------
 
     @property
     def session_id(self) -> str:
-        """The session that it belongs to."""
+        """Id of the session that the turn belongs to."""
         return self._session.head.session_id
 
     @property
     def thread_id(self) -> str:
-        """The thread that the turn belongs to; `main` unless a program began another one."""
+        """Thread that the turn belongs to; `main` unless a program began another one."""
         return self._session.threads.of(self.id)
 
     @property
     def input(self) -> InputEcho:
-        """What the user did: `input_type`, `data`, `source_component`, `surface`.
+        """The user's input: `input_type`, `data`, `source_component`, `surface`.
 
-        The data are as they came, also where the ledger and the screens do not have all of them.
+        The data are complete, even if parts of them are redacted in the ledger and on screens.
         """
         echo = self._session.screen.turns[self.id].inputs[0]
         typed = self._session.input_log.typed.get(self.id)
-        if typed is None or typed is echo.data:  # nothing in it is a secret
+        # Nothing in it was redacted.
+        if typed is None or typed is echo.data:
             return echo
         return msgspec.structs.replace(echo, data=typed)
 
     @property
     def text(self) -> str:
-        """What the user said; empty where the input is no text."""
+        """Text of the input; empty if the input has none."""
         data = self.input.data
         text = data.get("transcript") if self.input.input_type == "voice" else data.get("text")
         return text if isinstance(text, str) else ""
 
     @property
     def command(self) -> str | None:
-        """The name that a text begins with behind a slash, as `/export csv` with `export`."""
+        """Name of the slash command at the beginning of the text: `export` for `/export csv`."""
         first, *_ = self.text.split(maxsplit=1) or [""]
         return first[1:] if first.startswith("/") and len(first) > 1 else None
 
     @property
     def arguments(self) -> str:
-        """What stands behind the command's name; all of the text where there is none."""
+        """Text after the command's name; the whole text if there is no command."""
         if self.command is None:
             return self.text
         _, _, rest = self.text.strip().partition(f"/{self.command}")
@@ -208,61 +209,61 @@ class Turn:
 
     @property
     def files(self) -> list[FileRef]:
-        """The files that came with the input."""
+        """Files that came with the input."""
         files = self.input.data.get("files", [])
         return msgspec.convert(files, list[FileRef])
 
     @property
     def renderer(self) -> RendererInfo:
-        """What the renderer that began this turn said of itself: locale, time zone, theme, size.
+        """Description of the renderer that began this turn: locale, time zone, theme, size.
 
-        Each is `None` where it did not say. Others may watch the same session.
+        A value that the renderer did not report is `None`. Others may show the session too.
         """
         return self._session.input_log.renderers.get(self.id, UNKNOWN)
 
     @property
     def user(self) -> User:
-        """Who began this turn: `name`, `display_name`, `roles`, `claims`.
+        """User who began this turn: `name`, `display_name`, `roles`, `claims`.
 
-        The name alone where the app's `Access` has no hook or the hook gives no more, and of a turn
-        that waited while the server was started again. Empty where users are not told apart.
+        Only the name is set if the app's `Access` has no hook or the hook returns no more, and for
+        a turn that was queued while the server restarted. Empty if the app does not identify users.
         """
         return self._host.user
 
     @property
     def origin(self) -> str | None:
-        """Which program began this turn by `app.push`; `None`: somebody typed it."""
+        """Name of the program that began this turn by `app.push`; `None` for a user's input."""
         return self.input.origin
 
     @property
     def _leaves_questions_open(self) -> bool:
         """Whether the server stops while a question of this turn is open.
 
-        The question stays, and its answer goes to the next process. So whoever asks on behalf of
-        something else, such as a runtime, leaves that as it is.
+        The question stays open, and its answer goes to the next process. Code that asks for another
+        system, such as a runtime, must therefore leave its own request open too.
         """
         return self._host.is_left_open and self._session.asks(self.id)
 
     @property
     def _earlier_questions(self) -> EarlierQuestions:
-        """What the turns before it left open, for whoever goes on with that."""
+        """Questions that earlier turns left open, for code that continues them."""
         return EarlierQuestions(self._host)
 
     @property
     def parent(self) -> str | None:
-        """The turn before this one, on its branch and in its thread; `None`: it is the first.
+        """Previous turn on this branch and in this thread; `None` for the first turn.
 
-        What an agent remembers elsewhere belongs to `parent` and goes on from there: after an edit
-        that is an older turn than the last one.
+        An agent that keeps its own memory stores it under the turn id and continues from `parent`.
+        After an edit, `parent` is not the newest turn.
         """
         earlier = self._earlier()
         return earlier[-1] if earlier else None
 
     @property
     def branch(self) -> str:
-        """The branch: `main`, or the id of the turn with which it left another one.
+        """Branch of the turn: `main`, or the id of the turn that began the branch.
 
-        An input that is edited, and an answer that is made again, begin a branch.
+        Editing an input and regenerating an answer begin a branch.
         """
         branches = self._session.branches
         if branches is None or self.id not in branches:
@@ -271,26 +272,27 @@ class Turn:
         return next((one for one in way[::-1] if branches.versions(one)[0] != one), "main")
 
     def messages(self, limit: int = 200) -> PastMessages:
-        """Return the conversation before this turn: what was said, shown, called and answered.
+        """Return the conversation before this turn: texts, output, tool calls and answers.
 
-        Of this branch and thread alone. It has forms for models and frameworks:
-        `turn.messages().as_openai()`, `as_anthropic()`, `as_langchain()`, `as_pydantic_ai()`.
+        Only this branch and thread are included. The result converts to formats of models and
+        frameworks: `turn.messages().as_openai()`, `as_anthropic()`, `as_langchain()`,
+        `as_pydantic_ai()`.
 
         Args:
-            limit: At most this many messages, the newest.
+            limit: Most messages to return; the newest are kept.
         """
         _check_limit(limit)
         screen = self._session.screen
         past = [
             message
             for turn_id in self._earlier()
-            if turn_id in screen.turns and not self._was_taken_back(screen.turns[turn_id])
+            if turn_id in screen.turns and not self._is_taken_back(screen.turns[turn_id])
             for message in past_of(screen, screen.turns[turn_id])
         ]
         return PastMessages(past[-limit:] if limit else ())
 
     def _earlier(self) -> list[str]:
-        """Return the turns before this one, on its branch and in its thread."""
+        """Return the ids of the turns before this one, on its branch and in its thread."""
         threads, branches = self._session.threads, self._session.branches
         if branches is not None and self.id in branches:
             before = branches.before(self.id)
@@ -298,25 +300,25 @@ class Turn:
             before = list(takewhile(lambda one: one != self.id, self._session.screen.turns))
         return [one for one in before if threads.of(one) == self.thread_id]
 
-    def _was_taken_back(self, turn: TurnScreen) -> bool:
-        """Return whether a turn was cancelled before anything came of it."""
+    def _is_taken_back(self, turn: TurnScreen) -> bool:
+        """Return whether a turn was cancelled before it had any output or tool call."""
         output = self._session.screen.output(turn.id)
         return turn.status == "cancelled" and not turn.tools and not output
 
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
-        """Return what was said before this turn: ("user" | "assistant", text), oldest first.
+        """Return the texts before this turn: ("user" | "assistant", text), oldest first.
 
-        Only what was said in its own thread.
+        Only texts of the same thread are included.
 
         Args:
-            limit: At most this many entries, the newest.
+            limit: Most entries to return; the newest are kept.
         """
         _check_limit(limit)
         entries: list[tuple[str, str]] = []
         screen = self._session.screen
         for turn_id in self._earlier():
             turn = screen.turns.get(turn_id)
-            if turn is None or self._was_taken_back(turn):
+            if turn is None or self._is_taken_back(turn):
                 continue
             for echo in turn.inputs[:1]:
                 typed = echo.data.get("text")
@@ -330,26 +332,28 @@ class Turn:
     # -- output ------------------------------------------------------------------------------------
 
     async def say(self, text: str, *, author: str | None = None) -> None:
-        """Add text to the turn's output; everyone sees it as soon as the ledger has it.
+        """Add text to the turn's output; renderers get it once it is durable.
 
         Args:
             text: Markdown.
-            author: Who says it, where the turn was handed to another agent: the name stands above
-                what follows. It stays until another one is given; empty: the agent itself again.
+            author: Name to show above this text and the following, if another agent speaks. It
+                remains until another name is given; an empty name means the agent itself.
 
-        Cancel: Safe; a text of up to `MAX_UNWRITTEN` characters is said, of a longer one a part.
+        Cancel: Safe; of a text with more than `MAX_UNWRITTEN` characters, a part may be added.
         """
         if author is not None:
             self._speak_as(author)
         host = self._host
         if host.pending or host.refused is not None or host.frames:
+            # Text cannot be part of a commit, but a frame has to be one: it becomes a component.
             if host.frames:
                 spoken = {"content": _text(text, "turn.say"), "format": "markdown"}
                 self.show(Component("", "text", spoken))
                 return
             host.settle()
         if self._session.turns.running != self.id:
-            await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
+            # An agent that loops over this error must not block the event loop.
+            await asyncio.sleep(0)
             self._session.check_running(self.id)
         if type(text) is not str or not text.isascii():
             text = _text(text, "turn.say")
@@ -365,43 +369,44 @@ class Turn:
             await host.services.room()
 
     def _speak_as(self, author: str) -> None:
-        """Show who speaks from here on, if that is somebody else than before."""
+        """Show the name of the speaker if it differs from the current one."""
         name = " ".join(_text(author, "turn.say: author").split())
         if name != self._author:
             self._author = name
             self.show(author_of(name or self._agent_title()))
 
     def _agent_title(self) -> str:
-        """Return what pages call the agent, else its name."""
+        """Return the title of the agent, or its name if it has no title."""
         name = self._session.head.workflow
         known = self._host.services.about().workflows
         return next((one.title for one in known if one.name == name and one.title), name)
 
     def think(self, text: str) -> None:
-        """Add to the turn's thinking, which only renderers that ask for it show."""
+        """Add to the turn's reasoning, which renderers show only if they request it."""
         self._session.check_running(self.id)
         text = _text(text, "turn.think")
         if text:
             self._host.add_text(text, THINKING)
 
     def show(self, *components: Shown, surface: str = "main", tool: str | None = None) -> str:
-        """Show components at the end of the output, or in the place of those with their ids.
+        """Show components at the end of the output, or replace the components with their ids.
 
         Args:
-            components: In order, also in lists. A text is shown as it is, a data frame or a list of
-                objects as a table (as by `ui.table`), one object as names with values, a figure of
-                matplotlib or plotly and a picture of PIL as it looks; so is what has a method
-                `__arp__` or an `@ui.converter`. Without an id they get one.
-            surface: Where; a new name makes a new surface.
-            tool: The tool that made them, for renderers that tell. `None` = the one that ran last,
-                if nothing was said since.
+            components: Components in order, also in lists. Other values are converted: a text is
+                shown as it is, a data frame or a list of objects as a table (see `ui.table`), one
+                object as names with values, and a figure of matplotlib or plotly or a picture of
+                PIL as an image. A method `__arp__` or an `@ui.converter` converts other types.
+                Components without an id get one.
+            surface: Surface to show them on; a new name creates a surface.
+            tool: Tool that made them, for renderers that show that. `None` means the tool that ran
+                last, if no text was added since.
 
         Returns:
-            The id of the last one.
+            Id of the last component.
 
         Raises:
-            InvalidComponent, TypeError, ValueError: Something of it is no component, or cannot be
-                written as JSON; or nothing is given. A list may be empty.
+            InvalidComponent, TypeError, ValueError: A value cannot be converted or is not JSON, or
+                no value is given. A list may be empty.
         """
         self._session.check_running(self.id)
         host = self._host
@@ -413,14 +418,14 @@ class Turn:
     def patch(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
         """Set a property of a component: `turn.patch("chart", "props.title", "Sales")`.
 
-        As `append`, `insert`, `remove`, `replace` and `reorder` it names a component of `surface`.
-        What is wrong with it raises where the agent next awaits the turn; nothing of that commit is
-        shown then.
+        Like `append`, `insert`, `remove`, `replace` and `reorder`, it changes a component of
+        `surface`. An invalid change raises at the agent's next await of the turn, and nothing of
+        its commit is shown.
         """
         self._host.change(surface, Update(target, path, value))
 
     def append(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
-        """Extend a string, or an array by the items of an array."""
+        """Append to a string, or append the items of an array to an array."""
         self._host.change(surface, Append(target, path, value))
 
     def insert(
@@ -431,9 +436,9 @@ class Turn:
         parent: str | None = None,
         surface: str = "main",
     ) -> str:
-        """Put a component behind another (`None`: first), or last; into the group `parent`.
+        """Insert a component after another (`None`: first), or last; into the group `parent`.
 
-        A value that is no component is shown as by `show`.
+        Other values are converted; see `show`.
         """
         where = "turn.insert"
         named = self._host.named(as_component(component, where), where)
@@ -441,24 +446,24 @@ class Turn:
         return named.id
 
     def remove(self, target: str, *, surface: str = "main") -> None:
-        """Take a component away, with its children."""
+        """Remove a component with its children."""
         self._host.change(surface, Remove(target))
 
     def replace(self, target: str, component: Shown, *, surface: str = "main") -> str:
-        """Put another component, or what `show` makes of a value, in the place of one."""
+        """Replace a component with another; other values are converted, see `show`."""
         where = "turn.replace"
         named = self._host.named(as_component(component, where), where)
         self._host.change(surface, Replace(target, named))
         return named.id
 
     def reorder(self, target: str, after: str | None, *, surface: str = "main") -> None:
-        """Move a component behind another of the same list; `None`: first."""
+        """Move a component after another one of the same list; `None` moves it to the front."""
         self._host.change(surface, Reorder(target, after))
 
     @must_enter("turn.frame")
     @asynccontextmanager
     async def frame(self) -> AsyncIterator[None]:
-        """Make one commit of everything inside; if the inside raises, none of it is shown."""
+        """Make one commit of all changes in a block; if the block raises, none of them is shown."""
         self._host.begin_frame()
         try:
             yield
@@ -468,10 +473,9 @@ class Turn:
         self._host.end_frame()
 
     def shown_as(self, component_id: str, *, surface: str = "main") -> dict[str, str]:
-        """Return as what each renderer shows a component: `native`, or a simpler type.
+        """Return how each renderer shows a component: `native`, or the type that replaces it.
 
-        A renderer that acknowledges what it has drawn may say that it could not draw it so:
-        `fallback` or `failed`.
+        A renderer that acknowledges what it has drawn may also report `fallback` or `failed`.
         """
         self._host.settle()
         tree = self._session.tree(surface)
@@ -484,6 +488,7 @@ class Turn:
         out: dict[str, str] = {}
         for viewer in self._host.live.viewers.values():
             kind = how_shown(component, supported(viewer.profile))[component_id]
+            # The fallback may apply to the whole root, so the component itself is not shown.
             if not fits_in(root, viewer.profile):
                 (shown,) = shown_as(root, viewer.profile)[:1]
                 kind = kind if root.id == component_id and shown.type == root.type else shown.type
@@ -497,22 +502,22 @@ class Turn:
 
     @property
     def surfaces(self) -> tuple[str, ...]:
-        """The names of the session's surfaces besides `main`, also of those of earlier turns."""
+        """Names of the session's surfaces other than `main`, including those of earlier turns."""
         return tuple(name for name in self._session.screen.surfaces if name != "main")
 
     def surface(self, name: str, *, title: str | None = None) -> OpenSurface:
-        """Return a surface, which is made if there is none of this name.
+        """Return a surface; create it if it does not exist.
 
-        A renderer that has the room shows it beside the conversation. `surface=name` of `show`,
-        `patch` and the others is the short form.
+        A renderer with enough room shows it beside the conversation. `surface=name` of `show`,
+        `patch` and other methods is the short form.
 
         Args:
-            name: Its name in this session; `main` is the conversation.
-            title: What users read above it; `None`: as it is.
+            name: Name of the surface in this session; `main` is the conversation.
+            title: Title for users; `None` keeps the current one.
 
         Raises:
             RoleConflict: A popup or an overlay has this name.
-            ResourceLimit: There are too many surfaces already.
+            ResourceLimit: There are too many surfaces.
             SurfaceDestroyed: The turn is over.
         """
         host, named = self._host, name_of(name, "name")
@@ -539,20 +544,20 @@ class Turn:
         """Show components over a component that the user just used, until the user dismisses them.
 
         `popup = turn.popup(ui.key_value(…), over="orders", row=2)`, then `await popup.done`. A
-        renderer without popups shows them in the output of the turn, and removes them again.
+        renderer without popups shows them in the output of the turn and removes them at the end.
 
         Args:
-            components: As of `show`; at most two levels deep.
-            over: The component.
-            row: A row of that component, if it is a table; 0 is the first.
-            surface: Where that component is.
-            title: What users read above it.
+            components: As for `show`; at most two levels deep.
+            over: Id of the component.
+            row: Row of that component, if it is a table; 0 is the first.
+            surface: Surface of that component.
+            title: Title for users.
 
         Raises:
-            InvalidSerial: The user did nothing on that surface within the last seconds
-                (`serial_max_age_s`): an agent opens popups only in answer to something.
-            InvalidComponent: There is no such component, or one that is shown is refused.
-            ResourceLimit: There are too many surfaces already.
+            InvalidSerial: The user did nothing on that surface within `serial_max_age_s` seconds:
+                an agent may open a popup only in response to the user.
+            InvalidComponent: The component does not exist, or a shown one is refused.
+            ResourceLimit: There are too many surfaces.
             SurfaceDestroyed: The turn is over.
         """
         number = whole_number(row, "row") if row is not None else None
@@ -578,16 +583,16 @@ class Turn:
         """Show components above a surface, until the user dismisses them or their time is over.
 
         Args:
-            components: As of `show`; at most two levels deep.
-            anchor: Where on the surface.
-            timeout_ms: They are closed after this time, also if the turn is over by then; `None`:
-                never.
-            surface: Above which.
-            title: What users read above it.
+            components: As for `show`; at most two levels deep.
+            anchor: Position on the surface.
+            timeout_ms: Time until they are closed, also after the end of the turn; `None` means no
+                limit.
+            surface: Surface below them.
+            title: Title for users.
 
         Raises:
-            InvalidSerial, InvalidComponent, ResourceLimit, SurfaceDestroyed: As `popup`.
-            TypeError, ValueError: No such anchor, or no such time.
+            InvalidSerial, InvalidComponent, ResourceLimit, SurfaceDestroyed: See `popup`.
+            TypeError, ValueError: The anchor or the time is invalid.
         """
         place = text_of(anchor, "anchor")
         if place not in get_args(Anchor):
@@ -616,16 +621,16 @@ class Turn:
     @must_enter("turn.tool")
     @asynccontextmanager
     async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
-        """Show that a tool runs, and how it ended.
+        """Run a block as a tool call: show that the tool runs, and its result.
 
         Args:
-            name: Of the tool.
-            args: What it is called with; anything that can be written as JSON.
+            name: Name of the tool.
+            args: Arguments of the call, as a JSON value.
 
         Raises:
-            Exception: Whatever the inside raises, after the tool is shown as failed: with the
-                message of a `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its
-                class alone.
+            Exception: The exception of the block, after the tool is shown as failed: with the
+                message of a `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, otherwise
+                only with the name of its class.
         """
         named = name_of(name, "name")
         async with running_tool(self._host, named, {} if args is None else args) as call:
@@ -640,22 +645,22 @@ class Turn:
         id: str | None = None,
         subagent_id: str | None = None,
     ) -> ToolCall:
-        """Show that a tool runs; `done` or `failed` of what is returned shows how it ended.
+        """Show that a tool runs; call `done` or `failed` of the result when it ends.
 
-        For tools that run elsewhere and say by events how they are: `await call.done(result)`. One
-        that is open when the turn ends is shown as failed. Where the code of the tool is yours,
-        `async with turn.tool(…)` ends it by itself.
+        Use it for tools that run elsewhere and report by events: `await call.done(result)`. A call
+        that is open at the end of the turn is shown as failed. For a tool in your own code,
+        `async with turn.tool(…)` ends the call by itself.
 
         Args:
-            name: Of the tool.
-            args: What it is called with; anything that can be written as JSON.
-            id: What the runtime outside calls this call; the ledger has it in the `correlation` of
-                `tool.started`, as `runtimeCallId`. `None`: there is none.
-            subagent_id: The sub-agent that calls it, in every fact of the call; as in
-                `turn.record.subagent`. `None`: the agent itself.
+            name: Name of the tool.
+            args: Arguments of the call, as a JSON value.
+            id: Id of the call in an external runtime; the ledger has it in the `correlation` of
+                `tool.started`, as `runtimeCallId`. `None` if there is none.
+            subagent_id: Id of the sub-agent that makes the call, for every fact of the call; see
+                `turn.record.subagent`. `None` for the agent itself.
 
         Raises:
-            ArpError: A change before it is refused; no tool is shown.
+            ArpError: An earlier change is refused; no tool is shown.
             SurfaceDestroyed: The turn is over; no tool is shown.
         """
         runtime_id = None if id is None else name_of(id, "id")
@@ -667,18 +672,18 @@ class Turn:
 
     @property
     def tools(self) -> Sequence[ToolSpec]:
-        """The tools of the app that `use` can call now: name, description and JSON Schema."""
+        """Tools of the app that `use` can call now: name, description and JSON Schema."""
         return () if self._provider is None else self._provider.tools()
 
     @must_await("turn.use")
     async def use(self, name: str, args: JsonObject | None = None) -> Json:
-        """Call one of `tools`, and return its result: `await turn.use("search", {"query": "x"})`.
+        """Call one of `tools` and return its result: `await turn.use("search", {"query": "x"})`.
 
-        It is shown and recorded as with `tool`.
+        The call is shown and recorded like one of `tool`.
 
         Raises:
-            ToolFailed: There is no such tool, or it could not do what it was asked.
-            Exception: Whatever else the tool raises, after it is shown as failed.
+            ToolFailed: The tool does not exist or failed.
+            Exception: Another exception of the tool, after the tool is shown as failed.
         """
         given: JsonObject = plain({} if args is None else args)
         async with self.tool(name, given) as call:
@@ -694,22 +699,21 @@ class Turn:
         return result
 
     def usage(self, **used: Json) -> None:
-        """Record what the turn took: `turn.usage(input_tokens=812, output_tokens=64)`.
+        """Record what the turn used: `turn.usage(input_tokens=812, output_tokens=64)`.
 
-        Numbers of several calls add up, of anything else the last is kept. Renderers get all of it
-        with the final commit.
+        Numbers of several calls are added; of other values the last one is kept. Renderers get the
+        result with the final commit.
 
         Raises:
-            ResourceLimit: More than `MAX_USAGE_BYTES`; nothing is recorded.
-            TypeError, ValueError: It cannot be written as JSON, or a number is below 0; nothing is
-                recorded.
+            ResourceLimit: It exceeds `MAX_USAGE_BYTES`; nothing is recorded.
+            TypeError, ValueError: It is not JSON, or a number is below 0; nothing is recorded.
         """
         self._host.check_running()
         self._host.add_usage(used)
 
     @property
     def record(self) -> Recorder:
-        """Records what ARP does not see by itself: tasks, processes, models, costs, permissions."""
+        """Recorder of what ARP cannot observe: tasks, processes, models, costs, permissions."""
         return self._host.recorder()
 
     # -- questions ---------------------------------------------------------------------------------
@@ -751,26 +755,26 @@ class Turn:
     async def ask(
         self, asked: Any, *, can_decline: bool = False, **options: Unpack[TypeOptions]
     ) -> Any:
-        """Show an input component and wait until somebody answers it, on any renderer.
+        """Show an input component and wait until a user answers it, on any renderer.
 
         Args:
-            asked: The component; or a type, for which a form is made: a msgspec Struct, a
+            asked: The component, or a type, for which a form is generated: a msgspec Struct, a
                 dataclass, a `TypedDict` or a pydantic model.
-            can_decline: Somebody may decline to answer; `DECLINED` is returned then.
+            can_decline: Whether the user may decline; the result is then `DECLINED`.
             options: See `AskOptions`, and for a type `TypeOptions`.
 
         Returns:
-            Of a type, a value of it. A form: `dict` of its fields. A confirm: `bool`. Choices: the
+            For a type, a value of it. A form: `dict` of its fields. A confirm: `bool`. Choices: the
             value, or the list of values with `multi_select`. A table with `selectable="one"`: the
             number of the row, from 0; with `"many"` the list of them. A text input: `str`.
 
         Raises:
-            ArpError: The component is refused, or there is no form for the type.
-            QuestionExpired: Nobody answered within `timeout_s`; it is a `TimeoutError`.
+            ArpError: The component is refused, or the type cannot be a form.
+            QuestionExpired: No user answered within `timeout_s`; it is a `TimeoutError`.
 
-        Cancel: Safe; the question is withdrawn on every renderer, and the turn runs on. An answer
-            that was accepted before the cancel came is returned; the cancel then comes at the next
-            await.
+        Cancel: Safe; the question is withdrawn on every renderer, and the turn continues. If an
+            answer was accepted before the cancel, the answer is returned, and the cancel is raised
+            at the next await.
         """
         question: OpenQuestion[Any] = self._question(asked, can_decline, options)
         return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
@@ -811,22 +815,24 @@ class Turn:
     def question(
         self, asked: Any, *, can_decline: bool = False, **options: Unpack[TypeOptions]
     ) -> Any:
-        """Show an input component as `ask` does, and return at once: `await` it for the answer.
+        """Show an input component and return at once; `await` the result for the answer.
 
-        Several may be open at once. `question.withdraw()` closes it without an answer; those that
-        are open when the turn ends are withdrawn.
+        Several questions may be open at once. `question.withdraw()` closes one without an answer;
+        open questions are withdrawn at the end of the turn.
 
         Raises:
-            ArpError: As `ask`.
+            ArpError: See `ask`.
         """
         return self._question(asked, can_decline, options)
 
     def _question(self, asked: Any, can_decline: bool, options: TypeOptions) -> OpenQuestion[Any]:
-        host, read, check = self._host, _as_it_is, None
+        """Show a question; convert a type to a form, and explain a refusal to the author."""
+        host, read, check = self._host, _unchanged, None
         known = TypeOptions.__optional_keys__ if isinstance(asked, type) else ASK_OPTIONS
         check_kind(can_decline, bool, "can_decline")
         refuse_unknown("turn.ask", options, known, ": not for what is asked here")
-        host.settle()  # what was shown before is refused in its own words
+        # An earlier change must be refused with its own message, not as an invalid question.
+        host.settle()
         if isinstance(asked, type):
             values = options.get("values")
             wanted: AnswerType[Any] = AnswerType(asked, values and dict_of(values, "values"))
@@ -843,15 +849,15 @@ class Turn:
             return OpenQuestion(host, host.ask(asked, asking), read)
         except InvalidComponent as error:
             raise InvalidComponent(
-                _asked_wrong(asked, error.message), detail=error.detail
+                _explain_refusal(asked, error.message), detail=error.detail
             ) from None
 
     async def _ask_checked(
         self, asked: Component, check: Callable[[Json], object] | None
     ) -> Json | Declined:
-        """As `ask`, of a component whose answer `check` may refuse while it is open."""
+        """Ask a component with an additional check of the answer; see `ask`."""
         question: OpenQuestion[Json | Declined] = OpenQuestion(
-            self._host, self._host.ask(asked, Asking(check=check)), _as_it_is
+            self._host, self._host.ask(asked, Asking(check=check)), _unchanged
         )
         return question.taken(await self._host.outcome_of(question.asked, withdraws=True))
 
@@ -862,8 +868,8 @@ class Turn:
         """Ask yes or no: `await turn.confirm("Delete?", "12 rows", destructive=True)`.
 
         Raises:
-            ArpError: As `ask`.
-            QuestionExpired: As `ask`.
+            ArpError: See `ask`.
+            QuestionExpired: See `ask`.
         """
         refuse_unknown("turn.confirm", more, Confirming.__optional_keys__)
         options: AskOptions = {
@@ -883,7 +889,7 @@ class Turn:
         """Return the content of an uploaded file.
 
         Raises:
-            UnknownObject: There is no such file (any more).
+            UnknownObject: The file does not exist (any more).
         """
         check_kind(ref, FileRef, "ref")
         return await self._host.files.read(ref.sha256)
@@ -892,23 +898,24 @@ class Turn:
     async def save_file(
         self, name: str, content: bytes | os.PathLike[str], mime: str = ""
     ) -> FileRef:
-        """Keep a file beside the ledger, for `ui.image`, a link, or later turns of this session.
+        """Store a file beside the ledger, for `ui.image`, a link, or later turns of this session.
 
         Args:
-            name: As people see it; no path.
-            content: The bytes, or where a file lies that is copied.
-            mime: What it is; empty = by its name.
+            name: Name for users, not a path.
+            content: The bytes, or the path of a file to copy.
+            mime: MIME type; empty means the type of its file name extension.
 
         Returns:
-            What names it; `file_url` gives its address.
+            Reference to the file; `file_url` returns its address.
 
         Raises:
-            ResourceLimit: It has more than `max_upload_bytes`; nothing is kept.
-            OSError: The file cannot be read; nothing is kept.
+            ResourceLimit: It exceeds `max_upload_bytes`; nothing is stored.
+            OSError: The file cannot be read; nothing is stored.
         """
         self._session.check_running(self.id)
         name, mime = text_of(name, "name"), text_of(mime, "mime")
         ref = await self._host.files.save(name, content, mime)
+        # The turn may have ended while the file was stored; nothing may be recorded in it then.
         self._session.check_running(self.id)
         payload = {
             "bytes": ref.size,
@@ -923,7 +930,7 @@ class Turn:
         return ref
 
     def file_url(self, ref: FileRef) -> str:
-        """Return the address of a file of this session, below that of the server."""
+        """Return the address of a file of this session, relative to the server."""
         check_kind(ref, FileRef, "ref")
         return blob_path(self.session_id, ref.sha256, ref.name)
 
@@ -931,15 +938,14 @@ class Turn:
 
     @property
     def state(self) -> dict[str, Any]:
-        """A JSON object of the agent's own for this session, durable; no renderer gets it.
+        """A durable JSON object for the agent's own data in this session; renderers do not get it.
 
-        If the turn changed it, it is recorded before a question is asked, and when the turn ends,
-        however it ends: as what a turn showed stays when it fails or is cancelled, so does what it
-        keeps here. Only what a turn changed after that is lost if the process is killed. Each
-        branch has the state of its own turns.
+        A changed state is recorded before a question is asked and at the end of the turn, also if
+        the turn fails or is cancelled, just as its output is kept. Only later changes are lost if
+        the process is killed. Each branch has the state of its own turns.
 
-        A state that has more than `MAX_STATE_BYTES` as JSON, holds a secret or is no JSON is not
-        recorded, and fails the turn.
+        A state is not recorded, and fails the turn, if it exceeds `MAX_STATE_BYTES` as JSON, holds
+        a secret or is not JSON.
         """
         return self._host.state
 
@@ -951,11 +957,11 @@ class Turn:
 
     @property
     def shared_state(self) -> dict[str, Any]:
-        """A JSON object that renderers get too, durable: what a rich client wants to know besides.
+        """A durable JSON object that the agent shares with renderers, for rich clients.
 
-        What the turn changes in it is recorded with its output, and sent to every renderer that
-        said `hello`. `turn.shared_state = {…}` sets all of it. Each branch has that of its own
-        turns; the bounds are those of `state`.
+        Changes are recorded with the turn's output and sent to every renderer that sent `hello`.
+        `turn.shared_state = {…}` replaces the object. Each branch has the object of its own turns;
+        the limits are those of `state`.
         """
         return self._host.shared_state
 
@@ -965,28 +971,28 @@ class Turn:
         self._host.shared_state = state
 
     def set_commands(self, commands: Iterable[Command]) -> None:
-        """Offer slash commands in this session, in the place of those that it set before.
+        """Offer slash commands in this session; they replace the ones that were set before.
 
-        They stand beside those of the app, and take the place of one with the same name. They are
-        durable, and each branch has those of its own turns, as with `state`. A command with
-        `choices` shows as a menu on renderers that have menus. Who gives one begins a turn: the
-        function of `@app.command` runs where there is one of that name, else the session's agent,
+        They are shown with those of the app, and replace an app's command of the same name. They
+        are durable, and each branch has those of its own turns, as with `state`. A command with
+        `choices` is shown as a menu on renderers that have menus. A command begins a turn: the
+        `@app.command` function of that name runs if there is one, otherwise the session's agent,
         with `turn.command` and `turn.arguments`.
 
         Args:
-            commands: `Command(name, description, hint, choices)`, all of them, in order.
+            commands: All commands, in order: `Command(name, description, hint, choices)`.
 
         Raises:
-            ResourceLimit: They have more than 64 KiB as JSON; nothing changes.
+            ResourceLimit: They exceed 64 KiB as JSON; nothing changes.
             SurfaceDestroyed: The turn is over; nothing changes.
-            TypeError, ValueError: One is no `Command`, or has a name or a choice that nobody could
-                type, or two have the same; nothing changes.
+            TypeError, ValueError: A value is not a `Command`, a name or a choice cannot be typed,
+                or two are equal; nothing changes.
         """
         self._host.set_commands(commands)
 
     @property
     def settings(self) -> Any:
-        """What the user set for this session: a value of the type in `App(session_settings=…)`.
+        """Settings that the user chose for this session: a value of `App(session_settings=…)`.
 
         Raises:
             RuntimeError: The app has no such type.
@@ -994,12 +1000,12 @@ class Turn:
         return self._known_settings().value(self._session.settings.chosen)
 
     def update_settings(self, **changes: Json) -> None:
-        """Change what is set for this session: `turn.update_settings(model="large")`.
+        """Change settings of this session: `turn.update_settings(model="large")`.
 
         Raises:
             RuntimeError: The app has no `session_settings`.
-            TypeError: There is no such field; nothing changes.
-            InvalidAnswer: A value that the field cannot have; nothing changes.
+            TypeError: A field does not exist; nothing changes.
+            InvalidAnswer: A field has an invalid value; nothing changes.
         """
         self._session.check_running(self.id)
         chosen = self._known_settings().changed(self._session.settings.chosen, changes)
@@ -1014,17 +1020,17 @@ class Turn:
 
     @property
     def app_state(self) -> Any:
-        """What the app's lifespan yielded, such as a pool of connections; see `App(lifespan=…)`."""
+        """Value of the app's lifespan, such as a pool of connections; see `App(lifespan=…)`."""
         return self._host.services.app_state()
 
     @property
     def cache(self) -> dict[str, Any]:
-        """A place for any objects of the agent's own, per session, in memory only."""
+        """Objects that the agent keeps for this session, in memory only."""
         return self._host.live.cache
 
 
-def _asked_wrong(asked: Any, message: str) -> str:
-    """Return why something cannot be asked, as its author reads it."""
+def _explain_refusal(asked: Any, message: str) -> str:
+    """Return an author's error message for a question that cannot be asked."""
     if isinstance(asked, str):
         write = f"turn.ask(ui.text_input({asked!r:.60}))"
         return f"turn.ask: expected a question, got a text; write: {write}"
@@ -1067,5 +1073,5 @@ def _text(text: str, where: str) -> str:
         raise TypeError(f"{where}: {error}; turn.show(…) shows everything else") from None
 
 
-def _as_it_is(answer: Json) -> Json:
+def _unchanged(answer: Json) -> Json:
     return answer

@@ -1,7 +1,7 @@
-"""What users set for a session, such as a model: `App(session_settings=Settings)`.
+"""Settings that users choose per session, such as a model: `App(session_settings=Settings)`.
 
-The settings are a type of the author's whose fields have defaults. The ledger has what was chosen
-as plain JSON; a value of the type is made of it for each turn.
+The settings are an author's type whose fields have defaults. The ledger holds the chosen values as
+JSON; each turn gets a value of the type.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ TITLE = "Settings"
 
 
 class UserSettings:
-    """The type of an app's settings."""
+    """Settings of an app, described by an author's type."""
 
     def __init__(self, kind: type[Any]) -> None:
-        """See the class.
+        """Check and keep the type.
 
         Raises:
-            NoForm: The type has something that no field can stand for.
-            TypeError: It is no type, or one of its fields has no default.
+            NoForm: A field of the type cannot be shown in a form.
+            TypeError: It is not a type, or a field has no default.
         """
         if not isinstance(kind, type):
             raise TypeError(f"session_settings: expected a type, got {type(kind).__name__}")
@@ -50,9 +50,9 @@ class UserSettings:
             )
 
     def value(self, chosen: JsonObject) -> Any:
-        """Return what applies: what was chosen, else the defaults.
+        """Return the current settings: the chosen values, and defaults for the rest.
 
-        What does not fit the type any more is logged, and the defaults apply.
+        If the chosen values do not fit the type any more, that is logged and the defaults are used.
         """
         if not chosen:
             return self.kind()
@@ -70,19 +70,19 @@ class UserSettings:
         return made
 
     def form(self, chosen: JsonObject) -> Component:
-        """Return a form that shows what applies."""
-        made: Component = self._asked(chosen).form.component(
+        """Return a form with the current settings."""
+        made: Component = self._answer_type(chosen).form.component(
             title=TITLE, submit_label="Save", id="settings"
         )
         return made
 
     def read(self, chosen: JsonObject, fields: Json) -> JsonObject:
-        """Return what an answer to the form chooses.
+        """Return the settings that an answer to the form chooses.
 
-        A field that the answer leaves out stays as it is; null and the empty text empty it.
+        A missing field keeps its value; null or an empty text clears it.
 
         Raises:
-            InvalidAnswer: A field has a value that it cannot have.
+            InvalidAnswer: A field has an invalid value.
         """
         form = self.form(chosen)
         if isinstance(fields, dict):
@@ -90,14 +90,14 @@ class UserSettings:
             fields = {**shown, **fields}
         data = check_answer(form, "form_submit", {"fields": fields})
         answer = answer_value(form, "form_submit", data)
-        return self.plain(self._asked(chosen).read(answer))
+        return self.plain(self._answer_type(chosen).read(answer))
 
     def changed(self, chosen: JsonObject, changes: JsonObject) -> JsonObject:
-        """Return what applies with some fields changed.
+        """Return the current settings with some fields changed.
 
         Raises:
-            TypeError: There is no such field.
-            InvalidAnswer: A value that a field cannot have.
+            TypeError: A field does not exist.
+            InvalidAnswer: A field has an invalid value.
         """
         now = self.plain(self.value(chosen))
         if unknown := changes.keys() - now.keys():
@@ -111,5 +111,5 @@ class UserSettings:
         except ValueError as error:
             raise InvalidAnswer(f"settings: {error}") from None
 
-    def _asked(self, chosen: JsonObject) -> AnswerType[Any]:
+    def _answer_type(self, chosen: JsonObject) -> AnswerType[Any]:
         return AnswerType(self.kind, self.plain(self.value(chosen)))
