@@ -220,9 +220,7 @@ class MessageReader:
 
     def _task_updated(self, line: Line) -> None:
         patch = line.get("patch") or {}
-        is_waited_for = any(
-            one["task_id"] == line["task_id"] for one in self._awaited_agents.values()
-        )
+        awaited_ids = {one["task_id"] for one in self._awaited_agents.values()}
         # If the caller waits for the task, the tool result follows and reports the end with a text.
         if patch.get("status") in _ENDED and line["task_id"] not in awaited_ids:
             self._task_ended(line, str(patch["status"]))
