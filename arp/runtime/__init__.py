@@ -1,7 +1,8 @@
-"""The Agent Runtime Interface (ARI): one interface over agents that exist already.
+"""The Agent Runtime Interface (ARI): one interface over existing agents.
 
-Read `types` (what goes in and out), `services` (what can be called, and the contract), `errors`,
-then `feed` (the order of events) and `driven` (what all adapters share). Each adapter is a
-module of its own: `claude_code` and `codex` need their extras, `acp` and `function` none. `agent`
-makes an ARP agent of a runtime. The README has the order of its files.
+Read `contract` first: the types, the services and the rules that every runtime keeps. The adapters
+are in `programs` (Claude Code, Codex, ACP), `frameworks` (agents of Python frameworks), `plain`
+(functions, and the fake for tests) and `remote` (runtimes behind HTTP or gRPC). `turns` makes an
+agent of ARP from any runtime, `mcp` offers the tools of MCP servers, and `named` finds a runtime by
+its name.
 """

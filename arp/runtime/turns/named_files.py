@@ -5,8 +5,8 @@ question is shown. So each word of the input that is the path of an existing fil
 before the question is shown, and again when the answer is "allow". If a file has changed, vanished
 or appeared, or if its path leads to another file, the answer no longer fits and nothing runs.
 
-A word that is not the path of a file costs one `stat` and binds nothing. So many words are tried,
-and no knowledge of interpreters and their options is needed. Names that only a shell produces
+A word that is not the path of a file costs one `stat` and binds nothing. Therefore all words are
+tried, and no knowledge of interpreters and their options is needed. Names that only a shell produces
 (variables, patterns, substitutions) and files that the input does not name are not found.
 """
 
