@@ -6,7 +6,7 @@ before the question is shown, and again when the answer is "allow". If a file ha
 or appeared, or if its path leads to another file, the answer no longer fits and nothing runs.
 
 A word that is not the path of a file costs one `stat` and binds nothing. Therefore all words are
-tried, and no knowledge of interpreters and their options is needed. Names that only a shell produces
+tried, and no knowledge of interpreters and their options is needed. Names that only a shell makes
 (variables, patterns, substitutions) and files that the input does not name are not found.
 """
 
