@@ -490,7 +490,7 @@ class DrivenRuntime(ABC):
         if not self._is_closed:
             self._is_closed = True
             # Sessions without open requests come first: abandoning one of the others may kill a
-            # process that both share, and their turns would end with the wrong error.
+            # process that both share, before these sessions are closed in order.
             asking = [one for one in self._sessions.values() if one.feed.pending]
             others = [one for one in self._sessions.values() if not one.feed.pending]
             await asyncio.gather(*map(self._close_one, others))

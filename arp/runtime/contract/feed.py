@@ -133,6 +133,7 @@ class SessionFeed:
 
     def lost(self, reason: str) -> None:
         """Record that the runtime's process has ended; an active turn ends with `Unavailable`."""
+        # A closed session ends its process itself; that must not make it a failed session.
         if self.state in (SessionState.FAILED, SessionState.CLOSED):
             return
         self._end(error=Unavailable(reason).status())
@@ -202,6 +203,7 @@ class SessionFeed:
             if outcome is None:
                 raise NotFound(f"there is no permission request {request_id!r:.80}")
             raise FailedPrecondition(f"the permission request {request_id} is {outcome}")
+        # Checked before the request is closed: after a refused answer it must still be open.
         self._check_response(found.request, response)
         outcome = "allowed" if response.decision == "allow" else "denied"
         self._resolve(request_id, outcome, message=response.message)
@@ -320,6 +322,7 @@ class SessionFeed:
             must deny the request to the runtime.
         """
         turn = self.turn
+        # After a stop, no person may be asked: the open requests have just been cancelled.
         if turn is None or turn.stopped_by is not None:
             return None
         call_id = about.tool_call_id or self._new_id("call")
@@ -423,6 +426,7 @@ class SessionFeed:
         self._answered[request_id] = outcome
         if len(self._answered) > MAX_ANSWERED:  # forget the oldest outcome
             self._answered.popitem(last=False)
+        # The state changes before the event: a consumer may read the state when it gets the event.
         if not self.pending and self.state is SessionState.WAITING:
             self.state = SessionState.RUNNING
         self._event(
@@ -455,6 +459,8 @@ class SessionFeed:
         # reason of the stop.
         if turn.stopped_by is not None:
             error = turn.stopped_by.status()
+        # A call's result must follow the outcome of its permission request, so the open requests
+        # are cancelled first. Both carry the turn's id, so the turn is forgotten last.
         for request_id in list(self.pending):
             self._resolve(request_id, "cancelled")
         for call_id in list(turn.calls):

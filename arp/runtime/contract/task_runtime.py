@@ -194,6 +194,8 @@ class TaskTurn:
         `denied` in `details` means that the call was not allowed to run.
         """
         self.flush()
+        # The framework reports the answered question as a tool result, but `answered` has already
+        # ended the call.
         if call_id in self._asked:
             return
         name, tool_input = self.open_calls.pop(call_id, ("", {}))
@@ -385,6 +387,8 @@ class TaskSession:
         """Run a turn that the feed has begun."""
         turn = self.feed.turn
         self._task = asyncio.get_running_loop().create_task(self._run(task_turn))
+        # A task that is cancelled before its first step never enters `_run`, so nothing else would
+        # end the turn.
         self._task.add_done_callback(lambda _: self._end_if_never_run(turn))
 
     async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
@@ -414,7 +418,7 @@ class TaskSession:
 
     async def _run(self, turn: TaskTurn) -> None:
         try:
-            if turn.has_message:
+            if turn.has_message:  # stored first: a crash during the turn must not lose it
                 self._keep(turn.message)
             await self._runtime.run_turn(turn)
         except asyncio.CancelledError:

@@ -110,7 +110,7 @@ async def _ask_question(turn: Questioner, question: UserQuestion) -> Json:
     if DECLINE in taken:
         return None
     answer = [str(label) for label in taken if label in labels]
-    if len(answer) < len(taken):
+    if len(answer) < len(taken):  # `OTHER` was chosen
         words = await _ask_own_words(turn, question)
         if words is None:
             return None
@@ -121,7 +121,7 @@ async def _ask_question(turn: Questioner, question: UserQuestion) -> Json:
 async def _ask_own_words(turn: Questioner, question: UserQuestion) -> str | None:
     """Return a text that the user writes; `None` if they decline."""
     asked = Component("", "text-input", {"label": question.text, "can_decline": True})
-    if question.is_secret:
+    if question.is_secret:  # only a form has a field that hides its text
         field: JsonObject = {"name": "answer", "label": question.text, "field_type": "password"}
         props: JsonObject = {"fields": [{**field, "required": True}], "can_decline": True}
         asked = Component("", "form", props)
@@ -258,6 +258,7 @@ def questions_of(tool_input: JsonObject) -> Sequence[UserQuestion]:
                 one.get("isSecret") is True,
             )
         )
+    # With equal keys, one answer would replace the other. Such an input is asked as a permission.
     keys = {question.key for question in questions}
     return questions if len(keys) == len(questions) else ()
 

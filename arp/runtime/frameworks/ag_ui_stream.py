@@ -267,6 +267,7 @@ class AgUiStream:
         call = self._calls.get(call_id)
         if call is not None:
             self._emit_call(call)
+        # A snapshot may have brought the result already; the agent must not receive it twice.
         if not any(_is_result_of(one, call_id) for one in self.kept["messages"]):
             message_id = event.get("messageId") or self.turn.session.new_id("message")
             message = {"id": message_id, "role": "tool", "toolCallId": call_id}
@@ -309,7 +310,7 @@ class AgUiStream:
         self.kept["state"], self._state_is_lost = event["snapshot"], False
 
     def _change_state(self, event: JsonObject) -> None:
-        if self._state_is_lost:
+        if self._state_is_lost:  # a later change builds on the one that was not applied
             return
         try:
             self.kept["state"] = _patched(self.kept["state"], event["delta"])
@@ -399,6 +400,7 @@ class AgUiStream:
             raise Canceled("the agent's run was cancelled")
         if outcome.get("type") == "interrupt":
             self.kept["interrupts"] = [one for one in outcome["interrupts"] if one["id"]]
+        # An interrupt may be about an open call, which then waits for its answer.
         if not self.kept["interrupts"]:
             self._end_unanswered(event)
 

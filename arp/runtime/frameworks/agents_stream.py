@@ -73,10 +73,7 @@ class AgentsStream:
         """Whether the SDK keeps the newest answer."""
 
     def marked(self) -> Sequence[JsonObject]:
-        """Return a message for the model about an incomplete answer.
-
-        Empty if the answer is complete.
-        """
+        """Return the message for the model about an incomplete answer, or an empty sequence."""
         if self.cut is None:
             return ()
         mark = mark_of(CUT_OFF_WORDS[self.cut])

@@ -95,7 +95,7 @@ class GraphStream:
         if not isinstance(message, AIMessage) or message.id in self.seen:
             return
         is_whole = not isinstance(message, AIMessageChunk)
-        if is_whole and message.id in self._streamed:
+        if is_whole and message.id in self._streamed:  # its text was already emitted in chunks
             return
         self._streamed.add(message.id)
         if isinstance(message.content, str) and not message.additional_kwargs:
@@ -114,6 +114,7 @@ class GraphStream:
 
     def _say(self, message: BaseMessage, text: str) -> None:
         """Emit a text, unless it may be the output that the graph shows at its end."""
+        # The output is shown as a component at the end; its JSON must not appear as text before.
         held = self._held.get(message.id, "")
         begins = self.holds_output and not self.spoken.is_open(message.id or "")
         if held or (begins and text.lstrip()[:1] in ("{", "[")):

@@ -91,7 +91,7 @@ class ToldRequests(BaseCallbackHandler):
     def _call_in_thread_of_turn(self, report: Callable[[], None]) -> None:
         """Call a function in the thread of the turn.
 
-        A node that is a plain function runs in another one.
+        A node of the graph that is a plain function runs in another thread.
         """
         if threading.get_ident() == self._thread:
             report()

@@ -118,7 +118,7 @@ class ServerLink:
         """
         try:
             return await self._call(name, args, caller)
-        except SessionGone:
+        except SessionGone:  # the call was not carried out, so it may be repeated once
             try:
                 return await self._call(name, args, caller)
             except SessionGone:
@@ -149,7 +149,7 @@ class ServerLink:
             try:
                 await spare.opened(2 * CONNECT_S)
             except ToolFailed as failed:
-                if failed.message != self.problem:
+                if failed.message != self.problem:  # do not repeat the same line for each attempt
                     logger.error("%s", failed.message)
                 self.problem, self._spare = failed.message, None
                 self._tried.set()
@@ -227,6 +227,7 @@ class ServerLink:
             timer.cancel()
         if connection is self._spare:
             self._spare = None
+        # Removed before it is closed, which takes time: no new call may use it meanwhile.
         self._connections = {
             key: one for key, one in self._connections.items() if one is not connection
         }

@@ -185,10 +185,7 @@ class JsonRpcPeer:
         return True
 
     def end_of_file(self) -> str:
-        """Return a text about an unfinished line, for the reason of the end.
-
-        Empty if there is none.
-        """
+        """Return a text for the reason of the end if the last line is unfinished, else `""`."""
         return "in the middle of a line" if self._buffer.strip() else ""
 
     def close(self, reason: str) -> None:

@@ -194,7 +194,7 @@ class HttpEvents:
                 break
             if message.name == "error":
                 raise error_of(_decoded(message.data, ErrorStatus, "the end of the events"))
-            if message.name == "subscribed":
+            if message.name == "subscribed":  # a stream that was opened again begins with it
                 continue
             event = _decoded(message.data, ari.Event, "an event of the runtime")
             self.cursor = event.sequence

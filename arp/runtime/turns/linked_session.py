@@ -244,6 +244,7 @@ class LinkedSession:
             for name, value in (switched.items() if isinstance(switched, dict) else ())
             if isinstance(value, str)
         }
+        # The user's choices hold for every session; the rest describes one session of the runtime.
         if same_session:
             self.known_turns = _turns_of(state)
             self.tasks = dict(tasks) if isinstance(tasks, dict) else {}

@@ -163,8 +163,7 @@ class RunFacts:
         self._requests = 0
         """Number of requests to models that were recorded."""
         self._failed_open = False
-        """Whether the newest open request has failed; the error of the turn is then already
-        recorded."""
+        """Whether the newest request has failed; then it is the cause of the turn's error."""
         self._amount = 0.0
         """Sum of the costs that the runtime reported for single requests."""
 
@@ -250,6 +249,7 @@ class RunFacts:
         """Record what is known only at the end of the turn."""
         used = event.usage
         self._end_open_requests(event.error)
+        # The usage of a turn is the sum of its requests, so it is recorded only if there are none.
         if used is not None and not self._requests and used.is_known:
             self._record_request(used, {})
         elif used is not None and used.cost and used.currency and not self._amount:
@@ -272,6 +272,8 @@ class RunFacts:
     def _record_failure(self, error: ErrorStatus) -> None:
         details = error.details
         limit, status = _text(details, "limit"), details.get("http_status")
+        # A status means that a request to the model failed. If the runtime has not reported that
+        # request, it is recorded here; otherwise it would be counted twice.
         if isinstance(status, int) and not self._failed_open:
             with self._record.model(self._model_name()) as request:
                 request.failed(error.message[:MAX_TOLD_CHARACTERS], retryable=error.retryable)
@@ -346,10 +348,7 @@ def notice_of(details: Mapping[str, Json]) -> Notice:
 
 
 def rfc3339(seconds: float | None) -> str | None:
-    """Return seconds since 1970 in the format of facts.
-
-    `None` if the time is unknown or invalid.
-    """
+    """Return seconds since 1970 in the format of facts, or `None` for an invalid time."""
     moment = _moment(seconds)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment is not None else None
 

@@ -168,9 +168,9 @@ class TurnQuestions:
     def _keep(
         self, request: ari.PermissionRequest, response: ari.PermissionResponse, files: str = ""
     ) -> ari.PermissionResponse:
-        """Return an answer.
+        """Return an answer, and store it if another question is open.
 
-        Store it first if another question is open, because a restart may lose it.
+        Without that, a restart could lose the answer while the runtime waits for the other one.
         """
         if len(self._open) > 1 or self._late.are_others_asked:
             self._late.keep(request, response, files)
@@ -343,7 +343,7 @@ class TurnQuestions:
 def _session_rule_text(labels: Sequence[str]) -> str | None:
     """Return one sentence about the rules for the session.
 
-    If there are several, one is chosen later.
+    If there are several rules, the person chooses one of them later.
     """
     if len(labels) < 2:
         return labels[0] if labels else None

@@ -258,7 +258,7 @@ class AcpRuntime(DrivenRuntime):
     ) -> AcpSession:
         """Switch a session to the model and the mode of a request.
 
-        Without a mode, to one that asks.
+        If the request has no mode, the session gets a mode that is known to ask.
         """
         try:
             if request.model and request.model != session.model:

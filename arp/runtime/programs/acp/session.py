@@ -129,7 +129,7 @@ class AcpSession:
     def set_up(self, answer: JsonObject, *, is_new: bool = False) -> None:
         """Record the choices that the agent sent when the session was opened.
 
-        A new one has cost nothing.
+        A new session has cost nothing yet.
         """
         if is_new and self._cost is None:
             self._cost = 0.0
@@ -534,7 +534,7 @@ class AcpSession:
     def _update_cost(self, amount: float, currency: str) -> None:
         """Record the total cost of the session.
 
-        Costs from before it was opened belong to no turn.
+        A cost from before the session was opened here belongs to no turn.
         """
         if self._cost is not None and not self.is_replaying and self._currency in ("", currency):
             self._turn_cost = (self._turn_cost or 0.0) + max(amount - self._cost, 0.0)

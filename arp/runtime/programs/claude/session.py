@@ -283,10 +283,7 @@ class ClaudeSession:
             self._run(self._interrupt_again())
 
     def _update_commands(self, names: object) -> None:
-        """Update the commands from the names that Claude Code sends with each turn.
-
-        Emit a change.
-        """
+        """Update the commands from the names that each turn sends, and emit a change."""
         if not isinstance(names, list):
             return
         before, self._command_names = self._command_names, names
@@ -317,7 +314,7 @@ class ClaudeSession:
     async def _read_messages(self, client: sdk.ClaudeSDKClient) -> None:
         """Read the SDK's messages to their end.
 
-        It stops answering requests if they are not read.
+        The SDK stops answering requests if its messages are not read.
         """
         reason = "Claude Code has ended its output"
         while True:

@@ -62,10 +62,7 @@ class Transcripts:
         self.projects = (Path(configured) if configured else home / ".claude") / "projects"
 
     def path_of(self, session_id: str) -> Path | None:
-        """Return the newest transcript of a session that may be reached.
-
-        `None` if there is none.
-        """
+        """Return the newest transcript of a session that may be reached, or `None`."""
         found = [path for path in self._paths(session_id) if self._is_inside(_brief_session(path))]
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 

@@ -817,7 +817,7 @@ class CodexServer:
     def _keep_if_spawning(self, params: JsonObject, handle: Callable[[], None]) -> bool:
         """Keep a message about an unknown thread while an agent is being started.
 
-        It may be the agent's.
+        The thread may be the agent's.
         """
         thread_id = params.get("threadId")
         is_spawning = any(thread.is_spawning for thread in self._threads.values())
