@@ -77,7 +77,7 @@ class RuntimeAgent:
         """Make the runtime accept calls; the app calls this at each start of its server.
 
         Raises:
-            AriError: It cannot be opened active; the message says what to do.
+            AriError: It cannot be opened again; the message says what to do.
         """
         await self._runtime.open()
 

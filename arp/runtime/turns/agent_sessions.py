@@ -226,7 +226,7 @@ class AgentSessions:
     async def _creation_request(self, turn: Turn, left: Json) -> ari.CreateSessionRequest:
         """Return the request that creates a session with the conversation of a branch.
 
-        If the runtime cannot begin with a conversation, it is sent with the first message instead.
+        If the runtime cannot begin with a conversation, the first message contains it instead.
 
         Args:
             turn: First turn of the new session.

@@ -249,7 +249,7 @@ class RunFacts:
         """Record what is known only at the end of the turn."""
         used = event.usage
         self._end_open_requests(event.error)
-        # The usage of a turn is the sum of its requests, so it is recorded only if there are none.
+        # The usage of a turn is the sum of its requests: it is recorded only if none of them was.
         if used is not None and not self._requests and used.is_known:
             self._record_request(used, {})
         elif used is not None and used.cost and used.currency and not self._amount:

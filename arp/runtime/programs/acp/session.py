@@ -48,8 +48,7 @@ from arp.runtime.programs.json_rpc_peer import (
 logger = logging.getLogger(__name__)
 
 START_S = 60.0
-"""Seconds that an agent may take to start; agents in JavaScript need some, more on a busy
-machine."""
+"""Seconds that an agent may take to start; JavaScript agents take several on a busy machine."""
 CALL_S = 60.0
 """Seconds that it may take to answer a call, except a prompt."""
 STOP_S = 5.0
@@ -334,7 +333,7 @@ class AcpSession:
         """Switch the mode and return the mode that is used now.
 
         Raises:
-            InvalidArgument: The agent does not offer this mode, or any.
+            InvalidArgument: The agent does not offer this mode, or has no modes.
         """
         await self._switch("mode", self.modes, mode)
         return self.mode
@@ -343,7 +342,7 @@ class AcpSession:
         """Switch the model and return the model that is used now.
 
         Raises:
-            InvalidArgument: The agent does not offer this model, or any.
+            InvalidArgument: The agent does not offer this model, or has no choice of models.
         """
         await self._switch("model", self.models, model)
         return self.model
