@@ -1,8 +1,8 @@
-"""`EndCause`: why the server ends a turn before its agent is done.
+"""`EndCause`: why the server ends a turn before its agent has finished.
 
-An agent hears of each of them by the same `CancelledError`. What it cleans up then depends on the
-cause: a cancel withdraws what the turn asks, a stop of the server leaves it for the next process.
-The cause is in `TurnHost.end_cause`, and it is the message of the `CancelledError`.
+An agent receives the same `CancelledError` for each cause, but the cleanup depends on the cause: a
+cancel withdraws the open questions of the turn, a stop of the server leaves them for the next
+process. The cause is in `TurnHost.end_cause`, and it is the argument of the `CancelledError`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from enum import StrEnum
 
 
 class EndCause(StrEnum):
-    """Why a turn is ended from outside."""
+    """Reason why a turn is ended from outside."""
 
     CANCELLED = "cancelled"
-    """Somebody cancelled it, or the next input took its place. What it asks is withdrawn."""
+    """The turn was cancelled, or the next input replaced it. Its open questions are withdrawn."""
     SERVER_STOPS = "the server stopped"
-    """The server stops. What it asks stays open, and the answer goes to the next process."""
+    """The server stops. Open questions stay open, and their answers go to the next process."""
     SESSION_LEFT = "the session was closed"
-    """Its session was deleted, or had a fault. What it asks is withdrawn."""
+    """The session was deleted or had a fault. Open questions are withdrawn."""
 
     @classmethod
     def of(cls, error: BaseException) -> EndCause | None:
-        """Return the cause that an error names; `None`: it comes from elsewhere."""
-        told = error.args[0] if len(error.args) == 1 else None
-        return told if isinstance(told, EndCause) else None
+        """Return the cause that an error carries; `None` if it was raised for another reason."""
+        cause = error.args[0] if len(error.args) == 1 else None
+        return cause if isinstance(cause, EndCause) else None

@@ -1,4 +1,4 @@
-"""Output that is too large for a fact: a preview stays in the ledger, the whole goes beside it."""
+"""Outputs that are too large for a fact: the ledger keeps a preview, a store keeps the whole."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.redact.redactor import Found
 
 IN_A_THREAD: Final = 65_536
-"""Bytes from which an output is looked through beside the loop."""
+"""Size in bytes from which an output is searched for secrets in a thread."""
 
 
 Cleaned: TypeAlias = tuple[str, Found]
-"""A text without secrets, and what was found."""
+"""A text without secrets, and the secrets that were found."""
 
 
 Aside: TypeAlias = Callable[[Callable[[], Cleaned]], Awaitable[Cleaned]]
-"""Run something slow without blocking the loop."""
+"""Function that runs slow work without blocking the loop."""
 
 
 class OutputStore(Struct, frozen=True):
-    """Stores whole outputs, beside the ledger."""
+    """Storage for whole outputs, beside the ledger."""
 
     keep: Callable[[AsyncIterator[bytes]], Awaitable[str]]
-    """Make bytes durable and return their SHA-256; raises `ArpError` if it cannot."""
+    """Make bytes durable and return their SHA-256; raises `ArpError` if that fails."""
     read: Callable[[str], Awaitable[bytes]]
-    """Return bytes by their SHA-256; raises `ArpError` if there are none (any more)."""
+    """Return bytes by their SHA-256; raises `ArpError` if they are not stored, or no longer."""
     aside: Aside
 
 
 class KeptOutput(Struct, frozen=True):
-    """What the ledger has of an output."""
+    """The part of an output that the ledger keeps."""
 
     preview: str
     bytes: int
-    """Of the whole."""
+    """Size of the whole output."""
     output_ref: str | None = None
-    """Where the whole is; `None`: the preview is the whole, or the whole could not be stored."""
+    """SHA-256 of the stored output; `None` if the preview is complete or the output could not be
+    stored."""
 
 
 class Outputs:
@@ -56,27 +57,27 @@ class Outputs:
         self._scope = scope
 
     async def keep(self, data: bytes | str, mime: str | None = None) -> KeptOutput:
-        """Keep an output whole but for the secrets in it, if it is more than a preview.
+        """Store an output without its secrets, if it is larger than a preview.
 
-        What cannot be kept is cut to its preview, and the ledger says so: an agent need not fail
+        If it cannot be stored, only the preview is kept and a fact says so: an agent must not fail
         because a disk is full.
 
         Args:
-            data: All of it. Bytes with a NUL in the first 8,192 are no text, and stay as they are.
-            mime: Its media type.
+            data: The whole output. Bytes with a NUL in the first 8,192 are not text, and are not
+                changed.
+            mime: Media type of the output.
 
-        Cancel: Safe; nothing is recorded, bytes that nobody refers to may stay.
+        Cancel: Safe; nothing is recorded, but unreferenced bytes may remain in the store.
         """
         content = data if isinstance(data, bytes) else well_formed(data).encode()
         if preview_of(content).encode() == content:
-            return KeptOutput(
-                preview_of(content), len(content)
-            )  # secrets are taken out when its fact is recorded
+            # The session removes secrets when the fact with this preview is recorded.
+            return KeptOutput(preview_of(content), len(content))
         content, found = await self._cleaned(content)
         preview = preview_of(content)
         ref: str | None = None
         try:
-            ref = await self.store.keep(_once(content))
+            ref = await self.store.keep(_single_chunk(content))
         except ArpError as error:
             kept_bytes = min(len(preview.encode()), len(content))
             cut = {"bytes": len(content), "keptBytes": kept_bytes, "reason": error.message}
@@ -98,22 +99,22 @@ class Outputs:
         return cleaned.encode("utf-8", "surrogateescape") if found else data, found
 
     def redacted(self, found: Found) -> None:
-        """Record how many secrets were removed from an output, by which rules."""
+        """Record how many secrets were removed from an output, by rule."""
         if found:
             findings = [Finding(rule=rule, count=found[rule]) for rule in sorted(found)]
             self._scope("output.redacted", {"findings": findings})
 
 
 def preview_of(data: bytes, margin: int = 0) -> str:
-    """Return the beginning of an output; bytes that are no UTF-8 become U+FFFD.
+    """Return the beginning of an output; bytes that are not UTF-8 become U+FFFD.
 
     Args:
-        data: All of it.
-        margin: Characters more, to look through before it is cut.
+        data: The whole output.
+        margin: Number of further characters to return, so that they can be searched before the cut.
     """
     most = PREVIEW_CHARACTERS + margin
     return data[: 4 * most].decode("utf-8", "replace")[:most]
 
 
-async def _once(data: bytes) -> AsyncIterator[bytes]:
+async def _single_chunk(data: bytes) -> AsyncIterator[bytes]:
     yield data

@@ -1,8 +1,8 @@
 """A process that an agent runs: its output, and how it ended.
 
-Theory of operation. Output comes in pieces, and a secret may be cut by them. What a piece ends with
-and may be the beginning of a secret is *held*: it is recorded with the next piece of the same
-stream, or when the process or the turn ends.
+Theory of operation. Output arrives in pieces, and a secret may be split between two pieces. The end
+of a piece that may be the beginning of a secret is *held*. It is recorded with the next piece of
+the same stream, or when the process or the turn ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from arp.record.work import Entity
 from arp.redact.stream import GROWN_CONTEXT, Grown
 
 MARGIN = 4_096
-"""Characters after a preview that are checked with it: half a secret does not look like one."""
+"""Characters after a preview that are searched with it, because a part of a secret is not
+recognised."""
 
 
 class _Flow(Struct):
@@ -30,13 +31,13 @@ class _Flow(Struct):
     held: str = ""
     """Output that may be the beginning of a secret."""
     recorded: str = ""
-    """The end of what was recorded."""
+    """End of the output that was recorded."""
 
 
 class RecordedProcess(Entity):
-    """A process."""
+    """A process of an agent."""
 
-    __slots__ = ("_flows", "_is_watched", "_outputs", "id")
+    __slots__ = ("_flows", "_is_release_registered", "_outputs", "id")
 
     def __init__(
         self,
@@ -50,40 +51,39 @@ class RecordedProcess(Entity):
         super().__init__(scope.within(process_id=self.id), "process")
         self._outputs = Outputs(self._scope, store)
         self._flows: dict[Stream, _Flow] = {}
-        self._is_watched = False
-        """What is held is recorded before the turn ends."""
+        self._is_release_registered = False
+        """Whether the held output will be recorded before the turn ends."""
         line: Json = command if isinstance(command, str) else list(command)
         self._record("started", command=line, cwd=cwd, pid=pid)
 
     async def output(
         self, data: bytes | str, stream: Stream = "stdout", mime: str | None = None
     ) -> KeptOutput:
-        """Record what the process wrote; much of it is kept beside the ledger.
+        """Record output of the process; a large output is stored beside the ledger.
 
-        It may come in pieces; the end of one may be recorded with the next.
+        The output may arrive in pieces; the end of a piece may be recorded with the next piece.
 
         Returns:
-            The preview, and the `output_ref` under which the whole is read again, of what is
-            recorded now.
+            The preview of what was recorded now, and the `output_ref` to read all of it.
         """
         content = data if isinstance(data, bytes) else well_formed(data).encode()
         if stream not in get_args(Stream):
-            return await self._keep(content, stream, mime)  # which says what is wrong
-        if b"\0" in content[:8192]:  # no text
+            return await self._keep(content, stream, mime)  # raises for the invalid stream
+        if b"\0" in content[:8192]:  # not text
             self._release(stream)
             return await self._keep(content, stream, mime)
         flow = self._flows.setdefault(stream, _Flow())
         piece = content.decode("utf-8", "surrogateescape")
         held, flow.held = flow.held, ""
         try:
-            grown = await self._grown(held, piece, flow.recorded)
-        except BaseException:
+            grown = await self._clean_piece(held, piece, flow.recorded)
+        except BaseException:  # a cancelled call must not lose the held output
             flow.held = held
             raise
         out, flow.held, found = grown
         flow.recorded = (flow.recorded + out)[-GROWN_CONTEXT:]
-        if flow.held and not self._is_watched:
-            self._is_watched = True
+        if flow.held and not self._is_release_registered:
+            self._is_release_registered = True
             self._scope.before_end(self._release_all)
         if not out and content:
             return KeptOutput("", 0)
@@ -91,8 +91,8 @@ class RecordedProcess(Entity):
         self._outputs.redacted(found)
         return kept
 
-    async def _grown(self, held: str, piece: str, before: str) -> Grown:
-        """Remove secrets from a piece; from a large one in a thread."""
+    async def _clean_piece(self, held: str, piece: str, before: str) -> Grown:
+        """Remove secrets from a piece; from a large piece in a thread."""
         if len(piece) < IN_A_THREAD:
             return self._scope.grow(held, piece, before)
         grown: list[Grown] = []
@@ -111,8 +111,8 @@ class RecordedProcess(Entity):
         return kept
 
     def _release_all(self) -> None:
-        """Record the held output: the process writes no more, or no more may be recorded."""
-        self._is_watched = False
+        """Record the held output, because the process or the turn ends."""
+        self._is_release_registered = False
         for stream in self._flows:
             self._release(stream)
 
@@ -129,26 +129,26 @@ class RecordedProcess(Entity):
         self._outputs.redacted(found)
 
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
-        """Record what the process was given; of a secret only its size."""
+        """Record the input of the process; of a secret input only its size."""
         content = data if isinstance(data, bytes) else well_formed(data).encode()
         preview = None if secret else self._scope.clean(preview_of(content, MARGIN))[0]
         self._record("input", bytes=len(content), preview=preview and preview[:PREVIEW_CHARACTERS])
 
     def completed(self, exit_code: int, duration_ms: float | None = None) -> None:
-        """Record that it ended by itself, as it should."""
+        """Record that the process ended by itself, as intended."""
         self._release_all()
         self._record("completed", exitCode=exit_code, durationMs=duration_ms)
 
     def failed(
         self, reason: str, *, exit_code: int | None = None, duration_ms: float | None = None
     ) -> None:
-        """Record that it could not start, or ended by itself as it should not."""
+        """Record that the process could not start, or ended by itself with a failure."""
         self._release_all()
         self._record("failed", reason=reason, exitCode=exit_code, durationMs=duration_ms)
 
     def terminated(
         self, signal: str, reason: str | None = None, duration_ms: float | None = None
     ) -> None:
-        """Record that it was ended from outside, by which signal and why."""
+        """Record that the process was ended from outside, by a signal and for a reason."""
         self._release_all()
         self._record("terminated", signal=signal, reason=reason, durationMs=duration_ms)

@@ -1,9 +1,10 @@
-"""`Recorder`: records the facts that ARP cannot see by itself; `turn.record` is one.
+"""`Recorder`: records the facts that ARP cannot observe; `turn.record` is one.
 
-Theory of operation. ARP records what it sees: inputs, text, tools, commits, questions. What an
-agent does besides (tasks, processes, models, costs …) its author records. Each call records one
-fact, at once and in order with everything else of the turn. One fact of any type is
-`record(type, payload)`; what has a beginning and an end is an object whose facts carry one id.
+Theory of operation. ARP records what it observes: inputs, text, tools, commits, questions. The
+author of an agent records its other activities: tasks, processes, models, costs and so on. Each
+call records one fact, immediately and in order with all other facts of the turn. A fact of any type
+is `record(type, payload)`. An activity with a beginning and an end is an object; its facts carry
+one id.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class Recorder:
         """Record a fact: `turn.record("rate_limit.hit", {"limit": "requests per minute"})`.
 
         Args:
-            type_name: Any type but those that the session records itself.
-            payload: The fields of that type; `None` stands for what does not apply.
-            ids: Correlations, by field name of the fact.
+            type_name: Any type except those that the session records itself.
+            payload: Fields of that type; `None` means that a field does not apply.
+            ids: Correlation ids, by field name of the fact.
 
         Raises:
             ProfileViolation: The type, an id or a field is wrong or missing; nothing is recorded.
@@ -52,9 +53,10 @@ class Recorder:
         self._scope(type_name, payload, **ids)
 
     def within(self, **ids: Json) -> Recorder:
-        """Return a recorder whose facts carry these ids too, by field name.
+        """Return a recorder that adds these ids to its facts, by field name.
 
-        `turn.record.within(task_id=task.id, run_id=run.run_id)` joins what is recorded to a run.
+        For example, `turn.record.within(task_id=task.id, run_id=run.run_id)` links its facts to a
+        run.
         """
         return Recorder(self._scope.within(**ids), self._outputs.store)
 
@@ -71,10 +73,10 @@ class Recorder:
         """Record a new task, which may outlive the turn.
 
         Args:
-            objective: What it is to achieve.
-            task_id: `None` makes one.
+            objective: Goal of the task.
+            task_id: Id of the task; `None` means a new id.
             depends_on: Ids of tasks that must be completed before.
-            detail: What else is known.
+            detail: Further information.
         """
         return RecordedTask.create(self._scope, objective, task_id, depends_on, detail)
 
@@ -82,9 +84,9 @@ class Recorder:
         """Return a task that was recorded before.
 
         Args:
-            task_id: Its id.
-            attempts: How many there were so far: the next one gets the number after.
-            run_id: Of the attempt that runs, or ran last.
+            task_id: Id of the task.
+            attempts: Number of attempts so far; the next attempt gets the next number.
+            run_id: Id of the newest attempt, which may still run.
         """
         return RecordedTask(self._scope, task_id, attempts, run_id)
 
@@ -97,9 +99,9 @@ class Recorder:
         """Record that another agent works for this one.
 
         Args:
-            name: For people.
-            objective: What it is to achieve.
-            subagent_id: `None` makes one.
+            name: Name for people.
+            objective: Goal of the other agent.
+            subagent_id: Id of the other agent; `None` means a new id.
         """
         subagent_id = subagent_id or self._scope.new_id("subagent")
         return RecordedSubagent(self._scope, subagent_id, name, objective)
@@ -110,9 +112,9 @@ class Recorder:
         """Record work in the background.
 
         Args:
-            name: For people.
-            total: How many items it has.
-            job_id: `None` makes one.
+            name: Name for people.
+            total: Number of items.
+            job_id: Id of the job; `None` means a new id.
         """
         return RecordedJob(self._scope, job_id or self._scope.new_id("job"), name, total)
 
@@ -123,37 +125,38 @@ class Recorder:
 
         Args:
             command: Program and arguments, or one line for a shell.
-            cwd: Its working directory.
-            pid: The number that the system gave it.
+            cwd: Working directory of the process.
+            pid: Process id of the operating system.
         """
         return RecordedProcess(self._scope, self._outputs.store, command, cwd, pid)
 
     # -- models ----------------------------------------------------------------------------------
 
     def model(self, model: str, provider: str | None = None, **asked: Json) -> ModelRequest:
-        """Record that a request to a model begins: call it before the request is sent.
+        """Record that a request to a model begins; call this before the request is sent.
 
         Args:
-            model: Its name.
-            provider: Who runs it.
-            asked: What the request asks for: `parameters`, an object; `tools`, a list of names;
-                and `messages`, which are the whole conversation.
+            model: Name of the model.
+            provider: Provider that runs the model.
+            asked: Contents of the request: `parameters`, an object; `tools`, a list of names;
+                `messages`, the whole conversation.
         """
         return ModelRequest(self._scope, model, provider, asked)
 
     def route(self, candidates: Sequence[str | Candidate], reason: str = "") -> Candidate | None:
-        """Record which models could be taken, and what follows where there is nothing to decide.
+        """Record which models were available, and the result if there is no choice to make.
 
-        None that can be taken is `routing.not_possible`, exactly one `routing.single_candidate`,
-        which is no error. Which of several is taken you record as `routing.decided`.
+        If no model is available, `routing.not_possible` is recorded; if exactly one is,
+        `routing.single_candidate`, which is no error. If there are several, the caller records its
+        choice as `routing.decided`.
 
         Args:
-            candidates: All that were looked at, by name; a `Candidate` with `excluded` cannot be
-                taken.
-            reason: Why none can be taken, if none can.
+            candidates: All models that were considered, by name; a `Candidate` with `excluded` is
+                not available.
+            reason: Reason why no model is available; used only in that case.
 
         Returns:
-            The only one that can be taken, if that is so.
+            The only available model; `None` if there are none or several.
         """
         all_of_them = [Candidate(one) if isinstance(one, str) else one for one in candidates]
         self._scope("routing.candidates.resolved", {"candidates": all_of_them})
@@ -168,24 +171,24 @@ class Recorder:
         return free[0]
 
     def tools(self, names: Sequence[str]) -> None:
-        """Record which tools a model may call; that belongs to no call."""
+        """Record the tools that a model may call; the fact belongs to no call."""
         none = {"step_id": UNAVAILABLE, "tool_call_id": UNAVAILABLE}
         self._scope("tool.catalog.resolved", {"tools": list(names)}, **none)
 
     def compaction(
         self, reason: str | None = None, tokens: int | None = None
     ) -> RecordedCompaction:
-        """Record that a model's context is made smaller; `tokens` is its size before."""
+        """Record that a model's context is being made smaller; `tokens` is its size before."""
         return RecordedCompaction(self._scope, reason, tokens)
 
-    # -- who decides -----------------------------------------------------------------------------
+    # -- decisions -------------------------------------------------------------------------------
 
     def permission(self, tool: str, request_id: str | None = None) -> RecordedPermission:
-        """Return what records whether a tool may be used; `await tool.approve(…)` asks a person.
+        """Return the recorder of one permission; `await tool.approve(…)` asks a person.
 
         Args:
-            tool: Its name.
-            request_id: `None` makes one.
+            tool: Name of the tool.
+            request_id: Id of the permission; `None` means a new id.
         """
         return RecordedPermission(self._scope, tool, request_id)
 
@@ -193,22 +196,22 @@ class Recorder:
         """Record that a hook runs.
 
         Args:
-            name: Of the hook.
-            event: What it was called for.
+            name: Name of the hook.
+            event: Event that the hook was called for.
         """
         return Hook(self._scope, name, event)
 
-    # -- what lasts ------------------------------------------------------------------------------
+    # -- outputs and files -----------------------------------------------------------------------
 
     async def keep(self, data: bytes | str, mime: str | None = None) -> KeptOutput:
-        """Keep an output whole, if it is more than a preview; see `Outputs.keep`."""
+        """Store an output, if it is larger than a preview; see `Outputs.keep`."""
         return await self._outputs.keep(data, mime)
 
     async def read(self, output_ref: str) -> bytes:
         """Return an output that was stored.
 
         Raises:
-            ArpError: There is no such output (any more).
+            ArpError: The output is not stored, or no longer.
         """
         return await self._outputs.store.read(output_ref)
 
@@ -224,11 +227,11 @@ class Recorder:
         """Record that a file is new or was changed.
 
         Args:
-            artifact_id: The same for all versions of the file.
-            name: For people.
-            mime: Its media type.
-            sha256: Of its bytes.
-            kept: As `keep` returned it, where the bytes lie beside the ledger.
+            artifact_id: Id that is the same for all versions of the file.
+            name: Name for people.
+            mime: Media type of the file.
+            sha256: SHA-256 of its bytes.
+            kept: Result of `keep`, if the bytes are stored beside the ledger.
         """
         if kept is not None:
             check_kind(kept, KeptOutput, "kept")

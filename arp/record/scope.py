@@ -1,8 +1,9 @@
 """Records facts of agents and of the server around them, each checked where it is made.
 
-Theory of operation. A fact that is refused when the writer encodes it would cost the session its
-place in the memory. So whatever comes from outside is made plain JSON and checked here, at the line
-of the author who made the mistake; nothing is recorded then.
+Theory of operation. If the writer had to refuse a fact when it encodes it, the session would have
+to be evicted from memory. So each value from outside is converted to plain JSON and checked here,
+in
+the call of the author who made the mistake. A refused fact is not recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from arp.session.session import Session
 from arp.session.threads import THREAD
 
 UNAVAILABLE: Final = "unavailable"
-"""The value of a correlation that does not exist (ledger.md 1)."""
+"""Value of a correlation id that does not exist (ledger.md 1)."""
 
 OWN: Final = frozenset(
     (
@@ -45,7 +46,7 @@ OWN: Final = frozenset(
         "runtime.error",
     )
 )
-"""What the session records itself: its state is made of them, and screens show them."""
+"""Types that the session records itself: its state consists of them, and screens show them."""
 
 
 OWN_FIELDS: Final = {
@@ -56,7 +57,8 @@ OWN_FIELDS: Final = {
         ("pinned", "branch", "state", "sharedState", "commands", "viewer")
     ),
 }
-"""Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
+"""Type → fields that a session is rebuilt from; a fact with one of them is recorded only by the
+session."""
 
 
 class FactScope:
@@ -71,13 +73,13 @@ class FactScope:
         before: Callable[[], None],
         after: Callable[[], None],
     ) -> None:
-        """See the class.
+        """Create a scope.
 
         Args:
-            session: Whose facts they are.
-            ids: Correlations that every fact carries, by field name.
-            before: Called first; raises if nothing may be recorded (any more).
-            after: Called when something was recorded.
+            session: Session of the facts.
+            ids: Correlation ids that every fact carries, by field name.
+            before: Called before each fact; raises if nothing may be recorded, or no longer.
+            after: Called after each fact that was recorded.
         """
         self.ids = dict(ids)
         self._session = session
@@ -90,15 +92,15 @@ class FactScope:
         """Record a fact.
 
         Args:
-            type_name: Of the closed list, but not one of `OWN`.
-            payload: What can be written as JSON, without the session's own fields (`OWN_FIELDS`);
-                `None` in it stands for what does not apply.
-            ids: Correlations by field name; `None` stands for what does not apply.
+            type_name: A type of the closed list, but not one in `OWN`.
+            payload: Values that JSON can express, without the session's own fields (`OWN_FIELDS`);
+                `None` means that a field does not apply.
+            ids: Correlation ids by field name; `None` means that an id does not apply.
 
         Raises:
             ProfileViolation: The type, an id or a field is wrong or missing; nothing is recorded.
-            SurfaceDestroyed: The turn is over; nothing is recorded.
-            TypeError, ValueError: A value cannot be written as JSON; nothing is recorded.
+            SurfaceDestroyed: The turn has ended; nothing is recorded.
+            TypeError, ValueError: JSON cannot express a value; nothing is recorded.
         """
         type_name = well_formed(type_name)
         payload = {} if payload is None else payload
@@ -109,17 +111,18 @@ class FactScope:
                 f"profile validation failed: {type_name} is recorded by the session itself"
             )
         self._before()
-        plain_payload = plain(_given(payload))
-        named = plain({**self._outside(type_name), **self.ids, **_given(ids)})
+        plain_payload = plain(_without_none(payload))
+        named = plain({**self._ids_outside_turns(type_name), **self.ids, **_without_none(ids)})
         check_ids(type_name, named)
         check_payload(type_name, plain_payload, named)
         self._session.record(type_name, plain_payload, **named)
         self._after()
 
     def clean(self, text: str) -> tuple[str, Found]:
-        """Return a text without secrets, and what was found; text that is JSON is read as JSON.
+        """Return a text without secrets, and what was found; a text that is JSON is parsed as JSON.
 
-        For what is cut, or kept beside the ledger; what is recorded is cleaned by the session.
+        This is for texts that are cut or stored beside the ledger; the session cleans what it
+        records.
         """
         cleaned, found = self._session.log.redactor.clean(text)
         return str(cleaned), found
@@ -129,36 +132,36 @@ class FactScope:
         return grow(self._session.log.redactor, held, piece, before)
 
     def let_go(self, held: str, before: str) -> Grown:
-        """Return the held end of such a text, since nothing follows."""
+        """Return the held end of such a text, because nothing follows."""
         return let_go(self._session.log.redactor, held, before)
 
     def before_end(self, action: Callable[[], None]) -> None:
-        """Call something before the turn ends to which these facts belong, if they do to any."""
+        """Call an action before the end of the turn that these facts belong to, if it is active."""
         turn_id = self.ids.get("turn_id")
         if turn_id is not None and turn_id == self._session.running:
             self._session.before_end(turn_id, action)
 
     def within(self, **ids: Json) -> FactScope:
-        """Return a scope whose facts carry these ids too."""
-        joined = {**self.ids, **_given(ids)}
+        """Return a scope that adds these ids to its facts."""
+        joined = {**self.ids, **_without_none(ids)}
         return FactScope(self._session, joined, self._before, self._after)
 
     def new_id(self, kind: str) -> str:
         """Return an id that no fact of the session carries yet.
 
-        It holds the sequence of the next fact, which is the first to carry it: the caller
-        records that fact before anything else.
+        It contains the sequence number of the next fact, which must be the first one to carry it:
+        the caller records that fact before any other.
         """
         self._before()
         return f"{kind}-{self._session.sequence + 1}"
 
     @staticmethod
-    def _outside(type_name: str) -> JsonObject:
-        """Return the ids of a fact outside of any turn, as far as its type wants them."""
+    def _ids_outside_turns(type_name: str) -> JsonObject:
+        """Return the ids of a fact outside of any turn, as far as its type requires them."""
         wanted = REQUIRED_IDS.get(type_name, ())
         outside = {"thread_id": THREAD, "turn_id": UNAVAILABLE}
         return {name: value for name, value in outside.items() if name in wanted}
 
 
-def _given(values: Mapping[str, Json]) -> JsonObject:
+def _without_none(values: Mapping[str, Json]) -> JsonObject:
     return {name: value for name, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Text and values from an agent's own code, in a form that every encoding can carry."""
+"""Texts and values of an agent's own code, in a form that every encoding can carry."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from arp.protocol.json_value import Json, check_plain_json
 from arp.protocol.safe_text import well_formed as well_formed
 
 PREVIEW_CHARACTERS = 2_000
-"""Of an output kept in the ledger; a screen shows no more of one at once."""
+"""Characters of an output that the ledger keeps; a screen shows no more of one at once."""
 
 
 def encoded(value: object) -> bytes:
-    """Return a value as JSON, in which every text is well formed.
+    """Return a value as JSON with well-formed texts.
 
-    A subclass of `str`, `int` or `float` and a number of another library count as what they hold,
-    an `Enum` as its value; NaN and infinities, which JSON has not, become `null`.
+    A subclass of `str`, `int` or `float`, and a number of another library, count as the value that
+    they hold, and an `Enum` as its value. NaN and infinities become `null`, because JSON does not
+    have them.
 
     Raises:
-        TypeError: There is no JSON for it.
-        ValueError: It is nested too deep, or holds itself.
+        TypeError: JSON cannot express the value.
+        ValueError: It is nested too deeply, or contains itself.
     """
     try:
         try:
-            return msgspec.json.encode(value, enc_hook=_plainer)
+            return msgspec.json.encode(value, enc_hook=_encode_scalar)
         except UnicodeEncodeError:
-            built = msgspec.to_builtins(value, str_keys=True, enc_hook=_plainer)
+            built = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_scalar)
             return msgspec.json.encode(_well_formed(built))
     except RecursionError:
         raise ValueError("nested too deep to be written as JSON, or it holds itself") from None
 
 
 def plain(value: Json) -> Json:
-    """Return a deep copy as plain JSON: exact types, nothing of which is shared with the value.
+    """Return a deep copy as plain JSON: exact types, and no part is shared with the value.
 
     Raises:
-        TypeError: There is no JSON for it.
-        ValueError: It is nested too deep, or holds an integer beyond 64 bits.
+        TypeError: JSON cannot express the value.
+        ValueError: It is nested too deeply, or has an integer of more than 64 bits.
     """
     copied: Json = msgspec.json.decode(encoded(value))
     try:
@@ -52,17 +53,22 @@ def plain(value: Json) -> Json:
 
 
 def check_kind(value: object, kind: type, name: str) -> None:
-    """Refuse an argument that is of another class than the one that is asked for.
+    """Raise if an argument is of another class.
+
+    Args:
+        value: The argument.
+        kind: Required class.
+        name: Name of the argument, for the message.
 
     Raises:
-        TypeError: It says what was given, and what to give.
+        TypeError: The message names both classes.
     """
     if not isinstance(value, kind):
         raise TypeError(f"{name}: expected {kind.__name__}, got {type(value).__name__}")
 
 
-def _plainer(value: object) -> str | int | float:
-    """Return what msgspec can write for a scalar that it does not know."""
+def _encode_scalar(value: object) -> str | int | float:
+    """Return a value that msgspec can encode for a scalar that it does not know."""
     if issubclass(type(value), str):
         return str.__str__(value)
     if isinstance(value, Integral):
@@ -85,16 +91,16 @@ def _well_formed(value: Json) -> Json:
 def refuse_unknown(
     where: str, given: Iterable[str], known: Collection[str], why: str = " is unknown"
 ) -> None:
-    """Refuse a named argument that a call does not have.
+    """Raise for a named argument that a call does not have.
 
     Args:
         where: The call, as authors write it.
-        given: Names of what it got.
-        known: Names of what it takes.
-        why: What the message says of an argument that resembles no other.
+        given: Names of the given arguments.
+        known: Names of the valid arguments.
+        why: Text about an argument that resembles no valid one.
 
     Raises:
-        TypeError: The message names the nearest argument.
+        TypeError: The message names the nearest valid argument.
     """
     unknown = sorted(set(given) - set(known))
     if not unknown:

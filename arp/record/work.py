@@ -1,7 +1,7 @@
-"""What several facts are about: tasks, attempts, jobs, subagents, hooks, models, permissions.
+"""Activities with several facts: tasks, attempts, jobs, sub-agents, hooks, models, permissions.
 
-Each is an object whose facts carry one id. What happens in between is recorded with `record`:
-`task.record("task.progress", {"done": 3})`.
+Each activity is an object; its facts carry one id. Facts between its beginning and its end are
+recorded with `record`: `task.record("task.progress", {"done": 3})`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from arp.record.scope import FactScope
 
 
 class Entity:
-    """Something that several facts are about.
+    """An activity with several facts.
 
     Args:
-        scope: With its id.
-        family: What the types of its facts begin with: `task`, `job.item`.
-        fields: What the payloads of these facts hold besides.
+        scope: Scope that adds the id of the activity.
+        family: Prefix of its fact types: `task`, `job.item`.
+        fields: Further fields of the payloads of these facts.
     """
 
     __slots__ = ("_family", "_fields", "_scope")
@@ -37,16 +37,16 @@ class Entity:
     def record(
         self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
     ) -> None:
-        """Record a fact of any type about it; see `Recorder`."""
+        """Record a fact of any type about the activity; see `Recorder`."""
         self._scope(type_name, payload, **ids)
 
     def _record(self, what: str, **payload: Json) -> None:
-        """Record a fact of its family."""
+        """Record a fact of the activity's family."""
         self.record(f"{self._family}.{what}", {**self._fields, **payload})
 
 
 class Work(Entity):
-    """Something that ends well or fails; `with` records which, unless that was recorded already."""
+    """An activity that completes or fails; `with` records which, unless it was recorded already."""
 
     __slots__ = ("_ended",)
 
@@ -68,11 +68,11 @@ class Work(Entity):
         if error is None:
             self._end("completed")
             return
-        with suppress(SurfaceDestroyed):  # the turn is over: what was raised says more
+        with suppress(SurfaceDestroyed):  # the turn has ended; the raised error says more
             self.failed(reason_of(error))
 
     def failed(self, reason: str) -> None:
-        """Record that it failed or is given up, and why."""
+        """Record that it failed or was abandoned, and why."""
         self._end("failed", reason=reason)
 
     def _end(self, how: str, **payload: Json) -> None:
@@ -90,17 +90,17 @@ class RecordedAttempt(Work):
     ) -> None:
         super().__init__(scope, family, {"attempt": number})
         self.number = number
-        """From 1."""
+        """Number of the attempt, from 1."""
         self.run_id = run_id
-        """Of a task; an item of a job has none of its own."""
+        """Id of the run of a task; an item of a job has none."""
         self._record("started")
 
     def completed(self, outputs: Sequence[Json] = ()) -> None:
-        """Record that it did what it should."""
+        """Record that the attempt succeeded."""
         self._end("completed", outputs=list(outputs) or None)
 
     def failed(self, reason: str, *, retryable: bool | None = None) -> None:
-        """Record that it did not; it alone may be tried again."""
+        """Record that the attempt failed; only an attempt can be repeated."""
         self._end("failed", reason=reason, retryable=retryable)
 
 
@@ -108,10 +108,10 @@ class RecordedTask(Work):
     """A piece of work, which may outlive the turn. Each try is an attempt of the same task.
 
     Args:
-        scope: Its ids may name the tasks above.
-        task_id: Its id.
-        attempts: How many there were so far.
-        run_id: Of the attempt that runs, or ran last.
+        scope: Scope of the facts; its ids may include those of parent tasks.
+        task_id: Id of the task.
+        attempts: Number of attempts so far.
+        run_id: Id of the newest attempt, which may still run.
     """
 
     __slots__ = ("attempts", "id", "run_id")
@@ -122,10 +122,10 @@ class RecordedTask(Work):
         super().__init__(scope.within(task_id=task_id), "task")
         self.id = task_id
         self.attempts = attempts
-        """How many there were so far."""
+        """Number of attempts so far."""
         self.run_id = run_id
-        """Of the attempt that runs, or ran last; facts of the task carry it. `None`: there was
-        none."""
+        """Id of the newest attempt, which facts of the task carry; `None` before the first
+        attempt."""
 
     @classmethod
     def create(
@@ -145,14 +145,14 @@ class RecordedTask(Work):
     def record(
         self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
     ) -> None:
-        """Record a fact of any type about it, and about the attempt that runs."""
+        """Record a fact of any type about the task and its newest attempt."""
         super().record(type_name, payload, **{"run_id": self.run_id, **ids})
 
     def subtask(self, objective: str, *, depends_on: Sequence[str] = ()) -> RecordedTask:
         """Record a task that is a part of this one.
 
         Args:
-            objective: What it is to achieve.
+            objective: Goal of the task.
             depends_on: Ids of tasks that must be completed before.
         """
         root = self._scope.ids.get("root_task_id", self.id)
@@ -163,7 +163,7 @@ class RecordedTask(Work):
         """Begin an attempt.
 
         Args:
-            run_id: Of the run; `None` makes one.
+            run_id: Id of the run; `None` means a new id.
         """
         run = run_id or f"{self.id}.{self.attempts + 1}"
         begun = RecordedAttempt(
@@ -176,8 +176,8 @@ class RecordedTask(Work):
         """Begin another attempt after one that failed.
 
         Args:
-            reason: Why it may go better.
-            run_id: As for `attempt`.
+            reason: Reason why it may succeed now.
+            run_id: Id of the run, as for `attempt`.
         """
         run = run_id or f"{self.id}.{self.attempts + 1}"
         payload: JsonObject = {"attempt": self.attempts + 1, "reason": reason}
@@ -192,7 +192,7 @@ class RecordedTask(Work):
         evidence_refs: Sequence[str] = (),
         delivery: Delivery | None = None,
     ) -> None:
-        """Record that it is done, what came of it, and whether that was delivered."""
+        """Record that the task is complete, with its results and their delivery."""
         self._end(
             "completed",
             outputs=list(outputs) or None,
@@ -215,7 +215,7 @@ class RecordedSubagent(Work):
         self._record("spawned", name=name, objective=objective)
 
     def completed(self, outputs: Sequence[Json] = ()) -> None:
-        """Record that it did what it should."""
+        """Record that the agent has reached its goal."""
         self._end("completed", outputs=list(outputs) or None)
 
 
@@ -231,16 +231,16 @@ class RecordedJob(Entity):
         self._record("created", name=name, total=total)
 
     def item(self, item_id: str) -> RecordedAttempt:
-        """Begin an item, or one that failed once more: `with job.item("a"):`."""
+        """Begin an item, or repeat one that failed: `with job.item("a"):`."""
         number = self._attempts[item_id] = self._attempts.get(item_id, 0) + 1
         return RecordedAttempt(self._scope.within(job_item_id=item_id), "job.item", number)
 
     def completed(self, done: int, failed: int | None = None) -> None:
-        """Record that no item is left: so many are done, so many failed."""
+        """Record that no item is left, with the numbers of completed and failed items."""
         self._record("completed", done=done, failed=failed)
 
     def failed(self, reason: str) -> None:
-        """Record that it is given up."""
+        """Record that the job was abandoned."""
         self._record("failed", reason=reason)
 
 
@@ -254,16 +254,16 @@ class Hook(Work):
         self._record("started", event=event)
 
     def completed(self, decision: Verdict | None = None, duration_ms: float | None = None) -> None:
-        """Record that it ran, and what it decided if that was asked of it."""
+        """Record that the hook has run, with its decision if it made one."""
         self._end("completed", decision=decision, durationMs=duration_ms)
 
     def failed(self, reason: str, duration_ms: float | None = None) -> None:
-        """Record that it did not run to its end."""
+        """Record that the hook did not complete."""
         self._end("failed", reason=reason, durationMs=duration_ms)
 
 
 class RecordedCompaction(Work):
-    """A model's context that is made smaller."""
+    """A reduction of a model's context."""
 
     __slots__ = ("_tokens",)
 
@@ -279,12 +279,12 @@ class RecordedCompaction(Work):
         summary: str | None = None,
         through_sequence: int | None = None,
     ) -> None:
-        """Record how small the context is now.
+        """Record the size of the context after the reduction.
 
         Args:
-            tokens_after: Its size.
-            summary: Replaces what was left out.
-            through_sequence: The last fact that the summary covers.
+            tokens_after: New size of the context in tokens.
+            summary: Text that replaces the removed part.
+            through_sequence: Sequence number of the last fact that the summary covers.
         """
         self._end(
             "completed",
@@ -308,11 +308,11 @@ class ModelRequest(Work):
         self._record("requested", provider=provider, **details)
 
     def completed(self, usage: JsonObject | None = None, finish_reason: str | None = None) -> None:
-        """Record that the model is done; `usage` in its own words."""
+        """Record the end of the answer; `usage` is in the provider's own format."""
         self._end("completed", usage=usage, finishReason=finish_reason)
 
     def failed(self, error: str, *, retryable: bool | None = None) -> None:
-        """Record that there is no answer, or only a part of one; `error` is for people."""
+        """Record that there is no answer or only a part of one; `error` is a text for people."""
         self._end("failed", error=error, retryable=retryable)
 
     def cost(
@@ -324,14 +324,14 @@ class ModelRequest(Work):
         amount: float | None = None,
         currency: str | None = None,
     ) -> None:
-        """Record what the request used up.
+        """Record the usage and the cost of the request.
 
         Args:
-            input_tokens: What the model read; `None` where it is not known.
-            output_tokens: What it wrote; `None` where it is not known.
-            cached_input_tokens: Of the input tokens, those that came from a cache.
-            amount: Money; `None` where the price is not known.
-            currency: ISO 4217; given exactly if there is an amount.
+            input_tokens: Tokens that the model read; `None` if unknown.
+            output_tokens: Tokens that it wrote; `None` if unknown.
+            cached_input_tokens: Part of the input tokens that came from a cache.
+            amount: Cost; `None` if the price is unknown.
+            currency: Currency in ISO 4217; required if and only if there is an amount.
 
         Raises:
             ProfileViolation: An amount without a currency, or a currency without an amount.
@@ -350,14 +350,14 @@ class ModelRequest(Work):
 
 
 class RecordedPermission(Entity):
-    """One use of a tool that needs a permission: what rules and people say."""
+    """Permission for one tool call: the decisions of rules and people."""
 
     __slots__ = ("request_id",)
 
     def __init__(self, scope: FactScope, tool: str, request_id: str | None) -> None:
         super().__init__(scope, "permission", {"tool": tool})
         self.request_id = request_id
-        """Joins its facts; made with the first of them."""
+        """Id that links its facts; created with the first of them."""
 
     def evaluated(
         self,
@@ -368,20 +368,20 @@ class RecordedPermission(Entity):
         scope: Scope | None = None,
         digest: str | None = None,
     ) -> None:
-        """Record what a rule, mode, hook or host policy says: `allow`, `deny` or `ask`.
+        """Record the decision of a rule, mode, hook or host policy: `allow`, `deny` or `ask`.
 
         Args:
-            decision: What it says.
-            kind: What says so.
-            name: Its name.
-            scope: How far a person's approval goes that allows it without asking again.
-            digest: Of the input that it is about.
+            decision: The decision.
+            kind: Kind of the authority that decided.
+            name: Name of the authority.
+            scope: Scope of a person's approval that allows the call without asking again.
+            digest: Digest of the input.
         """
         by = Authority(kind, name)
         self._record("evaluated", decision=decision, decidedBy=by, scope=scope, digest=digest)
 
     def requested(self, reason: str | None = None, **asked: Json) -> None:
-        """Record that a person is asked; `asked` are further fields of the fact."""
+        """Record that a person is asked; `asked` has further fields of the fact."""
         self._record("requested", reason=reason, **asked)
 
     def allowed(
@@ -392,13 +392,13 @@ class RecordedPermission(Entity):
         edited: bool = False,
         files: list[JsonObject] | None = None,
     ) -> None:
-        """Record that it was given.
+        """Record that the permission was given.
 
         Args:
-            scope: How far it goes.
-            digest: Of the input that was approved.
-            edited: It is another input than the one that was shown.
-            files: That it names, where they are not those that were shown.
+            scope: Scope of the approval.
+            digest: Digest of the approved input.
+            edited: Whether the approved input differs from the one that was shown.
+            files: Files that the input names, if they differ from those that were shown.
         """
         more = {"edited": True} if edited else {}
         self._record("resolved", decision="allow", scope=scope, digest=digest, files=files, **more)
@@ -406,13 +406,13 @@ class RecordedPermission(Entity):
     def refused(
         self, policy: str, reason: str, *, digest: str, files: list[JsonObject] | None
     ) -> None:
-        """Record that a person gave it, and that a policy of the host did not let it count.
+        """Record that a person gave the permission, but a policy of the host refused it.
 
         Args:
-            policy: Its name.
-            reason: Why.
-            digest: Of the input that was approved.
-            files: That it names, as they are now.
+            policy: Name of the policy.
+            reason: Reason of the refusal.
+            digest: Digest of the approved input.
+            files: Files that the input names, in their current state.
         """
         by = Authority("hostPolicy", policy)
         details = {"digest": digest, "reason": reason, "files": files}
@@ -426,13 +426,13 @@ class RecordedPermission(Entity):
         digest: str | None = None,
         reason: str | None = None,
     ) -> None:
-        """Record that it was not, and which rule, mode, hook, host policy or person denied it.
+        """Record a denial by a rule, mode, hook, host policy or person.
 
         Args:
-            kind: What denied it.
-            name: Its name.
-            digest: Of the input that was shown.
-            reason: Why.
+            kind: Kind of the authority that denied it.
+            name: Name of the authority.
+            digest: Digest of the input that was shown.
+            reason: Reason of the denial.
         """
         by = Authority(kind, name)
         self._record("resolved", decision="deny", deniedBy=by, digest=digest, reason=reason)
@@ -440,20 +440,23 @@ class RecordedPermission(Entity):
     def unanswered(
         self, decision: Literal["cancelled", "expired"], *, digest: str | None = None
     ) -> None:
-        """Record that there was no answer, which is no approval."""
+        """Record that there was no answer, which does not allow the call."""
         self._record("resolved", decision=decision, digest=digest)
 
     def record(
         self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
     ) -> None:
-        """Record a fact of any type about it."""
+        """Record a fact of any type about the permission."""
         if self.request_id is None:
             self.request_id = self._scope.new_id("permission")
         super().record(type_name, payload, **{"request_id": self.request_id, **ids})
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what may be recorded of an error: of a stranger's only its kind, never its text."""
+    """Return the text about an error that may be recorded.
+
+    The text of an unknown exception may have secrets, so only its class is recorded.
+    """
     if isinstance(error, ArpError):
         return error.message
     name = type(error).__name__

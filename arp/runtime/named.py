@@ -1,4 +1,4 @@
-"""`named_runtime`: the runtime that a command line names, such as `claude-code`."""
+"""`named_runtime`: the runtime for a name on the command line, such as `claude-code`."""
 
 from __future__ import annotations
 
@@ -32,17 +32,18 @@ NAMES = (
     "http(s)://HOST:PORT",
     "MODULE:NAME",
 )
-"""What can be named."""
+"""Forms of names."""
 
 OF_REMOTE = ("ARP_RUNTIME_TOKEN", "ARP_RUNTIME_CA", "ARP_RUNTIME_PLAINTEXT")
-"""What a client takes for a remote runtime: its token, a file with authorities for TLS, and whether
-the token may be sent without TLS."""
+"""Variables with the settings of a remote client: its token, a file with authorities for TLS, and
+whether the token may be sent without TLS."""
 
 PASSED = (
     "HOME", "LANG", "LC_*", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "XDG_*",
 )  # fmt: skip
-"""Variables of the environment that every agent gets: where things are, no secrets of others."""
+"""Environment variables that every agent gets; they hold paths and settings, but no secrets of
+other programs."""
 
 OWN: dict[str, tuple[str, ...]] = {
     "grpc": OF_REMOTE,
@@ -53,7 +54,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "codex": ("CODEX_*", "OPENAI_*"),
     "acp": ("ANTHROPIC_*", "CURSOR_*", "GEMINI_*", "GOOGLE_*", "OPENAI_*", "OPENCODE_*", "QWEN_*"),
 }
-"""Variables that an agent gets besides: its own settings and keys."""
+"""Further variables for each runtime: its own settings and keys."""
 
 
 def environment_of(
@@ -62,8 +63,8 @@ def environment_of(
     """Return the variables that an agent's process gets, and no others.
 
     Args:
-        name: The runtime, as `NAMES` has it.
-        environment: Of this process.
+        name: Name of the runtime, in one of the forms of `NAMES`.
+        environment: Environment of this process.
         passed: Names or patterns of further variables.
     """
     patterns = (*PASSED, *OWN.get(name.partition(":")[0], ()), *passed)
@@ -75,12 +76,12 @@ def environment_of(
 
 
 class Adapter(NamedTuple):
-    """Where an adapter is, which is imported only if it is named."""
+    """Module and class of an adapter, which is imported only when it is used."""
 
     module: str
     kind: str
     extra: str
-    """Empty: it needs none."""
+    """Extra that the adapter needs; empty if it needs none."""
 
 
 ADAPTERS = {
@@ -100,17 +101,17 @@ FRAMEWORKS = {
     "ag-ui": Adapter("arp.runtime.frameworks.ag_ui", "AgUiRuntime", "ag-ui"),
 }
 PACKAGES = {"langgraph": "langgraph", "agents": "openai-agents", "pydantic_ai": "pydantic-ai"}
-"""The framework of an object, by the package that its class is from."""
+"""Framework of an object, by the package of its class."""
 
 
 def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
-    """Return the runtime of an agent: a runtime is one itself, an agent of a framework gets one.
+    """Return the runtime for an agent: a runtime itself, or one made for an agent of a framework.
 
-    An agent that speaks AG-UI is `"ag-ui:URL"`, or a function whose parameter is a `RunAgentInput`.
+    An agent that speaks AG-UI is `"ag-ui:URL"`, or a function with a `RunAgentInput` as parameter.
 
     Raises:
-        InvalidArgument: It is neither.
-        Unavailable: What the framework's runtime needs is not installed.
+        InvalidArgument: The object is neither.
+        Unavailable: A package that the framework's runtime needs is not installed.
     """
     if isinstance(agent, type):
         name = agent.__name__
@@ -119,13 +120,13 @@ def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
         runtime: RuntimeService = agent  # type: ignore[assignment]  # as far as can be seen
         return runtime
     if isinstance(agent, str) and agent.startswith("ag-ui:"):
-        return _loaded(FRAMEWORKS["ag-ui"])(agent.removeprefix("ag-ui:"), cwd=cwd)
+        return _load(FRAMEWORKS["ag-ui"])(agent.removeprefix("ag-ui:"), cwd=cwd)
     if callable(agent) and _takes_run_input(agent):
-        return _loaded(FRAMEWORKS["ag-ui"])(agent, cwd=cwd)
+        return _load(FRAMEWORKS["ag-ui"])(agent, cwd=cwd)
     for kind in type(agent).__mro__:
         framework = PACKAGES.get(kind.__module__.partition(".")[0])
         if framework is not None:
-            made: RuntimeService = _loaded(FRAMEWORKS[framework])(agent, cwd=cwd)
+            made: RuntimeService = _load(FRAMEWORKS[framework])(agent, cwd=cwd)
             return made
     if isinstance(agent, str):
         raise InvalidArgument(
@@ -139,7 +140,7 @@ def runtime_for(agent: object, cwd: str | Path = ".") -> RuntimeService:
 
 
 def _takes_run_input(function: Callable[..., Any]) -> bool:
-    """Return whether a function runs an agent of AG-UI, as far as its annotations say."""
+    """Return whether a function runs an agent of AG-UI, according to its annotations."""
     if isinstance(function, type):
         return False
     annotations = getattr(function, "__annotations__", {})
@@ -149,7 +150,7 @@ def _takes_run_input(function: Callable[..., Any]) -> bool:
 
 
 def keep_beside(ledger: str, runtimes: Iterable[RuntimeService]) -> None:
-    """Let runtimes keep their sessions beside the ledger's file, where they have no other place."""
+    """Store the sessions of runtimes beside the ledger, unless they have another directory."""
     path = path_of(ledger)
     for runtime in runtimes:
         keep_in = getattr(runtime, "keep_in", None)
@@ -159,7 +160,7 @@ def keep_beside(ledger: str, runtimes: Iterable[RuntimeService]) -> None:
 
 
 def mcp_tools(servers: Sequence[str | McpServer]) -> McpTools:
-    """Return the tools of MCP servers, not yet connected.
+    """Return the tools of MCP servers, which are not connected yet.
 
     Raises:
         Unavailable: The client of MCP is not installed; the message says what to do.
@@ -182,14 +183,14 @@ def model_named(
     """Return the runtime of a model with tools; see `frameworks.model_agent.model_runtime`.
 
     Raises:
-        InvalidArgument: There is no such model, or its key is missing.
-        Unavailable: What it needs is not installed; the message says what to do.
+        InvalidArgument: The model does not exist, or its key is missing.
+        Unavailable: A package that it needs is not installed; the message says what to do.
     """
-    made = _loaded(Adapter("arp.runtime.frameworks.model_agent", "model_runtime", "llm"))
+    made = _load(Adapter("arp.runtime.frameworks.model_agent", "model_runtime", "llm"))
     return made(model, base_url=base_url, instructions=instructions, tools=tools, mcp=mcp)
 
 
-def _loaded(adapter: Adapter) -> Callable[..., RuntimeService]:
+def _load(adapter: Adapter) -> Callable[..., RuntimeService]:
     try:
         found: Callable[..., RuntimeService] = getattr(
             importlib.import_module(adapter.module), adapter.kind
@@ -205,31 +206,32 @@ def named_runtime(
     """Return a runtime by its name.
 
     Args:
-        name: One of `NAMES`; of `MODULE:NAME` the object is a runtime, or called without arguments
-            to make one; a function of turns becomes a `FunctionRuntime`.
-        cwd: Where its agents work.
-        environment: The whole environment of their processes.
+        name: One of `NAMES`. For `MODULE:NAME` the object is a runtime, a class or function without
+            parameters that makes one, or a function of turns, which becomes a `FunctionRuntime`.
+        cwd: Directory that its agents work in.
+        environment: Complete environment of their processes.
 
     Raises:
-        InvalidArgument: There is none of that name.
-        Unavailable: What it needs is not installed; the message says what to do.
+        InvalidArgument: No runtime has this name.
+        Unavailable: A package that it needs is not installed; the message says what to do.
     """
     kind, _, rest = name.partition(":")
     if kind in ("http", "https", "grpc", "grpcs"):
-        return _remote(name, environment or {})
+        return _remote_runtime(name, environment or {})
     if kind in FRAMEWORKS and rest:
-        given = rest if kind == "ag-ui" else _found(*_module_and_name(rest))
-        return _loaded(FRAMEWORKS[kind])(given, cwd=cwd)
+        given = rest if kind == "ag-ui" else _import_object(*_module_and_name(rest))
+        return _load(FRAMEWORKS[kind])(given, cwd=cwd)
     if kind in ADAPTERS:
-        return _adapter(ADAPTERS[kind], rest, cwd, dict(environment or {}))
+        return _make_adapter(ADAPTERS[kind], rest, cwd, dict(environment or {}))
     if rest and "/" not in kind:
-        return _object(kind, rest, cwd)
+        return _runtime_of_object(kind, rest, cwd)
     raise InvalidArgument(f"there is no runtime {name!r:.80}; there are {', '.join(NAMES)}")
 
 
-def _remote(name: str, environment: Mapping[str, str]) -> RuntimeService:
+def _remote_runtime(name: str, environment: Mapping[str, str]) -> RuntimeService:
     token, ca, plaintext = (environment.get(variable, "") for variable in OF_REMOTE)
-    ca = ca if name.startswith(("https:", "grpcs:")) else ""  # A variable is for all of them.
+    # One variable serves all remote runtimes, but those without TLS refuse a `ca`.
+    ca = ca if name.startswith(("https:", "grpcs:")) else ""
     if name.startswith("http"):
         from arp.runtime.remote.http_runtime import HttpRuntime
 
@@ -252,17 +254,17 @@ def not_installed(missing: ModuleNotFoundError, extra: str) -> Unavailable:
     )
 
 
-def _adapter(
+def _make_adapter(
     adapter: Adapter, command: str, cwd: str | Path, environment: dict[str, str]
 ) -> RuntimeService:
     options = {"command": shlex.split(command)} if adapter.kind == "AcpRuntime" else {}
-    return _loaded(adapter)(cwd=cwd, environment=environment, **options)
+    return _load(adapter)(cwd=cwd, environment=environment, **options)
 
 
-def _object(module: str, name: str, cwd: str | Path) -> RuntimeService:
+def _runtime_of_object(module: str, name: str, cwd: str | Path) -> RuntimeService:
     from arp.runtime.plain.function import FunctionRuntime
 
-    found = _found(module, name)
+    found = _import_object(module, name)
     if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
         return FunctionRuntime(found, cwd=cwd)
     made = found() if isinstance(found, type) or inspect.isfunction(found) else found
@@ -279,8 +281,8 @@ def _module_and_name(rest: str) -> tuple[str, str]:
     return module, name
 
 
-def _found(module: str, name: str) -> Any:
-    """Return what a module of the directory, or one that is installed, has under a name."""
+def _import_object(module: str, name: str) -> Any:
+    """Return an object of a module in the current directory or of an installed module."""
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:

@@ -1,6 +1,6 @@
-"""Why an answer ends where it should not: in words for people, and as a mark for the model.
+"""Reasons why an answer is incomplete: texts for people, and marks for the model.
 
-Each provider has its own words for it; `cut_off_of` knows them.
+Each provider has its own words for a reason; `cut_off_of` maps them to `CutOff`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class CutOff(StrEnum):
-    """Why an answer is not complete."""
+    """Reason why an answer is incomplete."""
 
     LENGTH = "length"
     FILTER = "filter"
@@ -55,10 +55,10 @@ _BY_REASON: Final = {reason: kind for kind, reasons in _REASONS.items() for reas
 
 
 def cut_off_of(reason: object) -> CutOff | None:
-    """Return what a provider's reason for an end means; `None`: the answer is complete."""
+    """Return the meaning of a provider's finish reason; `None` if the answer is complete."""
     return _BY_REASON.get(reason.lower()) if isinstance(reason, str) else None
 
 
 def mark_of(words: str) -> str:
-    """Return the mark that a model reads behind an answer of its own that is not complete."""
+    """Return the mark that tells a model that an earlier answer of its own is incomplete."""
     return f"[{words}]"

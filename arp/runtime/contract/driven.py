@@ -1,8 +1,9 @@
-"""`DrivenRuntime`: everything of a runtime that is the same for all of them.
+"""`DrivenRuntime`: the part of a runtime that is the same for all adapters.
 
-An adapter subclasses it and says how its agent is started, what a native session can be told
-(`NativeSession`), and what can be switched. Ids, the rule of one turn at a time, the order of
-events, permissions, idempotency, deadlines and consumers are here and in `SessionFeed`.
+Theory of operation. An adapter is a subclass. It starts the agent, implements the calls to one
+native session (`NativeSession`) and lists what can be switched. This class and `SessionFeed` do the
+rest: ids, one turn at a time, the order of events, permissions, idempotency keys, deadlines and
+consumers. A per-session lock serialises creating, resuming, closing and deleting.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ from arp.runtime.contract.threads import ThreadsafeRuntime
 Args = TypeVarTuple("Args")
 
 CANCEL_GRACE_S = 10.0
-"""How long a runtime may take to stop a turn before its process is ended."""
+"""Seconds that a runtime may take to stop a turn before its process is ended."""
 HEARTBEAT_S = 15.0
-"""After how long without an event a heartbeat says that the turn is active."""
+"""Seconds without an event after which a heartbeat reports that the turn is active."""
 MAX_IDEMPOTENCY_KEYS = 1_000
-"""That a session remembers."""
+"""Number of idempotency keys that a session remembers."""
 
 
 class NativeSession(Protocol):
-    """One session inside of a runtime: what an adapter writes.
+    """One session of a runtime; each adapter implements it.
 
-    What the runtime tells goes to the `SessionFeed` that the adapter was given. A method that
-    raises `AriError` ends the turn with that error.
+    The adapter reports the runtime's output to the `SessionFeed` that it received. If a method
+    raises `AriError`, the turn ends with that error.
     """
 
     session_id: str
@@ -64,34 +65,35 @@ class NativeSession(Protocol):
     provider: str
 
     async def send(self, request: ari.SendMessageRequest) -> None:
-        """Begin a turn; return when the runtime has the message."""
+        """Begin a turn; return when the runtime has received the message."""
 
     async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
         """Answer a permission request of the runtime."""
 
     async def cancel(self, open_requests: Sequence[PendingPermission]) -> None:
-        """Ask the runtime to stop the turn, and tell it no to what it still asks."""
+        """Ask the runtime to stop the turn, and deny its open requests."""
 
     async def aclose(self) -> None:
-        """End what belongs to this session alone; may be called again, and must not raise."""
+        """End what belongs only to this session. May be called again; must not raise."""
 
     async def abandon(self) -> None:
-        """End as a crash would, so that resuming the session finds what it asks now.
+        """End as a crash would, so that the open requests can be found when the session is resumed.
 
-        Called instead of `aclose` when the runtime is closed while the session asks something. The
-        agent gets no answer: a denial or an interrupt would become part of the conversation.
+        Called instead of `aclose` if the runtime is closed while a request of the session is open.
+        The agent gets no answer: a denial or an interrupt would become part of the conversation.
         """
 
 
 class OpenSession:
-    """A session of this runtime object: its feed, its events, and what is behind them."""
+    """A session of this runtime object: its feed, its event log and its native session."""
 
     def __init__(self, runtime: DrivenRuntime, request: ari.CreateSessionRequest) -> None:
         self.log = EventLog()
-        self.feed = SessionFeed(self._emitted, runtime.clock, runtime.new_id)
+        self.feed = SessionFeed(self._on_event, runtime.clock, runtime.new_id)
         self.feed.permission_timeout_ns = int(request.permission_timeout_s * 1e9)
         self.request = request
-        """How it was created or resumed."""
+        """Request that created the session; made from the request to resume it if another process
+        created it."""
         self.native: NativeSession | None = None
         self.turns_of_keys: OrderedDict[str, ari.SendMessageResponse] = OrderedDict()
         self.created_at_ns = runtime.clock()
@@ -99,10 +101,10 @@ class OpenSession:
         self.tasks: set[asyncio.Task[object]] = set()
         self._runtime = runtime
         self._heartbeat: asyncio.TimerHandle | None = None
-        """Runs as long as a turn is active; it looks when the last event was."""
+        """Timer that runs as long as a turn is active and checks the time of the last event."""
         self._turn_timers: list[asyncio.TimerHandle] = []
 
-    def _emitted(self, event: ari.Event) -> None:
+    def _on_event(self, event: ari.Event) -> None:
         self.updated_at_ns = event.timestamp_ns
         self.log.append(event)
         if event.done:
@@ -117,7 +119,7 @@ class OpenSession:
         self._heartbeat = asyncio.get_running_loop().call_later(delay_s, self._beat)
 
     def _beat(self) -> None:
-        """Say that the turn is active, if nothing came for a while."""
+        """Emit a heartbeat if no event came for `heartbeat_s`; otherwise wait for the rest."""
         quiet_s = (self._runtime.clock() - self.updated_at_ns) / 1e9
         left_s = self._runtime.heartbeat_s - quiet_s
         self._heartbeat = None
@@ -132,9 +134,9 @@ class OpenSession:
         pending = self.feed.expire(request_id)
         if pending is not None:
             denial = ari.PermissionResponse("deny")
-            self.run(self._tell_native(pending, denial))
+            self.run(self._deny_to_native(pending, denial))
 
-    async def _tell_native(
+    async def _deny_to_native(
         self, pending: PendingPermission, response: ari.PermissionResponse
     ) -> None:
         try:
@@ -144,18 +146,18 @@ class OpenSession:
             self.feed.error(failed.status())
 
     def later(self, delay_s: float, call: Callable[[Unpack[Args]], None], *args: *Args) -> None:
-        """Call something after a while, unless the turn has ended by then."""
+        """Call a function after a delay, unless the turn has ended by then."""
         loop = asyncio.get_running_loop()
         self._turn_timers.append(loop.call_later(max(delay_s, 0), call, *args))
 
     def run(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run a coroutine beside; it ends with the session."""
+        """Run a coroutine in a task that ends with the session."""
         task: asyncio.Task[object] = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     def stop_timers(self) -> None:
-        """Cancel what would happen later."""
+        """Cancel the timers of the turn and the heartbeat."""
         for timer in self._turn_timers:
             timer.cancel()
         self._turn_timers.clear()
@@ -187,18 +189,18 @@ class DrivenRuntime(ABC):
     """A `RuntimeService` over an agent that an adapter drives.
 
     Args:
-        cwd: Where agents work if a session does not say; a session's own must be below it.
+        cwd: Directory of the runtime. Sessions work in it by default, and always at or below it.
     """
 
     name: ClassVar[str]
-    """The runtime's name, such as `claude-code`."""
+    """Name of the runtime, such as `claude-code`."""
     permission: ClassVar[Literal["enforced", "advisory", "none"]] = "none"
     part_types: ClassVar[frozenset[str]] = frozenset({"text"})
-    """Kinds of parts that a message may have."""
+    """Types of message parts that the adapter supports."""
     takes: ClassVar[frozenset[str]] = frozenset()
-    """Optional fields of `CreateSessionRequest` that the adapter meets, by name."""
+    """Names of the optional fields of `CreateSessionRequest` that the adapter supports."""
     runs_commands: bool = True
-    """Whether its agents run commands, which could use the server that serves it."""
+    """Whether its agents run commands, which could reach the server that serves them."""
     heartbeat_s: float = HEARTBEAT_S
     cancel_grace_s: float = CANCEL_GRACE_S
 
@@ -209,63 +211,63 @@ class DrivenRuntime(ABC):
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._is_closed = False
 
-    # -- what an adapter says --------------------------------------------------------------------
+    # -- implemented by adapters -----------------------------------------------------------------
 
     @abstractmethod
     async def _create(self, request: ari.CreateSessionRequest, feed: SessionFeed) -> NativeSession:
         """Create a native session.
 
-        `request.cwd` is an absolute directory that exists. With `request.session_id` the session
-        gets that id: the caller chose it, or a session without a turn is opened again.
+        `request.cwd` is an absolute path of an existing directory. If `request.session_id` is set,
+        the session gets that id: the caller chose it, or a session without a turn is opened again.
         """
 
     @abstractmethod
     async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> NativeSession:
         """Open a native session that has had a turn.
 
-        `request.cwd` is an absolute directory that exists: the session's own, if nobody said
-        another one.
+        `request.cwd` is an absolute path of an existing directory: the session's own, unless the
+        caller named another one.
 
         Raises:
-            NotFound: The runtime has none of that id.
+            NotFound: The runtime has no session with this id.
         """
 
     def _opened(self, session: OpenSession) -> None:
-        """Tell what a session has to begin with; after `created` or `resumed`."""
+        """Report the initial state of a session, after `created` or `resumed`."""
         return
 
     async def _stored(self, cwd: str) -> Sequence[ari.RuntimeSession]:
-        """Return the sessions that the runtime keeps, for a directory, or all with an empty one."""
+        """Return the sessions that the runtime stores for a directory; all if `cwd` is empty."""
         return ()
 
     async def _find(self, session_id: str) -> ari.RuntimeSession | None:
-        """Return a session that the runtime keeps, of whichever directory."""
+        """Return a stored session of any directory; `None` if it does not exist."""
         stored = await self._stored("")
         return next((one for one in stored if one.session_id == session_id), None)
 
     async def _forget(self, session_id: str) -> None:
-        """Remove what the runtime keeps of a session; nothing if it keeps nothing."""
+        """Remove what the runtime stores about a session, if it stores anything."""
         return
 
     def is_inside(self, stored: ari.RuntimeSession) -> bool:
-        """Return whether a session that the runtime keeps worked below the runtime's directory.
+        """Return whether a stored session worked at or below the directory of the runtime.
 
-        Others are not reached from here: an agent's program keeps the sessions of all directories
-        of its user. Symbolic links are followed; a directory that is gone counts by its name. A
-        session of which no directory is known is outside.
+        An agent's program stores the sessions of all directories of its user; the others must not
+        be reachable from here. Symbolic links are followed. The name of a directory that no longer
+        exists still counts. A session without a known directory is outside.
         """
         if not os.path.isabs(stored.cwd):
             return False
         try:
             return Path(os.path.realpath(stored.cwd)).is_relative_to(self.cwd)
-        except (OSError, ValueError):  # no path at all
+        except (OSError, ValueError):  # not a valid path
             return False
 
     def _check_message(self, message: ari.RuntimeMessage) -> None:
         """Raise for a message that cannot be sent, before a turn begins.
 
         Raises:
-            InvalidArgument: It is so; the message names the part.
+            InvalidArgument: The message cannot be sent; the text names the part.
         """
         check_message(message, self.part_types)
 
@@ -274,19 +276,19 @@ class DrivenRuntime(ABC):
         return ""
 
     async def _problem(self) -> str:
-        """Return what is missing to create sessions, and what to do; empty if nothing is."""
+        """Return what prevents new sessions and what to do about it; empty if nothing does."""
         return ""
 
     async def _shortcoming(self) -> str:
-        """Return what does not work as it should, and what to do; empty if all does."""
+        """Return what works only partly and what to do about it; empty if everything works."""
         return ""
 
     def _capabilities(self) -> Sequence[ari.Capability]:
-        """Return what the adapter does beyond level 1, by the names of `services.CAPABILITIES`."""
+        """Return the capabilities beyond level 1, by the names in `services.CAPABILITIES`."""
         return ()
 
     async def _info(self) -> Mapping[str, str]:
-        """Return what `status` with `verbose` tells."""
+        """Return the `info` of `status` with `verbose`."""
         return {}
 
     async def _end(self) -> None:
@@ -294,10 +296,10 @@ class DrivenRuntime(ABC):
         return
 
     async def _begin(self) -> None:
-        """Begin again after `_end`, perhaps in another event loop; make its locks again.
+        """Start again after `_end`, possibly in another event loop; create new locks.
 
         Raises:
-            AriError: That is not possible; the message says what to do.
+            AriError: The runtime cannot be opened; the message says what to do.
         """
         return
 
@@ -308,7 +310,7 @@ class DrivenRuntime(ABC):
         return f"{prefix}-{uuid.uuid4().hex[:16]}"
 
     def threadsafe(self) -> ThreadsafeRuntime:
-        """Return a handle for other threads; called in the loop of the runtime."""
+        """Return a handle for other threads; call this in the loop of the runtime."""
         return ThreadsafeRuntime(self, asyncio.get_running_loop())
 
     async def version(self, request: ari.VersionRequest) -> ari.VersionResponse:
@@ -345,10 +347,12 @@ class DrivenRuntime(ABC):
             return ari.CreateSessionResponse((await self._open_new(request)).value())
 
     async def resume_session(self, request: ari.ResumeSessionRequest) -> ari.ResumeSessionResponse:
-        """Open a session that exists."""
+        """Open an existing session."""
         self._check_open()
         async with self._lock(request.session_id):
             known = self._sessions.get(request.session_id)
+            # An open session only repeats its requests: a second native session would work on the
+            # same conversation.
             if known is not None and known.feed.state not in (
                 ari.SessionState.CLOSED,
                 ari.SessionState.FAILED,
@@ -403,7 +407,7 @@ class DrivenRuntime(ABC):
         return ari.CloseSessionResponse()
 
     async def delete_session(self, request: ari.DeleteSessionRequest) -> ari.DeleteSessionResponse:
-        """Close a session and remove what the runtime keeps of it."""
+        """Close a session and remove everything that the runtime stored about it."""
         self._check_open()
         async with self._lock(request.session_id):
             session = self._sessions.get(request.session_id)
@@ -426,6 +430,8 @@ class DrivenRuntime(ABC):
         feed.check_can_begin()
         self._check_message(request.message)
         last = session.log.last
+        # The turn begins before the runtime has the message: the feed drops reports outside of a
+        # turn, and the first ones may arrive while `send` still waits.
         response = ari.SendMessageResponse(feed.begin(), last)
         if key:
             session.turns_of_keys[key] = response
@@ -439,6 +445,7 @@ class DrivenRuntime(ABC):
             await session.native.send(request)
         except Exception as failed:  # noqa: BLE001 - the turn has begun: it ends with the error
             turn = feed.turn
+            # The turn may have ended during `send`; the error must not end the next one.
             if turn is not None and turn.id == response.turn_id:
                 feed.error(status_of(failed))
         return response
@@ -465,12 +472,13 @@ class DrivenRuntime(ABC):
         return self.session(request.session_id).log.subscribe(request.after)
 
     async def open(self) -> None:
-        """Take calls again after `close`, also in another event loop; a new runtime is open.
+        """Accept calls again after `close`, also in another event loop.
 
-        Sessions of before can be resumed as those of another process.
+        A new runtime is open already. Sessions from before `close` can be resumed like those of
+        another process.
 
         Raises:
-            AriError: It cannot be opened here; it stays closed.
+            AriError: The runtime cannot be opened here; it stays closed.
         """
         if self._is_closed:
             self._sessions, self._locks = {}, WeakValueDictionary()
@@ -478,10 +486,11 @@ class DrivenRuntime(ABC):
             self._is_closed = False
 
     async def close(self, request: ari.CloseRequest | None = None) -> ari.CloseResponse:
-        """Close all sessions and end what the runtime started; `open` takes calls again."""
+        """Close all sessions and end what the runtime started; `open` accepts calls again."""
         if not self._is_closed:
             self._is_closed = True
-            # First the turns that run: a process that they share with others may be killed then.
+            # Sessions without open requests come first: abandoning one of the others may kill a
+            # process that both share, before these sessions are closed in order.
             asking = [one for one in self._sessions.values() if one.feed.pending]
             others = [one for one in self._sessions.values() if not one.feed.pending]
             await asyncio.gather(*map(self._close_one, others))
@@ -489,10 +498,10 @@ class DrivenRuntime(ABC):
             await self._end()
         return ari.CloseResponse()
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- implementation --------------------------------------------------------------------------
 
     async def find_inside(self, session_id: str) -> ari.RuntimeSession | None:
-        """Return a session that the runtime keeps; `None` if there is none.
+        """Return a stored session; `None` if it does not exist.
 
         Raises:
             NotFound: It worked outside of the directory of the runtime.
@@ -503,10 +512,10 @@ class DrivenRuntime(ABC):
         return stored
 
     def session(self, session_id: str) -> OpenSession:
-        """Return a session that was created or resumed here.
+        """Return a session that this runtime object created or resumed.
 
         Raises:
-            NotFound: There is none; one of an earlier process must be resumed first.
+            NotFound: It is not open here; a session of an earlier process must be resumed first.
         """
         self._check_open()
         found = self._sessions.get(session_id)
@@ -515,10 +524,10 @@ class DrivenRuntime(ABC):
         return found
 
     def native_session(self, session_id: str) -> NativeSession:
-        """Return what is behind an open session, for switches.
+        """Return the native session of an open session, for calls such as `set_model`.
 
         Raises:
-            NotFound: There is no such session.
+            NotFound: The session does not exist.
             FailedPrecondition: It is closed or failed.
         """
         session = self.session(session_id)
@@ -538,7 +547,7 @@ class DrivenRuntime(ABC):
         return session
 
     async def _end_if_closed(self, native: NativeSession) -> None:
-        """End what was started while the runtime was closed: nobody else would."""
+        """End a native session that was created while the runtime was being closed."""
         if self._is_closed:
             await native.aclose()
             self._check_open()
@@ -560,7 +569,7 @@ class DrivenRuntime(ABC):
         )
 
     def _own_cwd(self, stored: ari.RuntimeSession | None) -> str:
-        """Return where a session worked; the runtime's directory if that cannot be."""
+        """Return the directory of a stored session; the runtime's own if that cannot be used."""
         if stored is not None and stored.cwd:
             with suppress(InvalidArgument):
                 return self._directory(stored.cwd)
@@ -572,7 +581,7 @@ class DrivenRuntime(ABC):
         request: ari.ResumeSessionRequest,
         known: OpenSession | None,
     ) -> None:
-        """Open a session behind which nothing is; one that had no turn is created again."""
+        """Open a session without a native session; create it again if it has had no turn."""
         created = session.request
         if known is not None:
             given = {
@@ -584,6 +593,8 @@ class DrivenRuntime(ABC):
                 await session.native.aclose()
         feed = session.feed
         feed.permission_timeout_ns = int(request.permission_timeout_s * 1e9)
+        # Many runtimes store a session only with its first turn. Without this branch, a session
+        # that was closed before its first turn could not be resumed.
         if known is not None and feed.turn_count == 0 and not await self._find(request.session_id):
             again = msgspec.structs.replace(created, session_id=request.session_id, cwd=request.cwd)
             session.native = await self._create(again, feed)
@@ -615,6 +626,7 @@ class DrivenRuntime(ABC):
         open_requests = feed.stop(why, turn_id)
         assert turn is not None
         assert session.native is not None
+        # Started before the cancel, which may itself hang with an unresponsive runtime.
         session.later(self.cancel_grace_s, self._give_up, session, turn.id)
         try:
             await session.native.cancel(open_requests)
@@ -628,7 +640,7 @@ class DrivenRuntime(ABC):
             session.run(self._stop(session, turn_id, why))
 
     def _give_up(self, session: OpenSession, turn_id: str) -> None:
-        """End a runtime that did not stop its turn."""
+        """End the native session of a runtime that did not stop its turn in time."""
         turn = session.feed.turn
         if turn is not None and turn.id == turn_id:
             session.feed.lost("the runtime did not stop, so its process was ended")
@@ -646,7 +658,7 @@ class DrivenRuntime(ABC):
             raise FailedPrecondition("the runtime is closed")
 
     def _check_takes(self, request: ari.CreateSessionRequest) -> None:
-        """Raise for a field that this runtime cannot meet, rather than ignore it."""
+        """Raise for a field that this runtime does not support; it must not be ignored."""
         optional = (
             "session_id", "model", "mode", "provider", "instructions", "mcp_servers", "history",
             "fork_session_id",
@@ -665,7 +677,7 @@ class DrivenRuntime(ABC):
                 )
 
     def _directory(self, cwd: str) -> str:
-        """Return the directory of a session: it exists, and is below the runtime's."""
+        """Return the absolute directory of a session; it must exist at or below the runtime's."""
         path = (self.cwd / cwd).resolve()
         if not path.is_relative_to(self.cwd):
             raise InvalidArgument(f"cwd: {cwd!r:.200} is not below the directory of the runtime")
@@ -675,16 +687,16 @@ class DrivenRuntime(ABC):
 
 
 def no_session(session_id: str) -> NotFound:
-    """Return the error for a session that does not exist, or is not open here."""
+    """Return the error for a session that does not exist or is not open here."""
     return NotFound(f"there is no session {session_id!r:.80}; one that was stored must be resumed")
 
 
 def checked_capabilities(listed: Sequence[ari.Capability]) -> tuple[ari.Capability, ...]:
-    """Return what an adapter lists.
+    """Return the capabilities of an adapter after a check of their names.
 
     Raises:
-        RuntimeInternal: A name is neither known nor has the prefix of a vendor; a caller could not
-            know what it means.
+        RuntimeInternal: A name is neither in `CAPABILITIES` nor `VENDOR/NAME`, so no caller could
+            know its meaning.
     """
     for one in listed:
         if not is_capability_name(one.name):
@@ -696,10 +708,10 @@ def checked_capabilities(listed: Sequence[ari.Capability]) -> tuple[ari.Capabili
 
 
 def check_api_version(request: ari.VersionRequest) -> None:
-    """Raise if a caller speaks another version of the interface.
+    """Raise if a caller uses another version of the interface.
 
     Raises:
-        InvalidArgument: It does.
+        InvalidArgument: The version is another one.
     """
     if request.api_version != ari.API_VERSION:
         raise InvalidArgument(
@@ -708,10 +720,10 @@ def check_api_version(request: ari.VersionRequest) -> None:
 
 
 def check_message(message: ari.RuntimeMessage, part_types: frozenset[str]) -> None:
-    """Raise if a message has nothing in it, or a part that the runtime cannot take.
+    """Raise if a message is empty or has a part that the runtime does not support.
 
     Raises:
-        InvalidArgument: It is so; the message names the part.
+        InvalidArgument: The message cannot be sent; the text names the part.
     """
     if message.role != "user":
         raise InvalidArgument(f"message.role: expected 'user', got {message.role!r}")

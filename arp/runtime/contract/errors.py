@@ -12,8 +12,8 @@ AriError(code, http_status, grpc_status)
 ├── Canceled               the turn was cancelled
 └── RuntimeInternal        `Internal`: a fault of the runtime or of its adapter
 
-A call that raises one of them has changed nothing, unless its docstring says so. What goes wrong
-within a turn is no exception but the turn's terminal event, which carries an `ErrorStatus`.
+A call that raises one of them has changed nothing, unless its docstring says so. A failure during a
+turn is not raised: it becomes the turn's terminal event, with an `ErrorStatus`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from arp.protocol.safe_text import well_formed
 
 
 class AriCode(StrEnum):
-    """What went wrong, in the words of the interface."""
+    """Error codes of the interface."""
 
     NOT_FOUND = "NotFound"
     ALREADY_EXISTS = "AlreadyExists"
@@ -43,25 +43,25 @@ class AriCode(StrEnum):
 
 
 class ErrorStatus(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An error as a value: in events and over the wire."""
+    """An error as a value, for events and for the wire."""
 
     code: AriCode
     message: str = ""
-    """What was wrong and what to do; for people."""
+    """Text for people: what was wrong and what to do."""
     retryable: bool = False
     """Whether the same request may succeed later."""
     details: JsonObject = msgspec.field(default_factory=dict)
-    """What the runtime says besides: `http_status` of the model's provider; `limit` if a limit of
-    the runtime or of an account was reached, such as `turns` or `budget`."""
+    """Further data: `http_status` of the model's provider; `limit` if a limit of the runtime or of
+    an account was reached, such as `turns` or `budget`."""
 
 
 class AriError(Exception):
-    """Anything that a runtime refuses or fails at."""
+    """Base class of all errors of a runtime."""
 
     code: ClassVar[AriCode] = AriCode.INTERNAL
     http_status: ClassVar[int] = 500
     grpc_status: ClassVar[int] = 13
-    """The number of the status in gRPC (grpc.StatusCode)."""
+    """Number of the gRPC status (grpc.StatusCode)."""
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, **details: object) -> None:
@@ -75,13 +75,13 @@ class AriError(Exception):
 
 
 class NotFound(AriError):
-    """A session, turn or request that does not exist."""
+    """The session, turn or request does not exist."""
 
     code, http_status, grpc_status = AriCode.NOT_FOUND, 404, 5
 
 
 class AlreadyExists(AriError):
-    """An id that is taken."""
+    """The id is taken."""
 
     code, http_status, grpc_status = AriCode.ALREADY_EXISTS, 409, 6
 
@@ -93,7 +93,7 @@ class InvalidArgument(AriError):
 
 
 class FailedPrecondition(AriError):
-    """Not in this state: a turn is active, the session is closed, a request was answered."""
+    """The state does not allow it: a turn is active, the session is closed, a request is closed."""
 
     code, http_status, grpc_status = AriCode.FAILED_PRECONDITION, 412, 9
 
@@ -105,7 +105,7 @@ class OperationDenied(AriError):
 
 
 class Unimplemented(AriError):
-    """This runtime cannot do it."""
+    """This runtime cannot do it, now or ever."""
 
     code, http_status, grpc_status = AriCode.UNIMPLEMENTED, 501, 12
 
@@ -118,7 +118,7 @@ class Unavailable(AriError):
 
 
 class DeadlineExceeded(AriError):
-    """It took too long."""
+    """The operation took too long."""
 
     code, http_status, grpc_status = AriCode.DEADLINE_EXCEEDED, 504, 4
     retryable = True
@@ -154,14 +154,14 @@ ERRORS: dict[AriCode, type[AriError]] = {
 
 
 def error_of(status: ErrorStatus) -> AriError:
-    """Return the exception for an error that came as a value."""
+    """Return the exception for an error value."""
     error = ERRORS[status.code](status.message)
     error.details = status.details
     return error
 
 
 def status_of(error: BaseException) -> ErrorStatus:
-    """Return an exception as a value; one that is none of ours keeps its text to itself."""
+    """Return an exception as an error value; the text of an unknown exception is not exposed."""
     if isinstance(error, AriError):
         return error.status()
     if isinstance(error, TimeoutError):

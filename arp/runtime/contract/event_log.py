@@ -1,7 +1,8 @@
-"""`EventLog`: the recent events of a session, read by any number of consumers at their own pace.
+"""`EventLog`: the recent events of one session, for any number of consumers.
 
-A consumer has a cursor, not a queue: one that is slow costs nothing, and one that falls behind what
-is kept is told so, rather than given a stream with a hole.
+Theory of operation. Each consumer has a cursor into one shared log instead of a queue of its own,
+so a slow consumer costs no memory. If the next event of a consumer has been dropped from the log,
+the consumer gets an error instead of a stream with a gap.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from arp.runtime.contract.errors import FailedPrecondition, InvalidArgument
 from arp.runtime.contract.types import Event
 
 MAX_KEPT_EVENTS = 20_000
-"""The events of a long turn, token by token."""
+"""Number of events that an open session keeps; enough for a long turn, token by token."""
 MAX_KEPT_CHARACTERS = 16 * 2**20
-"""Of their contents: tools return large outputs."""
+"""Characters of event contents that an open session keeps; tools can return large outputs."""
 MAX_CLOSED_EVENTS = 200
 MAX_CLOSED_CHARACTERS = 64 * 2**10
-"""The same of a closed session: there may be thousands, and the runtime has their history."""
+"""The same limits for a closed session. There may be thousands of them, and the runtime has their
+history."""
 
 
 class EventLog:
@@ -30,18 +32,18 @@ class EventLog:
         self._characters = 0
         self._last = 0
         self._subscribers: WeakSet[LogSubscription] = WeakSet()
-        """Weak: one that nobody reads any more need not be closed."""
+        """Weak references, so that an abandoned subscription does not have to be closed."""
         self._asleep: list[asyncio.Event] = []
-        """Of consumers that have read all: an event that nobody waits for wakes nobody."""
+        """Wake-up events of consumers that are caught up."""
         self._closed = False
 
     @property
     def last(self) -> int:
-        """The sequence of the newest event; 0 before the first."""
+        """Sequence number of the newest event; 0 before the first."""
         return self._last
 
     def append(self, event: Event) -> None:
-        """Append an event and wake the consumers."""
+        """Append an event and wake the waiting consumers."""
         self._events.append(event)
         self._last = event.sequence
         self._characters += len(event.content)
@@ -51,7 +53,7 @@ class EventLog:
             self._wake()
 
     async def wait(self, wake: asyncio.Event) -> None:
-        """Wait for the next event, or the end."""
+        """Wait for the next event or for the end of the log."""
         wake.clear()
         self._asleep.append(wake)
         await wake.wait()
@@ -62,24 +64,24 @@ class EventLog:
             wake.set()
 
     def close(self) -> None:
-        """Let every consumer end behind the newest event; when the last has, few are kept."""
+        """End every consumer after the newest event; drop old events when no consumer is left."""
         self._closed = True
         self._wake()
         self._shrink_if_unread()
 
     def reopen(self) -> None:
-        """Take new events and consumers again."""
+        """Accept new events and consumers again."""
         self._closed = False
 
     def subscribe(self, after: int | None) -> LogSubscription:
-        """Return a consumer.
+        """Return a new subscription.
 
         Args:
-            after: It begins behind this event; `None`: behind the newest.
+            after: Sequence number to begin after; `None` means after the newest event.
 
         Raises:
             FailedPrecondition: The session is closed.
-            InvalidArgument: The events behind `after` are no longer kept, or not there yet.
+            InvalidArgument: The events after `after` have been dropped, or do not exist yet.
         """
         if self._closed:
             raise FailedPrecondition("the session is closed: resume it first")
@@ -92,10 +94,10 @@ class EventLog:
         return subscription
 
     def check_kept(self, cursor: int) -> None:
-        """Raise if the event behind `cursor` is no longer kept.
+        """Raise if the event after `cursor` has been dropped.
 
         Raises:
-            InvalidArgument: It is not.
+            InvalidArgument: The event has been dropped.
         """
         first = self._last - len(self._events) + 1
         if cursor + 1 < first:
@@ -105,14 +107,14 @@ class EventLog:
             )
 
     def next_after(self, cursor: int) -> Event | None:
-        """Return the event behind `cursor`, if it is there."""
+        """Return the event after `cursor`, or `None` if it does not exist yet."""
         if cursor >= self._last:
             return None
         self.check_kept(cursor)
         return self._events[cursor + 1 - self._events[0].sequence]
 
     def drop(self, subscription: LogSubscription) -> None:
-        """Unsubscribe."""
+        """Remove a subscription."""
         self._subscribers.discard(subscription)
         self._shrink_if_unread()
 
@@ -121,7 +123,7 @@ class EventLog:
             self._drop_oldest(MAX_CLOSED_EVENTS, MAX_CLOSED_CHARACTERS)
 
     def _drop_oldest(self, events: int, characters: int) -> None:
-        """Drop events until at most so many are kept; the newest one always is."""
+        """Drop the oldest events until both limits hold; always keep the newest event."""
         while len(self._events) > 1 and (
             len(self._events) > events or self._characters > characters
         ):
@@ -129,7 +131,7 @@ class EventLog:
 
     @property
     def is_closed(self) -> bool:
-        """Whether consumers end."""
+        """Whether the log is closed."""
         return self._closed
 
 
@@ -140,7 +142,8 @@ class LogSubscription:
         self.wake = asyncio.Event()
         self._log = log
         self.cursor = cursor
-        """The sequence of the last event that was returned, or behind which it began."""
+        """Sequence number of the last event that was returned; at first, the number to begin
+        after."""
         self._over = False
 
     def __aiter__(self) -> LogSubscription:
@@ -150,7 +153,7 @@ class LogSubscription:
         """Return the next event.
 
         Raises:
-            InvalidArgument: It is no longer kept: the consumer is too slow.
+            InvalidArgument: The event has been dropped because the consumer is too slow.
 
         Cancel: Safe; no event is lost.
         """

@@ -1,21 +1,21 @@
-"""`SessionFeed`: what an adapter feeds, and from which the events of one session come.
+"""`SessionFeed`: turns the reports of an adapter into the ordered events of one session.
 
-Theory of operation. An adapter calls a method for each thing that its runtime tells, in the order
-in which it is told; out come events in the order of the contract (see `services`). What a runtime
-leaves out is made up here and marked `synthetic`:
+Theory of operation. An adapter calls one method for each report of its runtime, in the order in
+which the reports arrive. The feed emits events in the order that the contract requires (see
+`services`). It adds the events that a runtime does not send and marks them `synthetic`:
 
-    state                 may happen
+    state                 allowed calls
     created, idle         begin
     running, waiting      text, thinking, tool_call, tool_result, ask, answer, withdraw, stop, end
     failed, closed        reopened
 
-A turn's terminal event is emitted by `_end` alone. It first cancels what is still asked and gives
-each open tool call a result, so that no consumer waits for something that cannot come any more.
-What a runtime tells while no turn is active belongs to none, and is dropped: the rest of a turn
-that was given up must not become part of the next one.
+Only `_end` emits a turn's terminal event. It first cancels the open permission requests and ends
+the open tool calls, so that no consumer waits for an event that can no longer come. Reports that
+arrive while no turn is active are dropped: the rest of an abandoned turn must not become part of
+the next turn.
 
-A call that was denied ends as denied, whether the runtime tells of its end or not. A call of which
-a runtime tells no end in a turn that is complete has not failed: nothing is known of it.
+A denied call ends as denied, even if the runtime does not report its end. If a turn completes and
+the runtime has not reported the end of a call, the call has not failed: its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -52,52 +52,55 @@ from arp.runtime.contract.types import (
 logger = logging.getLogger(__name__)
 
 MAX_ANSWERED = 1_000
-"""Answered requests that a session remembers, to tell a second answer from a wrong id."""
+"""Number of answered requests that a session remembers, so that it can distinguish a second answer
+from a wrong id."""
 MAX_SUMMARY = 200
-"""Characters of `tool_input_summary`."""
+"""Largest length of `tool_input_summary`, in characters."""
 
 NO_RESULT = "The agent has told no result of this call."
 TURN_ENDED = "the turn ended first"
-"""The result of a call that was open when its turn was complete, or ended by an error."""
-_REFUSED = {"denied": "denied", "expired": "not answered in time"}
-"""What became of a permission request → the result of its call, if the runtime tells none."""
+"""Results of a call that was open when its turn completed (`NO_RESULT`) or failed
+(`TURN_ENDED`)."""
+_REFUSAL_TEXTS = {"denied": "denied", "expired": "not answered in time"}
+"""Outcome of a permission request → result of its call, if the runtime reports none."""
 
 NativeRequest = object
-"""What an adapter needs to answer its runtime: an id, a future."""
+"""Value that an adapter needs to answer its runtime, such as an id or a future."""
 
 
 class PendingPermission(NamedTuple):
-    """A permission request that is open."""
+    """An open permission request."""
 
     request: PermissionRequest
     native: NativeRequest
 
 
 class ActiveTurn:
-    """What is known of the turn that runs."""
+    """State of the active turn."""
 
     __slots__ = ("answers", "calls", "id", "last_text", "spoke_since_tool", "stopped_by")
 
     def __init__(self, turn_id: str) -> None:
         self.id = turn_id
         self.calls: dict[str, str] = {}
-        """Names of the tool calls without a result, by their id."""
+        """Names of the tool calls without a result, by call id."""
         self.answers: dict[str, str] = {}
-        """What became of the last permission request about a call, by the call's id."""
+        """Outcome of the last permission request about a call, by call id."""
         self.last_text: list[str] = []
-        """The text since the last tool call: what a result repeats."""
+        """Text since the last tool call; the `result` event repeats it."""
         self.spoke_since_tool = True
         self.stopped_by: AriError | None = None
-        """Why it was stopped; the turn then ends with this, whatever the runtime says."""
+        """Reason why the turn was stopped. The turn then ends with this error, whatever the runtime
+        reports."""
 
 
 class SessionFeed:
-    """The events of one session, in order; an adapter feeds it, and consumers read its events.
+    """The event source of one session: an adapter reports to it, and it emits ordered events.
 
     Args:
-        emit: Gets each event, in order.
-        clock: Return the time in nanoseconds since 1970.
-        new_id: Return a new id that begins with what it gets.
+        emit: Receives each event, in order.
+        clock: Returns the time in nanoseconds since 1970.
+        new_id: Returns a new id with the given prefix.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class SessionFeed:
         self.pending: dict[str, PendingPermission] = {}
         self.permission_timeout_ns = 0
         self._answered: OrderedDict[str, str] = OrderedDict()
-        """What became of earlier requests, by their id."""
+        """Outcomes of earlier permission requests, by request id."""
         self._emit = emit
         self._clock = clock
         self._new_id = new_id
@@ -129,7 +132,8 @@ class SessionFeed:
         self.tell(lifecycle, **details)
 
     def lost(self, reason: str) -> None:
-        """Record that the runtime's process is gone; an active turn ends with `Unavailable`."""
+        """Record that the runtime's process has ended; an active turn ends with `Unavailable`."""
+        # A closed session ends its process itself; that must not make it a failed session.
         if self.state in (SessionState.FAILED, SessionState.CLOSED):
             return
         self._end(error=Unavailable(reason).status())
@@ -145,12 +149,15 @@ class SessionFeed:
         self.tell(Lifecycle.CLOSED)
 
     def tell(self, lifecycle: Lifecycle, content: str = "", **details: Json) -> None:
-        """Emit a lifecycle event, of the active turn if there is one; nothing follows `closed`."""
+        """Emit a lifecycle event, as part of the active turn if there is one.
+
+        Nothing is emitted after `closed`.
+        """
         if self.state is SessionState.CLOSED and lifecycle is not Lifecycle.CLOSED:
             return
         self._event(EventType.LIFECYCLE, content=content, lifecycle=lifecycle, details=details)
 
-    # -- what the caller does --------------------------------------------------------------------
+    # -- requests of the caller ------------------------------------------------------------------
 
     def check_can_begin(self) -> None:
         """Raise if a message would be refused now.
@@ -167,7 +174,10 @@ class SessionFeed:
             raise FailedPrecondition(f"the session is {self.state}: resume it first")
 
     def begin(self, **details: Json) -> str:
-        """Begin a turn and return its id; for a turn that the runtime begins, `origin="runtime"`.
+        """Begin a turn and return its id.
+
+        Args:
+            details: Details of the event; `origin="runtime"` if the runtime began the turn itself.
 
         Raises:
             FailedPrecondition: A turn is active, or the session is closed or failed.
@@ -180,12 +190,12 @@ class SessionFeed:
         return self.turn.id
 
     def answer(self, request_id: str, response: PermissionResponse) -> PendingPermission:
-        """Close a permission request, and return what the runtime must be told about it.
+        """Close a permission request, and return it so that the adapter can answer the runtime.
 
         Raises:
-            NotFound: There is no such request.
-            FailedPrecondition: It was answered, cancelled or expired.
-            InvalidArgument: The answer has something that the request does not take.
+            NotFound: The request does not exist.
+            FailedPrecondition: The request was answered or cancelled, or it has expired.
+            InvalidArgument: The answer has a part that the request does not accept.
         """
         found = self.pending.get(request_id)
         if found is None:
@@ -193,26 +203,27 @@ class SessionFeed:
             if outcome is None:
                 raise NotFound(f"there is no permission request {request_id!r:.80}")
             raise FailedPrecondition(f"the permission request {request_id} is {outcome}")
-        self._check_fits(found.request, response)
+        # Checked before the request is closed: after a refused answer it must still be open.
+        self._check_response(found.request, response)
         outcome = "allowed" if response.decision == "allow" else "denied"
         self._resolve(request_id, outcome, message=response.message)
         return found
 
     def expire(self, request_id: str) -> PendingPermission | None:
-        """Close a request that nobody answered in time, and return it if it was open."""
+        """Close a request whose deadline has passed, and return it if it was open."""
         found = self.pending.get(request_id)
         if found is not None:
             self._resolve(request_id, "expired")
         return found
 
     def stop(self, why: AriError, turn_id: str = "") -> list[PendingPermission]:
-        """Cancel what is asked, and let the active turn end with `why`.
+        """Cancel the open permission requests; the active turn will end with the error `why`.
 
         Returns:
-            The requests that were open: the runtime must be told that they are denied.
+            The requests that were open: the adapter must deny them to the runtime.
 
         Raises:
-            FailedPrecondition: That turn is not active.
+            FailedPrecondition: The turn is not active.
         """
         if self.turn is None or turn_id not in ("", self.turn.id):
             raise FailedPrecondition(f"turn {turn_id or '(none)'} is not active")
@@ -222,10 +233,10 @@ class SessionFeed:
             self._resolve(pending.request.request_id, "cancelled")
         return open_requests
 
-    # -- what the runtime tells ------------------------------------------------------------------
+    # -- reports of the runtime ------------------------------------------------------------------
 
     def text(self, delta: str) -> None:
-        """Take new text of the agent."""
+        """Record new text of the agent."""
         if self.turn is not None and delta:
             if not self.turn.spoke_since_tool:
                 self.turn.last_text, self.turn.spoke_since_tool = [], True
@@ -233,12 +244,12 @@ class SessionFeed:
             self._event(EventType.TEXT, content=delta)
 
     def thinking(self, delta: str) -> None:
-        """Take new text that the agent thinks."""
+        """Record new thoughts of the agent."""
         if self.turn is not None and delta:
             self._event(EventType.THINKING, content=delta)
 
     def cut_off(self, reason: CutOff) -> None:
-        """Take that the text so far ends where it should not."""
+        """Record that the text so far is incomplete."""
         if self.turn is not None:
             self.tell(Lifecycle.WARNING, CUT_OFF_WORDS[reason], cut_off=reason.value)
 
@@ -252,11 +263,11 @@ class SessionFeed:
         kind: PermissionKind = PermissionKind.TOOL,
         **details: Json,
     ) -> None:
-        """Take a tool call; a call that is known already changes nothing."""
+        """Record a tool call; a known call is ignored."""
         self._tool_call(call_id, name, tool_input, summary, {"kind": kind.value, **details})
 
     def tool_progress(self, call_id: str, content: str) -> None:
-        """Take output of a tool that runs."""
+        """Record output of a running tool."""
         if self.turn is not None and content:
             self._event(
                 EventType.LIFECYCLE,
@@ -275,14 +286,15 @@ class SessionFeed:
         synthetic: bool = False,
         **details: Json,
     ) -> None:
-        """Take the result of a tool call; a call that is unknown is made up first.
+        """Record the result of a tool call; an unknown call is emitted first.
 
-        An error of a call that was denied is told as a denial.
+        An error of a denied call is emitted as a denial.
         """
         if self.turn is None:
             return
-        self._withdraw_of(call_id)
-        refusal = _REFUSED.get(self.turn.answers.get(call_id, ""))
+        # Without this, a person could still answer a request about a call that has already ended.
+        self._cancel_requests_of(call_id)
+        refusal = _REFUSAL_TEXTS.get(self.turn.answers.get(call_id, ""))
         if refusal is not None and is_error:
             content, details = content or refusal, {**details, "denied": True}
         if call_id not in self.turn.calls:
@@ -299,17 +311,18 @@ class SessionFeed:
         )
 
     def ask(self, native: NativeRequest, about: PermissionRequest) -> PermissionRequest | None:
-        """Take a permission request; its tool call is made up if it is unknown.
+        """Emit a permission request; an unknown tool call is emitted first.
 
         Args:
-            native: What the adapter needs to answer the runtime.
-            about: What is asked; ids and the deadline are filled in here.
+            native: Value that the adapter needs to answer the runtime.
+            about: The request, without ids and deadline; the feed adds them.
 
         Returns:
-            The request; `None` if no turn is active or it is being stopped: then the runtime is to
-            be told no.
+            The request; `None` if no turn is active or the turn is being stopped. Then the adapter
+            must deny the request to the runtime.
         """
         turn = self.turn
+        # After a stop, no person may be asked: the open requests have just been cancelled.
         if turn is None or turn.stopped_by is not None:
             return None
         call_id = about.tool_call_id or self._new_id("call")
@@ -328,16 +341,16 @@ class SessionFeed:
         )
         self.pending[request.request_id] = PendingPermission(request, native)
         self.state = SessionState.WAITING
-        self._asks(request)
+        self._emit_request(request)
         return request
 
     def ask_again(self) -> None:
         """Emit the open requests again, for a consumer that has not seen them."""
         for pending in list(self.pending.values()):
-            self._asks(pending.request)
+            self._emit_request(pending.request)
 
     def withdraw(self, native: NativeRequest) -> None:
-        """Take that the runtime no longer waits for an answer."""
+        """Cancel the requests that the runtime no longer waits for."""
         for request_id, pending in list(self.pending.items()):
             if pending.native == native:
                 self._resolve(request_id, "cancelled")
@@ -345,17 +358,17 @@ class SessionFeed:
     def result(
         self, content: str | None = None, usage: Usage | None = None, **details: Json
     ) -> None:
-        """Take that the turn is complete.
+        """End the turn as complete.
 
         Args:
-            content: The last text; `None`: what came since the last tool call.
-            usage: What the turn used; `None`, and each of its numbers that is `None`: not known.
-            details: What the runtime says besides.
+            content: The last text; `None` means the text since the last tool call.
+            usage: Usage of the turn; `None` if it is unknown, as is each number that is `None`.
+            details: Further details of the `result` event.
         """
         self._end(content=content, usage=usage, details=details)
 
     def error(self, error: ErrorStatus, usage: Usage | None = None) -> None:
-        """Take that the turn failed, or was cancelled."""
+        """End the turn with an error, also if it was cancelled."""
         self._end(error=error, usage=usage)
 
     # -- inside ----------------------------------------------------------------------------------
@@ -384,7 +397,7 @@ class SessionFeed:
             details=details,
         )
 
-    def _asks(self, request: PermissionRequest) -> None:
+    def _emit_request(self, request: PermissionRequest) -> None:
         self._event(
             EventType.PERMISSION_REQUEST,
             request_id=request.request_id,
@@ -395,7 +408,7 @@ class SessionFeed:
             permission=request,
         )
 
-    def _check_fits(self, request: PermissionRequest, response: PermissionResponse) -> None:
+    def _check_response(self, request: PermissionRequest, response: PermissionResponse) -> None:
         allows = response.decision == "allow"
         if response.updated_input is not None and not (allows and request.takes_updated_input):
             raise InvalidArgument("response.updated_input: this request does not take one")
@@ -411,8 +424,9 @@ class SessionFeed:
         if self.turn is not None:
             self.turn.answers[request.tool_call_id] = outcome
         self._answered[request_id] = outcome
-        if len(self._answered) > MAX_ANSWERED:
+        if len(self._answered) > MAX_ANSWERED:  # forget the oldest outcome
             self._answered.popitem(last=False)
+        # The state changes before the event: a consumer may read the state when it gets the event.
         if not self.pending and self.state is SessionState.WAITING:
             self.state = SessionState.RUNNING
         self._event(
@@ -423,8 +437,8 @@ class SessionFeed:
             details={"outcome": outcome, **details},
         )
 
-    def _withdraw_of(self, call_id: str) -> None:
-        """Close what is asked about a call that has its result already."""
+    def _cancel_requests_of(self, call_id: str) -> None:
+        """Cancel the open requests about a call that already has its result."""
         for request_id, pending in list(self.pending.items()):
             if pending.request.tool_call_id == call_id:
                 self._resolve(request_id, "cancelled")
@@ -441,8 +455,12 @@ class SessionFeed:
         if turn is None:
             logger.debug("session %s: the end of a turn that is over", self.session_id)
             return
+        # After a stop, a runtime may still report success or another error. The caller expects the
+        # reason of the stop.
         if turn.stopped_by is not None:
             error = turn.stopped_by.status()
+        # A call's result must follow the outcome of its permission request, so the open requests
+        # are cancelled first. Both carry the turn's id, so the turn is forgotten last.
         for request_id in list(self.pending):
             self._resolve(request_id, "cancelled")
         for call_id in list(turn.calls):
@@ -459,8 +477,8 @@ class SessionFeed:
         self.turn = None
 
     def _end_call(self, turn: ActiveTurn, call_id: str, *, is_complete: bool) -> None:
-        """Make up the result of a call that is open when its turn ends."""
-        if turn.answers.get(call_id) in _REFUSED:
+        """Emit a synthetic result for a call that is open when its turn ends."""
+        if turn.answers.get(call_id) in _REFUSAL_TEXTS:
             self.tool_result(call_id, is_error=True, synthetic=True)
         elif is_complete:
             self.tool_result(call_id, NO_RESULT, synthetic=True, no_output=True)

@@ -1,7 +1,7 @@
-"""What a failed turn says when a model, its provider or a framework is the reason.
+"""The text of a failed turn if a model, its provider or a framework is the reason.
 
-An exception of the author's code keeps its text to itself: it may hold what nobody is to see. What
-a model's server, its client or a framework says is for people, and is passed on in their words.
+The text of an exception of the author's code is not shown: it may be confidential. The text of an
+exception of a model's server, its client or a framework is written for people, and is passed on.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ LIBRARIES: Final = frozenset(
         "mistralai", "groq", "cohere", "botocore", "litellm",
     )
 )  # fmt: skip
-"""Clients of models, and frameworks: what they raise is for people."""
+"""Clients of models, and frameworks. The texts of their exceptions are written for people."""
 _NO_ANSWER: Final = re.compile(
     r"ended without content|No generation chunks|No generations|empty model response",
     re.IGNORECASE,
 )
-"""How frameworks say that nothing came."""
+"""Texts of frameworks that mean that the model gave no answer."""
 NO_ANSWER: Final = (
     "the model gave no answer; check the model's name and address: a page may have come in the "
     "place of a stream"
@@ -46,13 +46,13 @@ TOO_LONG: Final = (
 )
 BLOCKED: Final = "the model's provider blocked the answer (content filter); ask in other words"
 _BODY: Final = re.compile(r", body:\n.*", re.DOTALL)
-_BELOW: Final = frozenset(("pydantic", "pydantic_core", "json"))
-"""What libraries call that raises for them."""
+_HELPER_LIBRARIES: Final = frozenset(("pydantic", "pydantic_core", "json"))
+"""Libraries that raise exceptions when one of `LIBRARIES` calls them."""
 MAX_CAUSES: Final = 10
 
 
 def error_of_model(http_status: int, message: str) -> AriError:
-    """Return the error of a turn whose model's server answered with an HTTP status."""
+    """Return the error for an HTTP status of a model's server."""
     if http_status in (401, 403):
         return OperationDenied(f"{message}; check the API key", http_status=http_status)
     is_busy = http_status in (408, 409, 429) or http_status >= 500
@@ -61,7 +61,7 @@ def error_of_model(http_status: int, message: str) -> AriError:
 
 
 def known_error(failed: Exception) -> AriError | None:
-    """Return what people are told of a failed turn; `None`: the author's own code raised it."""
+    """Return the error that people see for a failed turn; `None` if the author's code raised it."""
     if isinstance(failed, AriError):
         return failed
     if (refusal := _refusal(failed)) is not None:
@@ -88,7 +88,7 @@ def known_error(failed: Exception) -> AriError | None:
 
 
 def is_explained(failed: Exception, known: AriError | None) -> bool:
-    """Return whether people need no traceback: what they are told says what to do."""
+    """Return whether the text for people says what to do, so that no traceback is needed."""
     if known is None:
         return False
     return not isinstance(known, RuntimeInternal) or (
@@ -97,17 +97,18 @@ def is_explained(failed: Exception, known: AriError | None) -> bool:
 
 
 def _own_words(failed: Exception) -> str:
-    """Return what an exception says, without the data that frameworks put behind it."""
+    """Return the text of an exception without the data that frameworks append to it."""
     said = message_in(getattr(failed, "body", None)) if _is_of_client(failed) else ""
     said = f"the model's server said: {said}" if said else ""
     said = said or one_line(_BODY.sub("", str(failed))) or type(failed).__name__
     asked = getattr(failed.__cause__ or failed.__context__, "tool_retry", None)
-    why = getattr(asked, "content", None)  # what Pydantic AI asked a model in vain
+    # Pydantic AI asked the model to repeat its output, without success; this text says why.
+    why = getattr(asked, "content", None)
     return f"{said}: {one_line(why)}" if isinstance(why, str) else said
 
 
 def _refusal(failed: Exception) -> str | None:
-    """Return a model's refusal; empty: a filter blocked its answer; `None`: it is no refusal."""
+    """Return a model's refusal, `""` if a filter blocked the answer, or `None` for other errors."""
     name = type(failed).__name__
     if name == "ModelRefusalError":
         return one_line(str(getattr(failed, "refusal", "")))
@@ -122,7 +123,7 @@ def _refusal(failed: Exception) -> str | None:
 
 
 def _status(failed: Exception) -> int | None:
-    """Return the HTTP status with which a model's server answered; `None`: it did not."""
+    """Return the error status of a model's server, 300 or above; `None` if there is none."""
     for one in _causes(failed):
         answered = getattr(one, "response", None)
         for place in (one, answered):
@@ -133,7 +134,7 @@ def _status(failed: Exception) -> int | None:
 
 
 def _answer(failed: Exception, status: int) -> str:
-    """Return what a model's server said, in its own words where there are any."""
+    """Return the text of an error of a model's server, in its own words if it has any."""
     headers: dict[str, str] = {}
     body = ""
     for one in _causes(failed):
@@ -156,15 +157,17 @@ def _url_of(failed: Exception) -> str:
 
 
 def _library_of(failed: Exception) -> str:
-    """Return the library of models that defines an exception, or raised another one's; or none."""
+    """Return the name in `LIBRARIES` that defines or raised an exception; otherwise `""`."""
     defined_in = _root(type(failed).__module__)
     if defined_in in LIBRARIES:
         return defined_in
     if defined_in not in ("builtins", "pydantic_core", "json"):
         return ""
+    # A `ValueError` may come from a framework or from the author's code. The frame that raised it
+    # decides: the author's text must not be shown.
     frames = [frame for frame, _ in traceback.walk_tb(failed.__traceback__)]
     roots = (_root(str(frame.f_globals.get("__name__", ""))) for frame in reversed(frames))
-    raised_in = next((root for root in roots if root not in _BELOW), "")
+    raised_in = next((root for root in roots if root not in _HELPER_LIBRARIES), "")
     return raised_in if raised_in in LIBRARIES else ""
 
 

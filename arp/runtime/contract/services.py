@@ -2,26 +2,27 @@
 
 The contract, for every runtime:
 
-- **Calls.** Methods may be called from any task of the loop in which the runtime was made, also at
-  the same time. `threadsafe()` of a runtime gives a handle for other threads. A call that raises
-  (`arp.runtime.contract.errors`) has changed nothing.
-- **Sessions.** A session is found by its id in any process of the same runtime, once it has had a
-  turn. `close_session` and `delete_session` may be called again, and for an id that does not exist.
-  A closed session takes no messages and no subscriptions until it is resumed.
+- **Calls.** Methods may be called from any task of the loop that the runtime was made in, also
+  concurrently. `threadsafe()` of a runtime returns a handle for other threads. A call that raises
+  an error (`arp.runtime.contract.errors`) has changed nothing.
+- **Sessions.** After its first turn, a session can be found by its id from any process of the same
+  runtime. `close_session` and `delete_session` may be called again, and with an id that does not
+  exist. A closed session accepts no messages and no subscriptions until it is resumed.
 - **Turns.** A message begins a turn. A session has at most one active turn: a second message is
-  refused with `FailedPrecondition` before the runtime hears of it. Each turn ends with exactly one
-  event that has `done`, whatever happens: a kill, the end of a pipe, a cancel.
-- **Events.** Any number of consumers can subscribe; each gets every event in the same order. A
-  `tool_call` comes before its `permission_request`, and that before its `tool_result`; every
-  `tool_call` gets a `tool_result`. What a runtime leaves out is made up and marked `synthetic`.
-- **Permissions.** Several can be open at a time. Each is answered once: a second answer, and an
-  answer after a cancel or the deadline, is `FailedPrecondition`. What the answer carries and the
-  runtime cannot take is refused with `InvalidArgument`, and the request stays open.
-- **What a runtime cannot do** is `Unimplemented`, never dropped in silence. `status` lists as
-  capabilities what the adapter does, by the names in `CAPABILITIES`; a name of an adapter's own is
-  `VENDOR/NAME`. What is listed and enabled is never answered with `Unimplemented`. In the same
-  process `isinstance(runtime, ModelManager)` says whether a runtime has the methods of an optional
-  service.
+  refused with `FailedPrecondition` and does not reach the runtime. Each turn ends with exactly one
+  event that has `done`, also after a kill, the end of a pipe or a cancel.
+- **Events.** Any number of consumers can subscribe; each receives every event in the same order. A
+  `tool_call` precedes its `permission_request`, and that precedes its `tool_result`. Every
+  `tool_call` gets a `tool_result`. The adapter adds events that a runtime does not send, and marks
+  them `synthetic`.
+- **Permissions.** Several requests can be open at a time. Each is answered once: a second answer,
+  or an answer after a cancel or the deadline, is refused with `FailedPrecondition`. An answer with
+  a part that the runtime cannot use is refused with `InvalidArgument`, and the request stays open.
+- **What a runtime cannot do** is refused with `Unimplemented`, never ignored silently. `status`
+  lists the capabilities of the adapter, by the names in `CAPABILITIES`; a capability that only one
+  adapter has is named `VENDOR/NAME`. A capability that is listed and enabled is never answered with
+  `Unimplemented`. In the same process, `isinstance(runtime, ModelManager)` checks whether a runtime
+  has the methods of an optional service.
 """
 
 from __future__ import annotations
@@ -36,11 +37,14 @@ from arp.runtime.contract import types as ari
 
 
 class EventSubscription(Protocol):
-    """Events of a session, as they come; ends when the session is closed."""
+    """Stream of a session's events; ends when the session is closed."""
 
     @property
     def cursor(self) -> int:
-        """The sequence of the last event that was returned, or behind which it began."""
+        """Sequence number of the last event that was returned.
+
+        Before the first event, it is the number after which the subscription began.
+        """
 
     def __aiter__(self) -> AsyncIterator[ari.Event]: ...
 
@@ -52,19 +56,19 @@ class EventSubscription(Protocol):
 
 @runtime_checkable
 class RuntimeVersioner(Protocol):
-    """Which runtime this is. Level 1."""
+    """Name and versions of a runtime. Level 1."""
 
     async def version(self, request: ari.VersionRequest) -> ari.VersionResponse:
         """Return names and versions.
 
         Raises:
-            InvalidArgument: Another version of the interface is asked for.
+            InvalidArgument: The request asks for another version of the interface.
         """
 
 
 @runtime_checkable
 class RuntimeStatuser(Protocol):
-    """How the runtime is. Level 1."""
+    """Health of a runtime. Level 1."""
 
     async def status(self, request: ari.StatusRequest) -> ari.StatusResponse:
         """Return health, readiness and capabilities."""
@@ -72,28 +76,28 @@ class RuntimeStatuser(Protocol):
 
 @runtime_checkable
 class SessionManager(Protocol):
-    """Sessions: create, resume and close are level 1, the others level 2."""
+    """Sessions. Level 1: create, resume and close; level 2: the others."""
 
     async def create_session(self, request: ari.CreateSessionRequest) -> ari.CreateSessionResponse:
         """Create a session; its first event is `created`.
 
         Raises:
             AlreadyExists: The id is taken.
-            InvalidArgument: A field cannot be met: no such directory, model or mode.
-            Unimplemented: A field is given that this runtime cannot take.
+            InvalidArgument: The directory, the model or the mode does not exist.
+            Unimplemented: The runtime does not support a field that is set.
             Unavailable: The runtime cannot be started.
         """
 
     async def resume_session(self, request: ari.ResumeSessionRequest) -> ari.ResumeSessionResponse:
-        """Open a session that exists: closed, failed, or of an earlier process.
+        """Open an existing session: closed, failed, or created by an earlier process.
 
-        An open one stays as it is; the permission requests that are open are emitted again, for a
-        caller that has not seen them. It works where it worked, unless the request says another
-        directory, or its own is gone. A session without any turn exists only in the runtime object
-        that created it.
+        An open session does not change, but its open permission requests are emitted again for a
+        caller that has not seen them. The session works in its previous directory, unless the
+        request names another one or the previous one no longer exists. A session that has had no
+        turn exists only in the runtime object that created it.
 
         Raises:
-            NotFound: There is none.
+            NotFound: The session does not exist.
             Unavailable: The runtime cannot be started.
         """
 
@@ -101,20 +105,20 @@ class SessionManager(Protocol):
         """Return a session.
 
         Raises:
-            NotFound: There is none.
+            NotFound: The session does not exist.
         """
 
     async def list_sessions(self, request: ari.ListSessionsRequest) -> ari.ListSessionsResponse:
         """Return the sessions that fit the filter, newest first."""
 
     async def close_session(self, request: ari.CloseSessionRequest) -> ari.CloseSessionResponse:
-        """Close a session: an active turn is cancelled, the agent's process ends.
+        """Close a session: its active turn is cancelled, and the agent's process ends.
 
-        Its last event is `closed`. The conversation stays where the runtime keeps it.
+        The last event is `closed`. The runtime keeps the conversation.
         """
 
     async def delete_session(self, request: ari.DeleteSessionRequest) -> ari.DeleteSessionResponse:
-        """Close a session and remove what the runtime keeps of it."""
+        """Close a session and remove everything that the runtime stored about it."""
 
 
 @runtime_checkable
@@ -122,10 +126,10 @@ class InteractionManager(Protocol):
     """Turns. Level 1; `cancel_turn` is level 2."""
 
     async def send_message(self, request: ari.SendMessageRequest) -> ari.SendMessageResponse:
-        """Begin a turn; all that comes of it are events.
+        """Begin a turn; its results are events.
 
         Raises:
-            NotFound: There is no such session.
+            NotFound: The session does not exist.
             FailedPrecondition: A turn is active, or the session is closed or failed.
             InvalidArgument: The message is empty, or has a part that the runtime cannot take.
         """
@@ -136,19 +140,20 @@ class InteractionManager(Protocol):
         """Answer a permission request.
 
         Raises:
-            NotFound: There is no such session or request.
-            FailedPrecondition: It was answered, cancelled or expired.
-            InvalidArgument: The answer has something that the request does not take.
+            NotFound: The session or the request does not exist.
+            FailedPrecondition: The request was answered or cancelled, or it has expired.
+            InvalidArgument: The answer has a part that the request does not accept.
         """
 
     async def cancel_turn(self, request: ari.CancelTurnRequest) -> ari.CancelTurnResponse:
         """Cancel the active turn; open permission requests are cancelled first.
 
-        Its terminal event has `Canceled`. A runtime that does not stop is ended.
+        The turn's terminal event has `Canceled`. If the runtime does not stop, its process is
+        ended.
 
         Raises:
-            NotFound: There is no such session.
-            FailedPrecondition: That turn is not active.
+            NotFound: The session does not exist.
+            FailedPrecondition: The turn is not active.
         """
 
 
@@ -157,12 +162,12 @@ class EventManager(Protocol):
     """Events. Level 1."""
 
     async def session_events(self, request: ari.SessionEventsRequest) -> EventSubscription:
-        """Subscribe to a session: no event is missed from when this returns.
+        """Subscribe to a session; no event after the return of this call is missed.
 
         Raises:
-            NotFound: There is no such session.
-            FailedPrecondition: It is closed.
-            InvalidArgument: The events behind `after` are no longer kept, or not there yet.
+            NotFound: The session does not exist.
+            FailedPrecondition: The session is closed.
+            InvalidArgument: The events after `after` have been dropped, or do not exist yet.
         """
 
 
@@ -174,13 +179,13 @@ class RuntimeService(
     EventManager,
     Protocol,
 ):
-    """What every runtime is."""
+    """The services that every runtime has."""
 
     async def close(self, request: ari.CloseRequest) -> ari.CloseResponse:
-        """Close all sessions and end what the runtime started; may be called again.
+        """Close all sessions and end everything that the runtime started; may be called again.
 
-        What a session asks then is neither denied nor cancelled for the agent: whoever resumes the
-        session finds it as after a crash.
+        A permission request that is open then is neither denied nor cancelled for the agent: when
+        the session is resumed, it is in the state that a crash would have left.
 
         Afterwards every other method raises `FailedPrecondition`.
         """
@@ -188,7 +193,7 @@ class RuntimeService(
 
 @runtime_checkable
 class HistoryManager(Protocol):
-    """What was said before. Level 2."""
+    """Earlier messages. Level 2."""
 
     async def get_session_history(
         self, request: ari.GetSessionHistoryRequest
@@ -196,31 +201,31 @@ class HistoryManager(Protocol):
         """Return the messages of a session, oldest first.
 
         Raises:
-            NotFound: There is no such session.
+            NotFound: The session does not exist.
         """
 
 
 @runtime_checkable
 class ModelManager(Protocol):
-    """Which model answers. Level 3."""
+    """Choice of the model. Level 3."""
 
     async def get_model(self, request: ari.GetModelRequest) -> ari.GetModelResponse:
-        """Return the model, as the runtime reports it."""
+        """Return the model that the runtime reports."""
 
     async def set_model(self, request: ari.SetModelRequest) -> ari.SetModelResponse:
-        """Switch the model; from when on is in the capability `model`.
+        """Switch the model; the capability `model` says when the switch takes effect.
 
         Raises:
-            InvalidArgument: The runtime refuses it.
+            InvalidArgument: The runtime refuses the model.
         """
 
     async def list_models(self, request: ari.ListModelsRequest) -> ari.ListModelsResponse:
-        """Return what can be taken."""
+        """Return the available models."""
 
 
 @runtime_checkable
 class ModeManager(Protocol):
-    """How much the agent asks. Level 3."""
+    """Choice of the mode: how often the agent asks for permission. Level 3."""
 
     async def get_mode(self, request: ari.GetModeRequest) -> ari.GetModeResponse:
         """Return the mode."""
@@ -229,16 +234,16 @@ class ModeManager(Protocol):
         """Switch the mode.
 
         Raises:
-            InvalidArgument: There is no such mode.
+            InvalidArgument: The mode does not exist.
         """
 
     async def list_modes(self, request: ari.ListModesRequest) -> ari.ListModesResponse:
-        """Return what can be taken, and which of them ask."""
+        """Return the available modes, and which of them ask for permission."""
 
 
 @runtime_checkable
 class ProviderManager(Protocol):
-    """Who serves the model. Level 3."""
+    """Choice of the provider that serves the model. Level 3."""
 
     async def get_active_provider(
         self, request: ari.GetActiveProviderRequest
@@ -251,24 +256,24 @@ class ProviderManager(Protocol):
         """Switch the provider.
 
         Raises:
-            InvalidArgument: There is no such provider.
+            InvalidArgument: The provider does not exist.
         """
 
     async def list_providers(self, request: ari.ListProvidersRequest) -> ari.ListProvidersResponse:
-        """Return what can be taken."""
+        """Return the available providers."""
 
 
 @runtime_checkable
 class MemoryManager(Protocol):
-    """Files that the agent reads at the beginning. Level 3."""
+    """Files that the agent reads when it starts. Level 3."""
 
     async def list_memory_files(self, request: ari.ListItemsRequest) -> ari.ListItemsResponse:
-        """Return them with their paths."""
+        """Return the files with their paths."""
 
 
 @runtime_checkable
 class SkillManager(Protocol):
-    """What the agent has learned to do. Level 3."""
+    """Skills of the agent. Level 3."""
 
     async def list_skills(self, request: ari.ListItemsRequest) -> ari.ListItemsResponse:
         """Return the skills."""
@@ -279,17 +284,17 @@ class CommandManager(Protocol):
     """Commands that a message may begin with. Level 3."""
 
     async def list_commands(self, request: ari.ListItemsRequest) -> ari.ListItemsResponse:
-        """Return the commands; the lifecycle event `commands` says when they change."""
+        """Return the commands; the lifecycle event `commands` reports changes."""
 
 
 @runtime_checkable
 class SessionUtilityManager(Protocol):
-    """What else can be done with a session. Level 3."""
+    """Other operations on a session. Level 3."""
 
     async def compact_session(
         self, request: ari.CompactSessionRequest
     ) -> ari.CompactSessionResponse:
-        """Make the conversation shorter, as a turn."""
+        """Make the conversation shorter, in a turn."""
 
 
 class AriMethod(NamedTuple):
@@ -298,7 +303,7 @@ class AriMethod(NamedTuple):
     name: str
     request: type[msgspec.Struct]
     response: type[msgspec.Struct]
-    """Of `session_events`: what each item is."""
+    """Type of the response; for `session_events` the type of each item."""
     level: Literal[1, 2, 3]
     service: type
 
@@ -376,7 +381,7 @@ METHODS: tuple[AriMethod, ...] = (
     ),
     AriMethod("close", ari.CloseRequest, ari.CloseResponse, 1, RuntimeService),
 )
-"""All methods of the interface; `close` of a remote runtime closes the connection alone."""
+"""All methods of the interface. On a remote runtime, `close` closes only the connection."""
 
 
 class KnownCapability(NamedTuple):
@@ -384,28 +389,29 @@ class KnownCapability(NamedTuple):
 
     name: str
     meaning: str
-    """What it tells, and in which `details`."""
+    """Meaning of the capability, and the names of its `details`."""
     service: type | None = None
-    """The optional service that belongs to it: a runtime lists it if, and only if, it has that."""
+    """Optional service of the capability. A runtime lists the capability if and only if it has the
+    service."""
 
 
 CAPABILITIES = (
     KnownCapability("session_id", "the caller may choose the id of a new session (`form`)"),
-    KnownCapability("history_seed", "a new session can begin with what was said before"),
-    KnownCapability("fork_session", "a new session can begin as another was after a turn"),
+    KnownCapability("history_seed", "a new session can begin with earlier messages"),
+    KnownCapability("fork_session", "a new session can begin as a copy of another one"),
     KnownCapability("instructions", "a session takes additions to the system prompt"),
     KnownCapability("mcp_servers", "a session takes servers of tools (`transports`)"),
     KnownCapability("parts", "what a message takes besides text (`types`)"),
-    KnownCapability("resume_session", "sessions that are closed, or of earlier processes, go on"),
+    KnownCapability("resume_session", "closed sessions, and those of earlier processes, continue"),
     KnownCapability("list_sessions", "sessions of earlier processes are listed"),
-    KnownCapability("delete_session", "what is stored of a session can be removed"),
+    KnownCapability("delete_session", "the stored data of a session can be removed"),
     KnownCapability("cancel_turn", "a turn can be cancelled"),
     KnownCapability("own_turns", "the agent begins turns by itself (`after`)"),
     KnownCapability("permission_rules", "an answer may allow more than one call (`rules`)"),
     KnownCapability("updated_input", "an answer may change what runs (`kinds`)"),
-    KnownCapability("deny_message", "the model is told why something is denied"),
+    KnownCapability("deny_message", "the model receives the reason of a denial"),
     KnownCapability("deny_interrupt", "a denial may end the turn (`deny_continues`: without it)"),
-    KnownCapability("history", "what was said in a session can be read", HistoryManager),
+    KnownCapability("history", "the messages of a session can be read", HistoryManager),
     KnownCapability("model", "the model can be switched", ModelManager),
     KnownCapability("mode", "the mode can be switched (`asks`: in which it asks)", ModeManager),
     KnownCapability("provider", "the provider can be switched", ProviderManager),
@@ -417,9 +423,9 @@ CAPABILITIES = (
 """All capabilities that adapters share."""
 
 CAPABILITY_NAMES = frozenset(known.name for known in CAPABILITIES)
-_OF_A_VENDOR = re.compile(r"[a-z0-9][a-z0-9.-]*/[A-Za-z0-9_.-]+")
+_VENDOR_CAPABILITY = re.compile(r"[a-z0-9][a-z0-9.-]*/[A-Za-z0-9_.-]+")
 
 
 def is_capability_name(name: str) -> bool:
-    """Return whether a capability may have a name: one of ours, or `VENDOR/NAME`."""
-    return name in CAPABILITY_NAMES or _OF_A_VENDOR.fullmatch(name) is not None
+    """Return whether a name is in `CAPABILITIES` or has the form `VENDOR/NAME`."""
+    return name in CAPABILITY_NAMES or _VENDOR_CAPABILITY.fullmatch(name) is not None

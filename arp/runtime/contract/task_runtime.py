@@ -1,11 +1,11 @@
-"""`TaskRuntime`: what runtimes have in common whose agents run in this process.
+"""`TaskRuntime`: base class of runtimes with agents that run in this process.
 
-Theory of operation. A turn is a coroutine (`TaskRuntime.run_turn`) in a task of its own. It tells
-what happens through a `TaskTurn`, and waits there for permissions and answers. The messages of the
-turn are kept, and beside them what the agent's framework needs to go on (`saved`, bytes that only
-the adapter reads). Where a framework can take up a turn again that asked something when its process
-ended, the adapter says so (`is_interrupted`): resuming the session then begins a turn of the
-runtime's own, which asks again.
+Theory of operation. A turn is a coroutine (`TaskRuntime.run_turn`) in a task of its own. It reports
+its output through a `TaskTurn`, and awaits permissions and answers there. The runtime stores the
+messages of the turn and, beside them, the state that the agent's framework needs to continue
+(`saved`: bytes that only the adapter reads). Some frameworks can continue a turn whose process
+ended while a question was open. The adapter reports this with `is_interrupted`; resuming the
+session then begins a turn without a message, which asks the question again.
 """
 
 from __future__ import annotations
@@ -41,96 +41,102 @@ from arp.values.shown import text_of
 
 logger = logging.getLogger(__name__)
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-"""A session's id is the name of its files."""
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+"""Valid session ids; an id is part of the names of the session's files."""
 QUESTION_NAMES = ("message", "task", "instruction", "prompt", "description", "text", "title")
-"""Where an object without a `question` has what it asks, the first that it has."""
+"""Fields that may hold the question of an object without a `question`; the first one that exists is
+used."""
 MAX_UNSENT = 200
-"""Deltas that one event joins."""
+"""Number of text deltas that are joined to one event."""
 
 
 class _KeptMessage(msgspec.Struct, frozen=True):
-    """What a line of the file has besides the message."""
+    """Part of a line in the file besides the message."""
 
     cwd: str = ""
 
 
 class TaskTurn:
-    """One turn, as the coroutine that runs it sees it: the message, and what to tell of it."""
+    """One turn, for the coroutine that runs it: the message, and methods to report what happens."""
 
     def __init__(self, session: TaskSession, request: ari.SendMessageRequest) -> None:
         self.session = session
         self.session_id = session.session_id
         self.turn_id = session.feed.turn.id if session.feed.turn is not None else ""
         self.cwd = session.cwd
-        """The directory of the session; absolute."""
+        """Absolute path of the session's directory."""
         self.message = request.message
         self.metadata = request.metadata
         self.key = request.idempotency_key
-        """What the caller calls the turn; empty if it has no name for it."""
+        """Idempotency key of the turn; empty if the caller gave none."""
         self.history: Sequence[ari.RuntimeMessage] = tuple(session.messages)
-        """What was said before, oldest first."""
+        """Earlier messages of the session, oldest first."""
         self.used: ari.Usage | None = None
-        """What the turn used, if the agent says so."""
+        """Usage of the turn, if the agent reports it."""
         self.calls: list[ari.PastToolCall] = []
         self.said: list[str] = []
         self.mark = ""
-        """What tells the model that what was said is not complete; empty: it is."""
+        """Note for the model that the answer is incomplete; empty if it is complete."""
         self.open_calls: dict[str, tuple[str, JsonObject]] = {}
-        """Name and input of the tool calls without a result, by their id."""
+        """Name and input of each tool call without a result, by call id."""
         self.denied: set[str] = set()
-        """The calls that a person did not allow; their result says so."""
+        """Ids of the calls that a person denied; their results say so."""
         self._asked: set[str] = set()
-        """The questions that have their answer: some frameworks begin such a call again then."""
+        """Ids of the questions that have been answered. Some frameworks start such a call again
+        after the answer."""
         self.is_saved = False
-        """Whether what is saved of the session has the message."""
+        """Whether the stored state of the session already includes the message."""
         self._unsent: list[str] = []
-        """What was said since the loop ran: neighbouring deltas are one event."""
+        """Text since the last run of the event loop; neighbouring deltas become one event."""
         self._feed = session.feed
 
     @property
     def text(self) -> str:
-        """What the user said, text parts included."""
+        """Text of the user's message, with its text parts."""
         texts = [self.message.content, *(part.text for part in self.message.parts)]
         return "\n".join(text for text in texts if text)
 
     @property
     def content(self) -> Sequence[ari.ContentPart]:
-        """The message as parts only: what was typed is the first text."""
+        """The message as parts only; the typed text comes first."""
         typed = self.message.content
         return (*([ari.ContentPart("text", typed)] if typed else ()), *self.message.parts)
 
     @property
     def has_message(self) -> bool:
-        """Whether a message began it; else a turn is taken up again."""
+        """Whether a message began the turn; otherwise the turn continues an interrupted one."""
         return bool(self.message.content or self.message.parts)
 
     def say(self, text: str) -> None:
-        """Say something."""
+        """Add text to the agent's answer."""
         self.said.append(text)
         self._unsent.append(text)
+        # One event per run of the loop: one event for each delta would cost more than the delta.
         if len(self._unsent) == 1:
             asyncio.get_running_loop().call_soon(self.flush)
         elif len(self._unsent) >= MAX_UNSENT:
             self.flush()
 
     def flush(self) -> None:
-        """Tell what was said: before anything else, and when the loop runs."""
+        """Emit the text that was collected.
+
+        Called before any other event and when the loop runs.
+        """
         if self._unsent:
             text = "".join(self._unsent)
             self._unsent.clear()
             self._feed.text(text)
 
     def mark_cut_off(self, reason: CutOff) -> None:
-        """Mark what was said as cut off: on every screen, and for the model that reads it again."""
+        """Mark the answer as incomplete, on every screen and for the model that reads it later."""
         self.flush()
         self.break_off(mark_of(CUT_OFF_WORDS[reason]), even_if_silent=True)
         self._feed.cut_off(reason)
 
     def break_off(self, mark: str, *, even_if_silent: bool = False) -> None:
-        """Mark what was said as cut off, for the model alone: how the turn ends says it to people.
+        """Mark the answer as incomplete for the model only; people see it from the end of the turn.
 
-        Without the mark, the model takes half an answer for all that it wanted to say.
+        Without the mark, the model would take a partial answer for a complete one.
         """
         self.mark = mark
         if "".join(self.said).strip():
@@ -139,7 +145,7 @@ class TaskTurn:
             self.said.append(mark)
 
     def think(self, text: str) -> None:
-        """Show what the agent thinks."""
+        """Emit thoughts of the agent."""
         self.flush()
         self._feed.thinking(text)
 
@@ -157,9 +163,9 @@ class TaskTurn:
         summary: str = "",
         kind: ari.PermissionKind | None = None,
     ) -> None:
-        """Show that a tool runs; a call that runs, or a question with its answer, changes nothing.
+        """Emit a tool call; a call that runs already and an answered question are ignored.
 
-        Without `summary` and `kind` they are taken from the input.
+        If `summary` or `kind` is missing, it is derived from the input.
         """
         self.flush()
         if call_id not in self.open_calls and call_id not in self._asked:
@@ -170,7 +176,7 @@ class TaskTurn:
             )
 
     def call_progress(self, call_id: str, content: str) -> None:
-        """Show output of a tool that runs."""
+        """Emit output of a running tool."""
         self.flush()
         self._feed.tool_progress(call_id, content)
 
@@ -183,11 +189,13 @@ class TaskTurn:
         shown: JsonObject | None = None,
         **details: Json,
     ) -> None:
-        """Show how a tool ended, and then a component of its result.
+        """Emit the result of a tool call, then the component `shown`.
 
-        `denied` in `details`: it was not allowed to run.
+        `denied` in `details` means that the call was not allowed to run.
         """
         self.flush()
+        # The framework reports the answered question as a tool result, but `answered` has already
+        # ended the call.
         if call_id in self._asked:
             return
         name, tool_input = self.open_calls.pop(call_id, ("", {}))
@@ -199,7 +207,7 @@ class TaskTurn:
             self.show(shown)
 
     def show(self, component: JsonObject) -> None:
-        """Show a component of ARP, as JSON."""
+        """Show a component of ARP, given as JSON."""
         self.flush()
         self._feed.tell(ari.Lifecycle.COMPONENT, component=component)
 
@@ -213,15 +221,16 @@ class TaskTurn:
         tools: Sequence[str] = (),
         messages: Callable[[], Any] = list,
     ) -> None:
-        """Tell that a request to a model begins; `use` or `fail_request` with its id ends it.
+        """Emit the start of a request to a model; `use` or `fail_request` with its id ends it.
 
         Args:
-            request_id: No other request of the turn has it.
-            model: Its name.
-            provider: Who runs it.
-            parameters: Of the request; headers are left out, since they may hold keys.
+            request_id: Id that is unique within the turn.
+            model: Name of the model.
+            provider: Provider that runs the model.
+            parameters: Parameters of the request. Headers are left out because they may hold keys.
             tools: Names of the tools that the model may call.
-            messages: Returns what the model gets; is called only if the app records it.
+            messages: Returns the messages that the model receives; called only if the app records
+                them.
         """
         asked = {name: value for name, value in (parameters or {}).items() if "header" not in name}
         details: JsonObject = {"parameters": as_json(asked), "tools": list(tools)}
@@ -237,7 +246,7 @@ class TaskTurn:
         )
 
     def fail_request(self, request_id: str, error: BaseException) -> None:
-        """Tell that a request to a model has failed."""
+        """Emit the failure of a request to a model."""
         self.tell(
             ari.Lifecycle.MODEL_REQUEST,
             str(error) or type(error).__name__,
@@ -255,9 +264,10 @@ class TaskTurn:
         *,
         request_id: str = "",
     ) -> None:
-        """Tell the tokens of a request to a model, and add them to those of the turn.
+        """Emit the tokens of a request to a model, and add them to the usage of the turn.
 
-        A number that is not known is `None`; if none is known, nothing but the end of the request.
+        A number that is not known is `None`. If no number is known, only the end of the request is
+        emitted.
         """
         used = ari.Usage(tokens_in, tokens_out, cached, reasoning)
         if not used.is_known and not request_id:
@@ -272,12 +282,12 @@ class TaskTurn:
     async def answered(
         self, question_id: str, about: Json, schema: Json = None, *, can_decline: bool = False
     ) -> Json:
-        """Ask a question, and return the answer; `None` if it is declined.
+        """Ask a question and return the answer; `None` if it is declined.
 
         Args:
-            question_id: The same for the same question, also after a restart.
-            about: What is asked: a text, or an object with the question and what belongs to it.
-            schema: The JSON Schema of the answer; `None`: any text.
+            question_id: Id that stays the same for the same question, also after a restart.
+            about: The question: a text, or an object with the question and its context.
+            schema: JSON Schema of the answer; `None` means any text.
             can_decline: Whether people may decline to answer.
         """
         question = question_of(about)
@@ -311,7 +321,7 @@ class TaskTurn:
         takes_updated_input: bool = True,
         rules: Sequence[ari.PermissionRule] = (),
     ) -> ari.PermissionResponse:
-        """Ask whether a tool may run; `end_call` then shows a call that was denied as that."""
+        """Ask for permission to run a tool; `end_call` later emits a denied call as denied."""
         response = await self.asked(
             ari.PermissionRequest(
                 name,
@@ -330,7 +340,7 @@ class TaskTurn:
         return response
 
     async def asked(self, about: ari.PermissionRequest) -> ari.PermissionResponse:
-        """Ask for a permission or an answer, and return it; without one it is a denial.
+        """Emit a permission request and return the answer; a denial if the request cannot be made.
 
         Cancel: Safe; the request is withdrawn.
         """
@@ -346,7 +356,7 @@ class TaskTurn:
 
 
 class TaskSession:
-    """A session whose turns are tasks: its messages, and the task of the turn that runs."""
+    """A session with turns that run as tasks: its messages, and the task of the active turn."""
 
     def __init__(
         self,
@@ -362,25 +372,27 @@ class TaskSession:
         self.new_id = runtime.new_id
         self.messages: list[ari.RuntimeMessage] = runtime.kept(session_id)
         self.was_interrupted = False
-        """Whether resuming it takes up a turn again."""
+        """Whether resuming the session continues an interrupted turn."""
         self.failure: Exception | None = None
-        """What the author's own code raised in the newest turn, whose text is in no event."""
+        """Exception of the author's code in the newest turn. Its text is in no event."""
         self._runtime = runtime
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
 
     async def send(self, request: ari.SendMessageRequest) -> None:
-        """Run the turn beside."""
+        """Run the turn in a task."""
         self.run(self._runtime.turn_type(self, request))
 
     def run(self, task_turn: TaskTurn) -> None:
         """Run a turn that the feed has begun."""
         turn = self.feed.turn
         self._task = asyncio.get_running_loop().create_task(self._run(task_turn))
-        self._task.add_done_callback(lambda _: self._never_ran(turn))
+        # A task that is cancelled before its first step never enters `_run`, so nothing else would
+        # end the turn.
+        self._task.add_done_callback(lambda _: self._end_if_never_run(turn))
 
     async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
-        """Let the turn that asked go on."""
+        """Give the answer to the waiting turn; a denial with `interrupt` also cancels the turn."""
         answer = pending.native
         if isinstance(answer, asyncio.Future) and not answer.done():
             answer.set_result(response)
@@ -393,7 +405,7 @@ class TaskSession:
             self._task.cancel()
 
     async def aclose(self) -> None:
-        """Cancel the turn's task, and wait until it is over; what is saved stays as it is."""
+        """Cancel the turn's task and wait for its end; the stored state does not change."""
         self._is_closing = True
         if self._task is not None:
             self._task.cancel()
@@ -401,20 +413,22 @@ class TaskSession:
                 await self._task
 
     async def abandon(self) -> None:
-        """As `aclose`: what is saved has the question."""
+        """Close the session; the stored state already contains the open question."""
         await self.aclose()
 
     async def _run(self, turn: TaskTurn) -> None:
         try:
-            if turn.has_message:
+            if turn.has_message:  # stored first: a crash during the turn must not lose it
                 self._keep(turn.message)
             await self._runtime.run_turn(turn)
         except asyncio.CancelledError:
+            # A closing session was not stopped by a person: its stored state keeps the open
+            # question, so that the next process can continue the turn.
             if not self._is_closing:
                 turn.break_off(STOPPED)
             self._keep_answer(turn)
             if not self._is_closing:
-                await self._bring_in_order(turn)
+                await self._repair_state(turn)
             self.feed.error(Canceled("the turn was cancelled").status(), turn.used)
         except Exception as failed:
             logger.exception("a turn of %s failed", self._runtime.name)
@@ -422,21 +436,21 @@ class TaskSession:
             self.failure = None if is_explained(failed, known) else failed
             turn.break_off(BROKEN)
             self._keep_answer(turn)
-            await self._bring_in_order(turn)
+            await self._repair_state(turn)
             self.feed.error(status_of(known or failed), turn.used)
         else:
             self._keep_answer(turn)
             self.feed.result(usage=turn.used)
 
-    async def _bring_in_order(self, turn: TaskTurn) -> None:
-        """Bring what is saved in order; if that fails, the turn still says why it failed."""
+    async def _repair_state(self, turn: TaskTurn) -> None:
+        """Repair the stored state; a failure here must not hide the error of the turn."""
         try:
             await self._runtime.cut_off(turn)
         except Exception:
             logger.exception("%s cannot bring a session in order", self._runtime.name)
 
-    def _never_ran(self, turn: ActiveTurn | None) -> None:
-        """End a turn that was cancelled before its task began: nothing of it has run then."""
+    def _end_if_never_run(self, turn: ActiveTurn | None) -> None:
+        """End a turn that was cancelled before its task began to run."""
         if turn is not None and self.feed.turn is turn:
             self.feed.error(Canceled("the turn was cancelled").status())
 
@@ -451,8 +465,8 @@ class TaskSession:
         self._runtime.keep(self.session_id, self.cwd, dated)
 
 
-def _message_in(line: bytes, number: int) -> ari.RuntimeMessage | None:
-    """Return the message in a line; `None` if it cannot be read, as after a loss of power."""
+def _parse_message(line: bytes, number: int) -> ari.RuntimeMessage | None:
+    """Return the message in a line; `None` if it is unreadable, as after a loss of power."""
     try:
         return msgspec.json.decode(line, type=ari.RuntimeMessage)
     except msgspec.DecodeError as error:
@@ -460,8 +474,8 @@ def _message_in(line: bytes, number: int) -> ari.RuntimeMessage | None:
         return None
 
 
-def _ends_whole(path: Path) -> bool:
-    """Return whether a file of lines is empty or missing, or its last line is whole."""
+def _is_last_line_complete(path: Path) -> bool:
+    """Return whether the last line of a file is complete, or the file is empty or missing."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
@@ -470,10 +484,10 @@ def _ends_whole(path: Path) -> bool:
 
 
 def check_loop_of(part: object) -> None:
-    """Refuse a part of a framework that belongs to another event loop; its `loop` says to which.
+    """Raise if an object of a framework belongs to another event loop, according to its `loop`.
 
     Raises:
-        FailedPrecondition: It does; the message says what to do.
+        FailedPrecondition: It belongs to another loop; the message says what to do.
     """
     bound_to = getattr(part, "loop", None)
     if bound_to is not None and bound_to is not asyncio.get_running_loop():
@@ -484,7 +498,7 @@ def check_loop_of(part: object) -> None:
 
 
 def conversation_of(history: Sequence[ari.RuntimeMessage]) -> PastMessages:
-    """Return the messages of a session with their forms for models and frameworks."""
+    """Return the messages of a session in the type that converts them for models and frameworks."""
     return PastMessages(
         PastMessage(
             "user" if message.role == "user" else "assistant",
@@ -500,10 +514,10 @@ def conversation_of(history: Sequence[ari.RuntimeMessage]) -> PastMessages:
 
 
 def question_of(about: Json) -> JsonObject:
-    """Return what is asked as an object with a `question`, or a `component` that asks by itself.
+    """Return a question as an object with a `question`, or with a `component` that asks it.
 
-    Of an object without either, one of the names under which agents write what they want to know
-    is the question, and the rest belongs to it.
+    If the object has neither, the first of the names in `QUESTION_NAMES` that it has is the
+    question, and the other fields are its context.
     """
     if isinstance(about, str):
         return {"question": about}
@@ -516,7 +530,7 @@ def question_of(about: Json) -> JsonObject:
 
 
 def kind_of(tool_input: JsonObject) -> ari.PermissionKind:
-    """Return what a tool does, as far as its input says: one with a `command` runs that."""
+    """Return `COMMAND` for an input with a text in `command`, otherwise `TOOL`."""
     is_command = isinstance(tool_input.get("command"), str)
     return ari.PermissionKind.COMMAND if is_command else ari.PermissionKind.TOOL
 
@@ -530,58 +544,61 @@ def summary_of(tool_input: JsonObject) -> str:
 
 
 class TaskRuntime(DrivenRuntime):
-    """A runtime whose turns are coroutines of this process.
+    """A runtime with turns that are coroutines of this process.
 
     Args:
-        cwd: As for every runtime.
-        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+        cwd: Directory of the runtime, as in `DrivenRuntime`.
+        directory: Directory that stores the sessions so that other processes find them; `None`
+            means in memory.
     """
 
     permission: ClassVar[Literal["enforced", "advisory", "none"]] = "enforced"
     takes: ClassVar[frozenset[str]] = frozenset({"session_id", "history"})
     runs_commands: bool = False
     more_capabilities: ClassVar[tuple[str, ...]] = ()
-    """What the adapter does besides, by name."""
+    """Names of further capabilities of the adapter."""
     saves_state: ClassVar[bool] = True
-    """Whether each session has a state, a JSON object."""
+    """Whether each session has a stored state: a JSON object."""
     turn_type: ClassVar[type[TaskTurn]] = TaskTurn
-    """What `run_turn` gets."""
+    """Class of the argument of `run_turn`."""
 
     def __init__(self, *, cwd: str | Path = ".", directory: str | Path | None = None) -> None:
         super().__init__(cwd=cwd)
         self.directory = Path(directory) if directory is not None else None
-        self._is_placed = directory is not None
-        """Whether its author has said where sessions are kept."""
+        self._is_directory_chosen = directory is not None
+        """Whether the author has chosen the directory that stores sessions."""
         self._messages: dict[str, list[ari.RuntimeMessage]] = {}
         self._saved: dict[str, bytes] = {}
 
-    # -- what an adapter says --------------------------------------------------------------------
+    # -- implemented by adapters -----------------------------------------------------------------
 
     @abstractmethod
     async def run_turn(self, turn: TaskTurn) -> None:
-        """Run a turn to its end; an exception is its error.
+        """Run a turn to its end; an exception becomes the error of the turn.
 
-        A turn that is taken up again has no message.
+        A turn that continues an interrupted one has no message.
         """
 
     async def is_interrupted(self, session_id: str) -> bool:
-        """Return whether the last turn asked something, and can be taken up again."""
+        """Return whether the last turn ended while a question was open, and can be continued."""
         return False
 
     async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
-        """Begin as another session was after a turn; only if `takes` has `fork_session_id`.
+        """Create the state of a session as a copy of another one after a turn.
+
+        Called only if `takes` has `fork_session_id`.
 
         Raises:
-            NotFound: There is no such session, or turn.
+            NotFound: The session or the turn does not exist.
         """
         raise NotFound("nothing is known of earlier turns")
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
-        """Let a new session begin with what was said before; it is in `turn.history` anyway."""
+        """Give a new session its earlier messages; `turn.history` contains them in any case."""
         return
 
     async def remembers(self, session_id: str) -> bool:
-        """Return whether what the framework needs to go on is there and can be read."""
+        """Return whether the state that the framework needs to continue exists and is readable."""
         if not self.saves_state:
             return True
         try:
@@ -590,21 +607,22 @@ class TaskRuntime(DrivenRuntime):
             return False
 
     async def cut_off(self, turn: TaskTurn) -> None:
-        """Bring what is saved in order after a turn that failed, or that a person cancelled.
+        """Repair the stored state after a turn that failed or that a person cancelled.
 
-        The next message must be possible, and what the turn asked is not asked again.
+        Afterwards the next message must be possible, and the questions of the turn are not asked
+        again.
         """
         return
 
-    # -- what is kept ----------------------------------------------------------------------------
+    # -- storage ---------------------------------------------------------------------------------
 
     def keep_in(self, directory: Path | None) -> None:
-        """Keep sessions in a directory, or in memory, unless the author has given a directory.
+        """Store sessions in a directory, or in memory, unless the author has chosen a directory.
 
-        A runtime with sessions in memory keeps them there until it is closed.
+        A runtime that has sessions in memory keeps them there until it is closed.
         """
         has_sessions = bool(self._sessions or self._messages) and not self._is_closed
-        if self._is_placed or has_sessions or directory == self.directory:
+        if self._is_directory_chosen or has_sessions or directory == self.directory:
             return
         self.directory = directory
         self._messages, self._saved = {}, {}
@@ -617,10 +635,11 @@ class TaskRuntime(DrivenRuntime):
             lines = self._file(session_id, "jsonl").read_bytes().splitlines()
         except FileNotFoundError:
             return []
-        return [one for number, line in enumerate(lines, 1) if (one := _message_in(line, number))]
+        messages = (_parse_message(line, number) for number, line in enumerate(lines, 1))
+        return [message for message in messages if message is not None]
 
     def kept_directory(self, session_id: str) -> str:
-        """Return where a session worked; empty for one in memory, which is open still."""
+        """Return the directory of a stored session; empty if sessions are in memory."""
         if self.directory is None:
             return ""
         for line in reversed(self._file(session_id, "jsonl").read_bytes().splitlines()):
@@ -629,19 +648,20 @@ class TaskRuntime(DrivenRuntime):
         return ""
 
     def keep(self, session_id: str, cwd: str, message: ari.RuntimeMessage) -> None:
-        """Keep a message of a session, and where it works."""
+        """Store a message of a session, and the directory that the session works in."""
         if self.directory is None:
             self._messages.setdefault(session_id, []).append(message)
             return
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._file(session_id, "jsonl")
-        torn = b"" if _ends_whole(path) else b"\n"
+        # After a crash the last line may be incomplete; a line break keeps it from spoiling this.
+        line_break = b"" if _is_last_line_complete(path) else b"\n"
         with path.open("ab") as file:
             line: JsonObject = msgspec.to_builtins(message) | {"cwd": cwd}
-            file.write(torn + msgspec.json.encode(line) + b"\n")
+            file.write(line_break + msgspec.json.encode(line) + b"\n")
 
     def saved(self, session_id: str) -> bytes:
-        """Return what the framework needs to go on; empty if there is nothing."""
+        """Return the state that the framework needs to continue; empty if there is none."""
         if self.directory is None:
             return self._saved.get(session_id, b"")
         try:
@@ -650,7 +670,7 @@ class TaskRuntime(DrivenRuntime):
             return b""
 
     def save(self, session_id: str, state: bytes) -> None:
-        """Keep what the framework needs to go on, in the place of what was kept before."""
+        """Replace the state that the framework needs to continue."""
         if self.directory is None:
             self._saved[session_id] = state
             return
@@ -659,13 +679,13 @@ class TaskRuntime(DrivenRuntime):
         with written.open("wb") as file:
             file.write(state)
             file.flush()
-            os.fsync(file.fileno())  # or a loss of power leaves an empty file under the name
+            os.fsync(file.fileno())  # else a loss of power may leave an empty file with this name
         written.replace(self._file(session_id, "state"))
 
     def failure_of(self, session_id: str) -> Exception | None:
-        """Return what the author's own code raised in the newest turn of a session, and forget it.
+        """Return and forget the exception of the author's code in the newest turn of a session.
 
-        Its text may hold what nobody is to see, so no event has it; the author's own screen may.
+        Its text may be confidential, so no event has it; the author's own screen may show it.
         """
         session = self._sessions.get(session_id)
         if session is None or not isinstance(session.native, TaskSession):
@@ -690,7 +710,7 @@ class TaskRuntime(DrivenRuntime):
 
     async def _create(self, request: ari.CreateSessionRequest, feed: SessionFeed) -> TaskSession:
         session_id = request.session_id or self.new_id("session")
-        if _ID.fullmatch(session_id) is None:
+        if _SESSION_ID.fullmatch(session_id) is None:
             allowed = "1 to 128 of A-Z a-z 0-9 _ . -"
             raise InvalidArgument(f"session_id: {allowed}, got {session_id!r:.80}")
         if request.fork_session_id:
@@ -713,7 +733,7 @@ class TaskRuntime(DrivenRuntime):
         return session
 
     def _opened(self, session: OpenSession) -> None:
-        """Take up again a turn that was cut off while it asked something."""
+        """Continue a turn that was interrupted while a question was open."""
         native = session.native
         if isinstance(native, TaskSession) and native.was_interrupted:
             session.feed.begin(origin="runtime")
@@ -737,21 +757,22 @@ class TaskRuntime(DrivenRuntime):
         return [self._stored_session(session_id) for session_id in ids]
 
     async def _find(self, session_id: str) -> ari.RuntimeSession | None:
-        if _ID.fullmatch(session_id) is None or not self.kept(session_id):
+        if _SESSION_ID.fullmatch(session_id) is None or not self.kept(session_id):
             return None
         return self._stored_session(session_id)
 
     def is_inside(self, stored: ari.RuntimeSession) -> bool:
-        """Return `True`: no other program keeps sessions in the directory of this runtime.
+        """Return `True`: no other program stores sessions in the directory of this runtime.
 
-        They stay its own where the app moves to another directory, as with each release.
+        The sessions remain reachable if the app moves to another directory, as it does with each
+        release.
         """
         return True
 
     async def _forget(self, session_id: str) -> None:
         self._messages.pop(session_id, None)
         self._saved.pop(session_id, None)
-        if self.directory is not None and _ID.fullmatch(session_id):
+        if self.directory is not None and _SESSION_ID.fullmatch(session_id):
             for kind in ("jsonl", "state", "state-written"):
                 self._file(session_id, kind).unlink(missing_ok=True)
 

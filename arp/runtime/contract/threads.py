@@ -1,4 +1,4 @@
-"""`ThreadsafeRuntime`: a runtime, called from other threads than the one of its loop."""
+"""`ThreadsafeRuntime`: calls a runtime from threads that do not run its loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 class ThreadsafeRuntime:
     """A handle for threads that do not run the loop of the runtime.
 
-    Every call blocks its thread until the answer is there, and raises what the method raises.
+    Every call blocks its thread until the method returns, and raises what the method raises.
     """
 
     def __init__(self, runtime: RuntimeService, loop: asyncio.AbstractEventLoop) -> None:
@@ -28,13 +28,13 @@ class ThreadsafeRuntime:
         """Call a method in the loop: `handle.call(lambda runtime: runtime.status(request))`.
 
         Args:
-            method: Gets the runtime, and returns what is awaited in its loop.
-            timeout_s: After how long the call is cancelled; `None`: never.
+            method: Receives the runtime and returns an awaitable, which the loop awaits.
+            timeout_s: Seconds until the call is cancelled; `None` means never.
 
         Raises:
-            AriError: As the method does.
-            TimeoutError: It took longer.
-            RuntimeError: It is called in the thread of the loop, which it would block for ever.
+            AriError: The method raised it.
+            TimeoutError: The call took longer than `timeout_s`.
+            RuntimeError: The caller is the thread of the loop, which would block for ever.
         """
         if _runs_here(self._loop):
             raise RuntimeError("await the runtime's own methods in the thread of its loop")
@@ -50,12 +50,12 @@ class ThreadsafeRuntime:
             raise
 
     def events(self, request: ari.SessionEventsRequest) -> Iterator[ari.Event]:
-        """Yield the events of a session, as they come, until it is closed.
+        """Yield the events of a session as they arrive, until the session is closed.
 
-        Subscribes when it is called, not at the first event.
+        The subscription begins with this call, not with the first event.
 
         Raises:
-            AriError: As `session_events` does.
+            AriError: `session_events` raised it.
         """
         subscription = self.call(lambda runtime: runtime.session_events(request))
 

@@ -1,14 +1,14 @@
-"""What an agent asks its user, as components: questions with options, and forms.
+"""Questions of an agent to its user, as components: choices, texts and forms.
 
-Runtimes have two shapes for it. `questions` is a list, each with options, of which one or several
-can be taken, or words of the user's own: Claude Code's `AskUserQuestion`, Codex's
-`request_user_input`. `schema` is a JSON Schema: a form of an MCP server, which is asked once, and
-can be declined there. One without properties is a yes-or-no question. What has another shape is no
-question here, and is asked as a permission.
+Runtimes use two shapes. `questions` is a list; each question has options, and the user chooses one
+or several of them or writes an answer (Claude Code's `AskUserQuestion`, Codex's
+`request_user_input`). `schema` is a JSON Schema: the form of an MCP server, which is asked as one
+component that can be declined. A schema without properties is a yes-or-no question. An input of any
+other shape is not a question, and is asked as a permission.
 
-Agents of frameworks ask one thing at a time: `question` with `options`, a `schema`, a `component`
-of ARP, or nothing of these for a text. That is one component, whose id says which question it is:
-so an answer that comes after a restart is known to be the answer to it.
+Agents of frameworks ask one question at a time: `question` with `options`, a `schema` or a
+`component` of ARP, or with none of them for a text. It becomes one component. The id of the
+component identifies the question, so that an answer after a restart can be matched to it.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from arp.turn.foreign_names import shortened
 from arp.turn.question_outcome import DECLINED, Declined
 
 OTHER = "Something else…"
-"""The option by which a user answers in words of their own."""
+"""Option for an answer in the user's own words."""
 DECLINE = "Do not answer"
 MAX_QUESTIONS = 20
-"""In one request; a runtime that asks more is asked as a permission, where all can be seen."""
+"""Questions in one request. A request with more is asked as a permission, which shows them all."""
 MAX_TITLE = 2_000
-"""Characters of a question."""
+"""Largest length of a question, in characters."""
 
 Check = Callable[[Json], object]
-"""Raises `InvalidAnswer` for an answer that fits the component, but not who asked."""
+"""Additional validation of an answer that fits the component; raises `InvalidAnswer`."""
 
 
 class UserQuestion(NamedTuple):
     """A question with options, or for a text."""
 
     key: str
-    """Of its answer: the id of the question, or else its text."""
+    """Key of the answer: the id of the question, or its text if it has no id."""
     text: str
     options: tuple[tuple[str, str], ...]
-    """Labels and descriptions; empty: it is answered by a text."""
+    """Labels and descriptions of the options; empty if the answer is a text."""
     several: bool
     is_secret: bool
-    """The answer is not to be seen."""
+    """Whether the answer must not be visible."""
 
 
 def is_user_question(tool_input: JsonObject) -> bool:
-    """Return whether an input has one of the two shapes."""
+    """Return whether an input has one of the two shapes of a question."""
     return bool(questions_of(tool_input)) or _is_asked_by_form(form_of(tool_input.get("schema")))
 
 
@@ -60,39 +60,39 @@ class Questioner(Protocol):
     """A turn, or a tool that runs in one."""
 
     async def ask(self, component: Component, *, check: Check | None = None) -> Json | Declined:
-        """Show an input component, and return its answer; `DECLINED` if it can be declined."""
+        """Show an input component and return its answer, or `DECLINED`."""
 
 
 async def ask_user(turn: Questioner, tool_input: JsonObject) -> JsonObject | None:
-    """Ask the user what an agent wants to know; return the input with the answers.
+    """Ask the user the questions of an agent; return the input with the answers.
 
     Args:
-        turn: On whose screens.
-        tool_input: What the runtime gave; `is_user_question` holds.
+        turn: Turn that shows the questions.
+        tool_input: Input of the runtime's request; `is_user_question` holds for it.
 
     Returns:
-        For `updated_input`: the input with `answers`, or the content of the form. `None`: the user
-        does not answer.
+        The value of `updated_input`: the input with `answers`, or the content of the form. `None`
+        if the user does not answer.
 
-    Cancel: Safe; what is open is withdrawn.
+    Cancel: Safe; an open question is withdrawn.
     """
     questions = questions_of(tool_input)
     if not questions:
-        return await _filled_in(turn, tool_input)
+        return await _ask_form(turn, tool_input)
     answers: JsonObject = {}
     for question in questions:
-        answer = await _answer_to(turn, question)
+        answer = await _ask_question(turn, question)
         if answer is None:
             return None
         answers[question.key] = answer
     return {**tool_input, "answers": answers}
 
 
-async def _answer_to(turn: Questioner, question: UserQuestion) -> Json:
-    """Return a text, a list of texts for several, or `None` if there is no answer."""
+async def _ask_question(turn: Questioner, question: UserQuestion) -> Json:
+    """Return a text, a list of texts for a multiple choice, or `None` without an answer."""
     labels = [label for label, _ in question.options]
     if not labels:
-        words = await _own_words(turn, question)
+        words = await _ask_own_words(turn, question)
         return [words] if question.several and words is not None else words
     options: list[Json] = [
         {"label": label, "description": description} if description else label
@@ -110,18 +110,18 @@ async def _answer_to(turn: Questioner, question: UserQuestion) -> Json:
     if DECLINE in taken:
         return None
     answer = [str(label) for label in taken if label in labels]
-    if len(answer) < len(taken):
-        words = await _own_words(turn, question)
+    if len(answer) < len(taken):  # `OTHER` was chosen
+        words = await _ask_own_words(turn, question)
         if words is None:
             return None
         answer.append(words)
     return answer if question.several else answer[0]
 
 
-async def _own_words(turn: Questioner, question: UserQuestion) -> str | None:
-    """Return what the user writes; `None` if they decline."""
+async def _ask_own_words(turn: Questioner, question: UserQuestion) -> str | None:
+    """Return a text that the user writes; `None` if they decline."""
     asked = Component("", "text-input", {"label": question.text, "can_decline": True})
-    if question.is_secret:
+    if question.is_secret:  # only a form has a field that hides its text
         field: JsonObject = {"name": "answer", "label": question.text, "field_type": "password"}
         props: JsonObject = {"fields": [{**field, "required": True}], "can_decline": True}
         asked = Component("", "form", props)
@@ -131,7 +131,7 @@ async def _own_words(turn: Questioner, question: UserQuestion) -> str | None:
     return str(given["answer"] if isinstance(given, dict) else given)
 
 
-async def _filled_in(turn: Questioner, tool_input: JsonObject) -> JsonObject | None:
+async def _ask_form(turn: Questioner, tool_input: JsonObject) -> JsonObject | None:
     form = form_of(tool_input.get("schema"))
     assert form is not None
     title = shortened(str(tool_input.get("message") or ""), MAX_TITLE)
@@ -142,7 +142,10 @@ async def _filled_in(turn: Questioner, tool_input: JsonObject) -> JsonObject | N
 
 
 def _form_component(form: SchemaForm, title: str, id: str = "") -> Component:
-    """Return what asks for a form: once, with a way to decline; without fields it is yes or no."""
+    """Return the component for a form, which can be declined.
+
+    A form without fields is a yes or no.
+    """
     if not form.fields:
         return Component(id, "confirm", {"title": title})
     asked = form.component(title=title, id=id)
@@ -150,7 +153,7 @@ def _form_component(form: SchemaForm, title: str, id: str = "") -> Component:
 
 
 def _content(form: SchemaForm, given: Json | Declined) -> Json | Declined:
-    """Return what an answer to `_form_component` makes of the schema."""
+    """Return the value of the schema for an answer to `_form_component`."""
     if given is DECLINED or not form.fields:
         return form.read({}) if given is True else DECLINED
     return form.read(given)
@@ -160,32 +163,32 @@ def _content(form: SchemaForm, given: Json | Declined) -> Json | Declined:
 
 
 class AskedOnce(NamedTuple):
-    """What an agent of a framework asks."""
+    """A question that an agent of a framework asks as one component."""
 
     component: Component
     form: SchemaForm | None
-    """The form that the component asks for; `None`: the answer is that of the component."""
+    """Form of the question; `None` if the answer of the component is used as it is."""
     about: JsonObject
-    """What belongs to the question, as names and values."""
+    """Context of the question, as names and values."""
     can_decline: bool
 
     @property
     def check(self) -> Check | None:
-        """What refuses an answer before the component closes."""
+        """Validation of an answer before the component closes."""
         return self.form.read if self.form is not None and self.form.fields else None
 
     def answer(self, given: Json) -> Json | Declined:
-        """Return what the agent gets for an answer to the component."""
+        """Return the value that the agent gets for an answer to the component."""
         return given if self.form is None else _content(self.form, given)
 
 
 def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> AskedOnce | None:
-    """Return what one question is asked by; `None`: it has another shape.
+    """Return the component for one question of a framework; `None` if the input has another shape.
 
     Args:
-        tool_input: What the runtime gave.
-        tool_call_id: The same for the same question, also after a restart.
-        turn_id: Of the turn that asks.
+        tool_input: Input of the runtime's request.
+        tool_call_id: Id that stays the same for the same question, also after a restart.
+        turn_id: Id of the turn that asks.
     """
     text, given = tool_input.get("question"), tool_input.get("component")
     known = {"question", "options", "schema", "component", "can_decline"}
@@ -219,13 +222,13 @@ def asked_once(tool_input: JsonObject, tool_call_id: str, turn_id: str) -> Asked
 
 
 def _is_any_text(schema: Json) -> bool:
-    """Return whether a schema describes a text and nothing more: no form is needed for it."""
+    """Return whether a schema describes any text, so that no form is needed."""
     rules = {"enum", "const", "oneOf", "anyOf", "format", "minLength", "maxLength", "default"}
     return isinstance(schema, dict) and schema.get("type") == "string" and not rules & set(schema)
 
 
 def question_mark(tool_call_id: str) -> str:
-    """Return what the ids of all components begin with that ask the same question."""
+    """Return the prefix that the ids of all components of the same question share."""
     return f"question-{_digest(tool_call_id)}"
 
 
@@ -255,12 +258,13 @@ def questions_of(tool_input: JsonObject) -> Sequence[UserQuestion]:
                 one.get("isSecret") is True,
             )
         )
+    # With equal keys, one answer would replace the other. Such an input is asked as a permission.
     keys = {question.key for question in questions}
     return questions if len(keys) == len(questions) else ()
 
 
 def _options_of(listed: Json) -> Sequence[tuple[str, str]]:
-    """Return what can be chosen; an agent's own words for the other answers are left out."""
+    """Return the options; an agent's own words for "other" and "decline" are left out."""
     reserved = {OTHER.casefold(), DECLINE.casefold()}
     found: dict[tuple[str, str], None] = {}
     for option in listed if isinstance(listed, list) else ():
@@ -274,7 +278,7 @@ def _options_of(listed: Json) -> Sequence[tuple[str, str]]:
 
 
 def _choices_of(listed: Sequence[Json]) -> list[Json]:
-    """Return the options of a framework's question; those that share a label are told apart."""
+    """Return the options of a framework's question; equal labels are made distinct."""
     options = [_choice_of(one) for one in listed]
     about = [str(one.get("description") or one.get("value", "")) for one in options]
     labels = distinct([str(one["label"]) for one in options], about)
@@ -282,7 +286,10 @@ def _choices_of(listed: Sequence[Json]) -> list[Json]:
 
 
 def _choice_of(given: Json) -> JsonObject:
-    """Return an option as `choices` has it; a value that is no option is one by its JSON."""
+    """Return an option in the form of `choices`.
+
+    Any other value becomes an option with its JSON.
+    """
     if not isinstance(given, dict) or not isinstance(given.get("label"), str):
         label = _text_of(given)
         return {"label": label, "value": given} if _is_number(given) else {"label": label}
@@ -304,7 +311,7 @@ def _is_number(value: Json) -> bool:
 
 
 def form_of(schema: Json) -> SchemaForm | None:
-    """Return the form of a schema; `None` if it has something that no form can ask."""
+    """Return the form of a schema; `None` if a form cannot express it."""
     if not isinstance(schema, dict):
         return None
     try:
@@ -314,5 +321,5 @@ def form_of(schema: Json) -> SchemaForm | None:
 
 
 def _is_asked_by_form(form: SchemaForm | None) -> bool:
-    """Return whether a form makes an object, as MCP wants it."""
+    """Return whether the answer of a form is an object, as MCP requires."""
     return form is not None and all(slot.path for slot in form.slots)

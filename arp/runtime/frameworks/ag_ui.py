@@ -4,9 +4,9 @@
 app.runtime(AgUiRuntime("http://localhost:8000/agent"))
 ```
 
-Events are read as JSON objects, so that agents of every release of AG-UI can be read. An agent gets
-all messages with each run: they are kept here, and so is its state. What an interrupt asks is asked
-on every screen, again after a restart, and its answer is the `resume` of the next run.
+Events are read as JSON objects, so that agents of every release of AG-UI can be read. An agent
+receives all messages and its state with each run, so both are stored here. An interrupt becomes a
+question on every screen, also after a restart, and its answer is the `resume` of the next run.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ PROTOCOL_VERSION = "1.0"
 
 
 class AgUiRuntime(TaskRuntime):
-    """A runtime whose agent speaks AG-UI.
+    """A runtime with an agent that speaks AG-UI.
 
     Args:
-        agent: Its address, a function that gets a `RunAgentInput` and returns its events, or an
-            object whose `run` is that.
-        headers: Of requests to an address, such as an `Authorization`.
-        cwd: As for every runtime.
-        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+        agent: Address of the agent, a function that receives a `RunAgentInput` and returns events,
+            or an object with such a method `run`.
+        headers: Headers of requests to an address, such as `Authorization`.
+        cwd: Directory of the runtime, as in `DrivenRuntime`.
+        directory: Directory that stores sessions so that other processes find them; `None` means in
+            memory.
     """
 
     name = "ag-ui"
@@ -57,13 +58,13 @@ class AgUiRuntime(TaskRuntime):
         self._source = AgUiSource(agent, headers)
 
     async def run_turn(self, turn: TaskTurn) -> None:
-        """Run the agent, and again with the answers for as long as it is interrupted."""
+        """Run the agent, and run it again with the answers as long as it is interrupted."""
         kept = self._kept(turn.session_id)
         resume: list[JsonObject] = []
         if turn.has_message:
             kept["interrupts"] = []
             kept["messages"].append(_user_message(turn))
-        else:  # taken up again: ask first
+        else:  # the turn continues an interrupted one: ask first
             _start_open_calls(turn, kept["messages"])
             resume = await _ask(turn, kept["interrupts"])
         self._save(turn, kept)
@@ -85,7 +86,7 @@ class AgUiRuntime(TaskRuntime):
                     async for event in events:
                         stream.take(event)
                 stream.end()
-            finally:  # also what was said until a person cancelled
+            finally:  # a cancelled run must not lose its text
                 stream.flush()
                 self._save(turn, kept)
             if not kept["interrupts"]:
@@ -93,9 +94,9 @@ class AgUiRuntime(TaskRuntime):
             resume = await _ask(turn, kept["interrupts"])
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
-        """Begin with the messages as those of AG-UI."""
+        """Store the earlier messages in the form of AG-UI."""
         messages = [
-            {"id": f"past-{number}", **_renamed(message)}
+            {"id": f"past-{number}", **_as_ag_ui(message)}
             for number, message in enumerate(past.as_openai())
         ]
         self.save(session_id, json.dumps({"messages": messages}).encode())
@@ -105,7 +106,7 @@ class AgUiRuntime(TaskRuntime):
         return bool(self._kept(session_id)["interrupts"])
 
     async def cut_off(self, turn: TaskTurn) -> None:
-        """Forget the interrupts and the calls without a result; mark an answer as cut off."""
+        """Forget the interrupts and the calls without a result; mark a partial answer."""
         kept = self._kept(turn.session_id)
         kept["interrupts"] = []
         ended = {one.get("toolCallId") for one in kept["messages"]}
@@ -129,7 +130,7 @@ class AgUiRuntime(TaskRuntime):
 
 
 def _start_open_calls(turn: TaskTurn, messages: list[JsonObject]) -> None:
-    """Tell the calls of the turn again that wait for their result."""
+    """Emit the calls of the turn that wait for their result, in a turn that continues."""
     messages = of_newest_turn(messages)
     ended = {one.get("toolCallId") for one in messages}
     for call in [call for one in messages for call in one.get("toolCalls") or ()]:
@@ -139,14 +140,14 @@ def _start_open_calls(turn: TaskTurn, messages: list[JsonObject]) -> None:
 
 
 async def _ask(turn: TaskTurn, interrupts: Sequence[JsonObject]) -> list[JsonObject]:
-    """Ask all that an agent waits for, and return the entries of `resume`."""
-    return await asyncio.gather(*(_asked(turn, one) for one in interrupts))
+    """Ask all open interrupts, and return the entries of `resume`."""
+    return await asyncio.gather(*(_ask_one(turn, one) for one in interrupts))
 
 
-async def _asked(turn: TaskTurn, interrupt: JsonObject) -> JsonObject:
+async def _ask_one(turn: TaskTurn, interrupt: JsonObject) -> JsonObject:
     properties = (interrupt.get("responseSchema") or {}).get("properties", {})
     if interrupt.get("toolCallId") and "approved" in properties:
-        return await _approved(turn, interrupt, "editedArgs" in properties)
+        return await _ask_permission(turn, interrupt, "editedArgs" in properties)
     question = interrupt.get("message") or interrupt.get("reason") or "The agent asks"
     about = {**(interrupt.get("metadata") or {}), "question": question}
     schema = interrupt.get("responseSchema")
@@ -155,8 +156,8 @@ async def _asked(turn: TaskTurn, interrupt: JsonObject) -> JsonObject:
     return {"interruptId": interrupt["id"], "status": status, "payload": answer}
 
 
-async def _approved(turn: TaskTurn, interrupt: JsonObject, is_editable: bool) -> JsonObject:
-    """Ask for a call that waits for its approval."""
+async def _ask_permission(turn: TaskTurn, interrupt: JsonObject, is_editable: bool) -> JsonObject:
+    """Ask for permission for a call."""
     call_id = interrupt["toolCallId"]
     name, tool_input = turn.open_calls.get(call_id) or _described(interrupt)
     answer = await turn.allowed(call_id, name, tool_input, takes_updated_input=is_editable)
@@ -169,13 +170,13 @@ async def _approved(turn: TaskTurn, interrupt: JsonObject, is_editable: bool) ->
 
 
 def _described(interrupt: JsonObject) -> tuple[str, JsonObject]:
-    """Return what is known of a call that no event has told."""
+    """Return a name and an input for a call that no event has described."""
     about = interrupt.get("metadata") or {}
     return str(interrupt.get("reason") or "tool"), {**about, "message": interrupt.get("message")}
 
 
-def _renamed(message: JsonObject) -> JsonObject:
-    """Return a message of OpenAI's Chat Completions as AG-UI names it."""
+def _as_ag_ui(message: JsonObject) -> JsonObject:
+    """Return a message of OpenAI's Chat Completions with the field names of AG-UI."""
     names = {"tool_calls": "toolCalls", "tool_call_id": "toolCallId"}
     return {names.get(name, name): value for name, value in message.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""`AgUiSource`: where the events of an AG-UI agent come from, an address or a function."""
+"""`AgUiSource`: runs an AG-UI agent, at an address or as a function, and yields its events."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from arp.protocol.json_value import JsonObject
 from arp.runtime.contract.errors import RuntimeInternal, Unavailable
 
 RunAgent = Callable[[RunAgentInput], AsyncIterator[Any]]
-"""Runs an agent, and yields its events."""
+"""Function that runs an agent and yields its events."""
 CONNECT_S = 30.0
 MAX_REDIRECTS: Final = 3
 MAX_PAGE: Final = 64 * 1024
-"""Bytes that are read of an answer that is no stream."""
+"""Bytes that are read of a response that is not a stream."""
 _KEEPING_METHOD: Final = (307, 308)
-"""Redirects after which a POST stays one."""
+"""Redirects that keep the method POST."""
 
 
 class AgUiSource:
     """Runs an agent, and yields its events as JSON objects.
 
     Args:
-        agent: Its address, a function that gets a `RunAgentInput` and returns its events, or an
-            object whose `run` is that.
-        headers: Of requests to an address.
+        agent: Address of the agent, a function that receives a `RunAgentInput` and returns events,
+            or an object with such a method `run`.
+        headers: Headers of requests to an address.
     """
 
     def __init__(self, agent: str | RunAgent | Any, headers: Mapping[str, str] | None) -> None:
@@ -46,36 +46,36 @@ class AgUiSource:
             Unavailable: The address cannot be reached, or answers with an error.
         """
         if isinstance(self._agent, str):
-            async for event in self._requested(self._agent, run_input):
+            async for event in self._request_events(self._agent, run_input):
                 yield event
             return
         made = self._agent(RunAgentInput.model_validate(run_input))
         async for event in await made if inspect.isawaitable(made) else made:
             if isinstance(event, dict):
                 yield event
-            elif isinstance(event, TextMessageContentEvent):  # each token is one: be quick
+            elif isinstance(event, TextMessageContentEvent):  # fast path: this runs for each token
                 text = {"messageId": event.message_id, "delta": event.delta}
                 yield {"type": "TEXT_MESSAGE_CONTENT", **text}
             else:
                 yield event.model_dump(mode="json", by_alias=True, exclude_none=True)
 
-    async def _requested(self, url: str, run_input: JsonObject) -> AsyncIterator[JsonObject]:
+    async def _request_events(self, url: str, run_input: JsonObject) -> AsyncIterator[JsonObject]:
         timeout = httpx.Timeout(CONNECT_S, read=None)
         try:
             async with httpx.AsyncClient(timeout=timeout) as client:
-                response = await self._answered(client, url, run_input)
+                response = await self._open_stream(client, url, run_input)
                 async with aclosing(response):
                     async for event in _events_in(response):
                         yield event
         except httpx.HTTPError as failed:
             raise Unavailable(broken_connection(failed) or f"{url}: {failed}") from failed
 
-    async def _answered(
+    async def _open_stream(
         self, client: httpx.AsyncClient, url: str, run_input: JsonObject
     ) -> httpx.Response:
-        """Return the stream of a run; a redirect that keeps method and server is followed.
+        """Return the stream of a run; follow redirects to the same server that keep the method.
 
-        Frameworks redirect from `/agent` to `/agent/`. Another server must not get the headers.
+        Frameworks redirect from `/agent` to `/agent/`. Another server must not receive the headers.
         """
         for _ in range(MAX_REDIRECTS + 1):
             request = client.build_request("POST", url, json=run_input, headers=self._headers)
@@ -108,13 +108,14 @@ async def _events_in(response: httpx.Response) -> AsyncIterator[JsonObject]:
                     yield _event_of(one.data)
     except EventTooLong as wrong:
         raise RuntimeInternal(f"the agent sent {wrong}") from wrong
-    for one in parser.end():  # without its blank line: whole, or cut off, which the run's end says
+    # The last event has no blank line after it and may be incomplete; the end of the run shows it.
+    for one in parser.end():
         with suppress(RuntimeInternal):
             yield _event_of(one.data)
 
 
 async def _beginning_of(response: httpx.Response) -> bytes:
-    """Return as much of a body as its first words need."""
+    """Return the beginning of a body, at most `MAX_PAGE` bytes."""
     body = b""
     async for chunk in response.aiter_bytes():
         body += chunk
@@ -134,7 +135,8 @@ def _event_of(text: str) -> JsonObject:
     """Return an event.
 
     Raises:
-        RuntimeInternal: It is no JSON: what is missing may be a part of what a person has to allow.
+        RuntimeInternal: It is not JSON. The missing part may belong to something that a person must
+            allow.
     """
     try:
         event: JsonObject = json.loads(text)

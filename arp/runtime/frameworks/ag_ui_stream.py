@@ -1,11 +1,13 @@
-"""`AgUiStream`: the events of a run of AG-UI, told as they come.
+"""`AgUiStream`: applies the events of one AG-UI run to a turn.
 
-Theory of operation. Events name what they belong to: a message by its id, a call by its id. Several
-can be open at once, and what belongs to one is never told of another. A chunk without an id goes on
-with what is open in chunks, of the same subagent. Texts are told whole, one message after the
-other, in the order in which they begin: what comes for another message meanwhile is held. A call is
-told when its arguments are complete. Messages and state are kept up as the protocol says, since the
-agent gets them again with its next run.
+Theory of operation. An event names its message or its call by id. Several messages and calls can be
+open at once, and their parts must not be mixed. A chunk without an id belongs to the message or
+call of the same kind and the same subagent that is open in chunks.
+
+Texts are emitted one message after the other, in the order in which the messages begin; the text of
+a later message is held back until the earlier one has ended. A call is emitted when its arguments
+are complete. Messages and state are updated as the protocol says, because the agent receives them
+with its next run.
 """
 
 from __future__ import annotations
@@ -32,30 +34,30 @@ logger = logging.getLogger(__name__)
 
 NO_RESULT: Final = "The agent ended its run without a result of this call."
 LEFT: Final = "The agent left this call to its application, which has no such tool: it did not run."
-"""The result of a call that nobody carried out, for people and for the agent."""
+"""Result of a call that was not carried out, for people and for the agent."""
 _STATUS: Final = re.compile(r"\b(?:status|status_code|error code): (\d{3})\b", re.IGNORECASE)
-"""In messages of errors: what the model's server answered; AG-UI has no place for it."""
+"""HTTP status of the model's server in an error message; AG-UI has no field for it."""
 _OLD_THOUGHT: Final = "THINKING_TEXT_MESSAGE_CONTENT"
 MAX_WARNINGS: Final = 20
-"""Of a run."""
-_AROUND: Final = frozenset(("RAW", "CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"))
+"""Number of warnings of one run."""
+_BETWEEN_CHUNKS: Final = frozenset(("RAW", "CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"))
 """Events that may come between the chunks of one message or call."""
 
 
 class _StreamedCall:
-    """A call of this run: how it is kept, and whether it was told."""
+    """A call of this run: its stored form, and whether it was emitted."""
 
-    __slots__ = ("in_chunks", "is_told", "kept")
+    __slots__ = ("in_chunks", "is_emitted", "kept")
 
     def __init__(self, kept: JsonObject) -> None:
         self.kept = kept
-        """As an entry of `toolCalls`."""
+        """Entry in `toolCalls` of a message."""
         self.in_chunks = False
-        self.is_told = False
+        self.is_emitted = False
 
 
 class AgUiStream:
-    """The events of one run, told in a turn; `kept` has messages, state and interrupts."""
+    """The events of one run, applied to a turn; `kept` has messages, state and interrupts."""
 
     def __init__(self, turn: TaskTurn, kept: JsonObject) -> None:
         self.turn = turn
@@ -63,30 +65,33 @@ class AgUiStream:
         kept["interrupts"] = []
         self._is_finished = False
         self._is_new_protocol = False
-        """The agent says which version it speaks: then a call without a result is left to us."""
+        """Whether the agent reports its protocol version; then a call without a result is left to
+        the application."""
         self._texts, self._thoughts = SpokenMessages(), SpokenMessages()
-        self._said_last = ""
-        """The message whose text was told last, if nothing else was told since."""
+        self._last_text_id = ""
+        """Id of the message with the newest emitted text; empty if something else was emitted
+        since."""
         self._calls: dict[str, _StreamedCall] = {}
-        self._told: set[str] = set()
-        """The ids of the calls that were told."""
+        self._emitted: set[str] = set()
+        """Ids of the calls that were emitted."""
         self._ended: set[str] = set()
-        """The ids of those that have their result."""
-        self._early: dict[str, str] = {}
-        """Arguments of calls that have not begun."""
+        """Ids of the calls with an emitted result."""
+        self._early_arguments: dict[str, str] = {}
+        """Arguments of calls that have not begun, by call id."""
         self._chunked: dict[tuple[str, str], str] = {}
-        """What is open in chunks, by its kind and the subagent's run."""
+        """Id of what is open in chunks, by its kind and the run id of the subagent."""
         self._state_is_lost = False
-        """A change of the state could not be applied: it stays as it was until all of it comes."""
+        """Whether a change of the state could not be applied. Further changes are ignored until a
+        snapshot comes."""
         self._known: set[Json] = {one.get("id") for one in kept["messages"]}
-        """The messages from before the run."""
-        self._untold = ""
-        """The texts of a snapshot, which are told if none came in pieces."""
-        self._has_said = False
+        """Ids of the messages from before the run."""
+        self._snapshot_text = ""
+        """Texts of a snapshot; emitted at the end if the run emitted no text."""
+        self._has_text = False
         self._warned: set[str] = set()
 
     def take(self, event: Json) -> None:
-        """Tell one event; one that cannot be read is a warning.
+        """Apply one event; an unreadable event becomes a warning.
 
         Raises:
             AriError: The run failed, or was cancelled.
@@ -95,29 +100,30 @@ class AgUiStream:
         if not isinstance(event, dict) or not isinstance(kind, str):
             self._warn("the agent sent what is no event")
             return
-        take = _TAKERS.get(kind)
-        if take is None:
+        handle = _HANDLERS.get(kind)
+        if handle is None:
             logger.debug("an event of an unknown type: %.80s", kind)
             return
-        if not kind.endswith("_CHUNK") and kind not in _AROUND:
+        # Chunks have no end event: any other event ends the message or call that they belong to.
+        if not kind.endswith("_CHUNK") and kind not in _BETWEEN_CHUNKS:
             self._end_chunks()
         try:
-            take(self, event)
+            handle(self, event)
         except (KeyError, TypeError, AttributeError) as wrong:
             self._warn(f"the agent sent a {kind} that cannot be read: {wrong!r:.200}")
 
     def end(self) -> None:
-        """Take that the stream is over.
+        """Handle the end of the stream.
 
         Raises:
-            Unavailable: The run was not.
+            Unavailable: The run had not ended.
         """
         self.flush()
         if not self._is_finished:
             raise Unavailable("the agent was cut off: its events ended before its run did")
 
     def flush(self) -> None:
-        """Tell what was held, also of a run that was cut off."""
+        """Emit the texts that were held back, also if the run was cut off."""
         self._end_chunks()
         self._texts.flush()
         self._thoughts.flush()
@@ -125,10 +131,10 @@ class AgUiStream:
     # -- texts -----------------------------------------------------------------------------------
 
     def _say(self, message_id: str, delta: str) -> None:
-        if self._said_last not in ("", message_id):
+        if self._last_text_id not in ("", message_id):
             self.turn.say("\n\n")
         self.turn.say(delta)
-        self._said_last, self._has_said = message_id, True
+        self._last_text_id, self._has_text = message_id, True
 
     def _begin_text(self, event: JsonObject) -> None:
         message = self._message(event["messageId"], _role_of(event))
@@ -136,17 +142,17 @@ class AgUiStream:
             self._texts.begin(message["id"], is_closed_later=True)
 
     def _add_text(self, event: JsonObject) -> None:
-        self._grow(self._message(event["messageId"]), self._texts, event.get("delta") or "")
+        self._append(self._message(event["messageId"]), self._texts, event.get("delta") or "")
 
     def _end_text(self, event: JsonObject) -> None:
         self._texts.end(event["messageId"])
 
     def _text_chunk(self, event: JsonObject) -> None:
-        message_id = self._in_chunks("text", event, event.get("messageId"))
+        message_id = self._chunk_target("text", event, event.get("messageId"))
         message = self._message(message_id, _role_of(event))
-        self._grow(message, self._texts, event.get("delta") or "")
+        self._append(message, self._texts, event.get("delta") or "")
 
-    def _grow(self, message: JsonObject, voice: SpokenMessages, delta: str) -> None:
+    def _append(self, message: JsonObject, voice: SpokenMessages, delta: str) -> None:
         if not delta:
             return
         content = message.get("content") or ""
@@ -163,21 +169,21 @@ class AgUiStream:
 
     def _add_thought(self, event: JsonObject) -> None:
         message = self._message(event["messageId"], "reasoning")
-        self._grow(message, self._thoughts, event.get("delta") or "")
+        self._append(message, self._thoughts, event.get("delta") or "")
 
     def _end_thought(self, event: JsonObject) -> None:
         self._thoughts.end(event["messageId"])
 
     def _thought_chunk(self, event: JsonObject) -> None:
-        message_id = self._in_chunks("reasoning", event, event.get("messageId"))
+        message_id = self._chunk_target("reasoning", event, event.get("messageId"))
         message = self._message(message_id, "reasoning")
-        self._grow(message, self._thoughts, event.get("delta") or "")
+        self._append(message, self._thoughts, event.get("delta") or "")
 
     def _old_thought(self, event: JsonObject) -> None:
         self.turn.think(event.get("delta") or "")
 
     def _encrypted(self, event: JsonObject) -> None:
-        """Keep what a provider wants back."""
+        """Store an encrypted value that the provider wants back."""
         entity_id = event["entityId"]
         if event.get("subtype") == "tool-call":
             found = self._kept_call(entity_id)
@@ -194,9 +200,9 @@ class AgUiStream:
     def _add_arguments(self, event: JsonObject) -> None:
         call_id, delta = event["toolCallId"], event.get("delta") or ""
         call = self._calls.get(call_id)
-        if call is None:  # it begins later, or never
-            self._early[call_id] = self._early.get(call_id, "") + delta
-        elif call.is_told:
+        if call is None:  # the call begins later, or never
+            self._early_arguments[call_id] = self._early_arguments.get(call_id, "") + delta
+        elif call.is_emitted:
             self._warn("the agent sent arguments of a call that were complete")
         else:
             call.kept["function"]["arguments"] += delta
@@ -204,33 +210,33 @@ class AgUiStream:
     def _end_call(self, event: JsonObject) -> None:
         call = self._calls.get(event["toolCallId"])
         if call is not None:
-            self._tell_call(call)
+            self._emit_call(call)
 
     def _call_chunk(self, event: JsonObject) -> None:
-        call_id = self._in_chunks("call", event, event.get("toolCallId"))
+        call_id = self._chunk_target("call", event, event.get("toolCallId"))
         call = self._calls.get(call_id)
         if call is None:
             call = self._call(call_id, event["toolCallName"], event.get("parentMessageId"))
             call.in_chunks = True
         self._add_arguments({"toolCallId": call_id, "delta": event.get("delta")})
-        if not call.is_told and _is_object(call.kept["function"]["arguments"]):
-            self._tell_call(call)
+        if not call.is_emitted and _is_object(call.kept["function"]["arguments"]):
+            self._emit_call(call)
 
     def _call(self, call_id: str, name: str, parent_id: str | None) -> _StreamedCall:
-        """Return the call of an id; if it is new, its message gets it."""
+        """Return the call with an id; a new call is added to its message."""
         known = self._calls.get(call_id)
         if known is not None:
             return known
         kept = self._kept_call(call_id)
         if kept is None:
             kept = {"id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
-            self._holder(parent_id).setdefault("toolCalls", []).append(kept)
-        kept["function"]["arguments"] = self._early.pop(call_id, "")
+            self._parent_message(parent_id).setdefault("toolCalls", []).append(kept)
+        kept["function"]["arguments"] = self._early_arguments.pop(call_id, "")
         call = self._calls[call_id] = _StreamedCall(kept)
         return call
 
-    def _holder(self, parent_id: str | None) -> JsonObject:
-        """Return the message that holds a new call: its parent, or else the newest of the agent."""
+    def _parent_message(self, parent_id: str | None) -> JsonObject:
+        """Return the message for a new call: its parent, or the newest message of the agent."""
         messages = self.kept["messages"]
         if parent_id:
             return self._message(parent_id)
@@ -239,47 +245,48 @@ class AgUiStream:
             return last
         return self._message(self.turn.session.new_id("message"))
 
-    def _tell_call(self, call: _StreamedCall) -> None:
-        """Tell a call whose arguments are complete."""
-        if not call.is_told:
-            call.is_told = True
-            self._tell_kept(call.kept)
+    def _emit_call(self, call: _StreamedCall) -> None:
+        """Emit a call with complete arguments."""
+        if not call.is_emitted:
+            call.is_emitted = True
+            self._emit_kept(call.kept)
 
-    def _tell_kept(self, call: JsonObject) -> None:
-        if call["id"] not in self._told:
-            self._told.add(call["id"])
-            self._said_last = ""
+    def _emit_kept(self, call: JsonObject) -> None:
+        if call["id"] not in self._emitted:
+            self._emitted.add(call["id"])
+            self._last_text_id = ""
             function = call["function"]
             self.turn.start_call(call["id"], function["name"], arguments_of(function["arguments"]))
 
-    def _tell_calls(self) -> None:
+    def _emit_calls(self) -> None:
         for call in self._calls.values():
-            self._tell_call(call)
+            self._emit_call(call)
 
     def _result(self, event: JsonObject) -> None:
         call_id, content = event["toolCallId"], event["content"] or ""
         call = self._calls.get(call_id)
         if call is not None:
-            self._tell_call(call)
+            self._emit_call(call)
+        # A snapshot may have brought the result already; the agent must not receive it twice.
         if not any(_is_result_of(one, call_id) for one in self.kept["messages"]):
             message_id = event.get("messageId") or self.turn.session.new_id("message")
             message = {"id": message_id, "role": "tool", "toolCallId": call_id}
             self.kept["messages"].append({**message, "content": content})
-        self._tell_result(call_id, content, event.get("error"))
+        self._emit_result(call_id, content, event.get("error"))
 
-    def _tell_result(self, call_id: str, content: Json, error: Json) -> None:
+    def _emit_result(self, call_id: str, content: Json, error: Json) -> None:
         if call_id in self._ended:
             return
         self._ended.add(call_id)
-        self._said_last = ""
-        text = _words_of(content)
+        self._last_text_id = ""
+        text = _content_text(content)
         shown = component_of(arguments_of(text))
         self.turn.end_call(call_id, str(error or text), failed=bool(error), shown=shown)
 
     def _end_unanswered(self, event: JsonObject) -> None:
-        """End the calls of this turn that have no result: the run is over, and they did not fail.
+        """End the calls of this turn without a result; the run is over, and they did not fail.
 
-        One that is left to the application gets an answer, which the next run needs.
+        A call that is left to the application gets an answer, because the next run needs one.
         """
         outcome = event.get("outcome") or {}
         named = outcome.get("pendingToolCallIds") or ()
@@ -303,7 +310,7 @@ class AgUiStream:
         self.kept["state"], self._state_is_lost = event["snapshot"], False
 
     def _change_state(self, event: JsonObject) -> None:
-        if self._state_is_lost:
+        if self._state_is_lost:  # a later change builds on the one that was not applied
             return
         try:
             self.kept["state"] = _patched(self.kept["state"], event["delta"])
@@ -315,43 +322,45 @@ class AgUiStream:
             )
 
     def _messages(self, event: JsonObject) -> None:
-        """Take all messages; what is told of this turn is what was not told yet."""
+        """Replace all messages by a snapshot, and emit the parts of this turn that are new."""
         before, given = self.kept["messages"], event["messages"]
         if not all(isinstance(one, dict) and one.get("role") for one in given):
             raise TypeError("a message without a role")
         new = copy.deepcopy(given)
         ids = {one.get("id") for one in new}
-        kept_on = [one for one in before if one["id"] not in ids and self._is_open(one)]
-        self.kept["messages"] = [*new, *kept_on]
+        # A snapshot may omit messages that are still open. Without them, their later parts would
+        # be lost.
+        still_open = [one for one in before if one["id"] not in ids and self._is_open(one)]
+        self.kept["messages"] = [*new, *still_open]
         fresh = of_newest_turn(new)
         results = [one for one in fresh if one["role"] == "tool"]
         self._move_calls({one.get("toolCallId") for one in results})
         known = {call["id"] for one in before for call in one.get("toolCalls") or ()}
         for call in [call for one in fresh for call in one.get("toolCalls") or ()]:
             if call["id"] not in known:
-                self._tell_kept(call)
+                self._emit_kept(call)
         for one in results:
             if one.get("toolCallId") in self.turn.open_calls:
-                self._tell_result(one["toolCallId"], one.get("content") or "", one.get("error"))
-        texts = [_words_of(one["content"]) for one in fresh if _is_new_text(one, self._known)]
-        self._untold = "\n\n".join(texts)
+                self._emit_result(one["toolCallId"], one.get("content") or "", one.get("error"))
+        texts = [_content_text(one["content"]) for one in fresh if _is_new_text(one, self._known)]
+        self._snapshot_text = "\n\n".join(texts)
 
     def _move_calls(self, ended: set[Json]) -> None:
-        """Let the calls of this run go on in the messages of a snapshot, which has some results."""
+        """Continue the calls of this run in the messages of a snapshot; some have results there."""
         for call_id, call in self._calls.items():
             again = self._kept_call(call_id)
             if again is not None and again is not call.kept:
-                if call_id not in ended and not call.is_told:
+                if call_id not in ended and not call.is_emitted:
                     again["function"]["arguments"] = call.kept["function"]["arguments"]
                 call.kept = again
             if call_id in ended:
-                self._tell_call(call)
+                self._emit_call(call)
 
     def _is_open(self, message: JsonObject) -> bool:
         """Return whether more of a message, or of a call in it, may come."""
         calls = [self._calls.get(call["id"]) for call in message.get("toolCalls") or ()]
         return (
-            any(call is not None and not call.is_told for call in calls)
+            any(call is not None and not call.is_emitted for call in calls)
             or self._texts.is_open(message["id"])
             or self._thoughts.is_open(message["id"])
         )
@@ -380,22 +389,23 @@ class AgUiStream:
         self._is_new_protocol = bool(event.get("protocolVersion"))
 
     def _finished(self, event: JsonObject) -> None:
-        self._tell_calls()
+        self._emit_calls()
         self.flush()
         self._use(event)
         self._is_finished = True
-        if self._untold and not self._has_said:
-            self.turn.say(self._untold)
+        if self._snapshot_text and not self._has_text:
+            self.turn.say(self._snapshot_text)
         outcome = event.get("outcome") or {}
         if outcome.get("type") == "cancelled":
             raise Canceled("the agent's run was cancelled")
         if outcome.get("type") == "interrupt":
             self.kept["interrupts"] = [one for one in outcome["interrupts"] if one["id"]]
+        # An interrupt may be about an open call, which then waits for its answer.
         if not self.kept["interrupts"]:
             self._end_unanswered(event)
 
     def _failed(self, event: JsonObject) -> NoReturn:
-        self._tell_calls()
+        self._emit_calls()
         self.flush()
         self._use(event)
         message = event.get("message") or "the agent failed"
@@ -418,7 +428,7 @@ class AgUiStream:
     def _custom(self, event: JsonObject) -> None:
         made = component_of(event.get("value"))
         if made is not None:
-            self._said_last = ""
+            self._last_text_id = ""
             self.turn.show(made)
 
     def _subagent(self, event: JsonObject) -> None:
@@ -433,31 +443,31 @@ class AgUiStream:
             about["status"] = "failed" if kind == "SUBAGENT_ERROR" else "completed"
         self.turn.tell(ari.Lifecycle.SUBAGENT, content, **about)
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- implementation --------------------------------------------------------------------------
 
     def _warn(self, message: str) -> None:
-        """Tell a warning, each once in a run."""
+        """Emit a warning, once per run."""
         if message not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(message)
             self.turn.tell(ari.Lifecycle.WARNING, message)
 
-    def _in_chunks(self, kind: str, event: JsonObject, given: str | None) -> str:
-        """Return what a chunk belongs to: what it names, or what is open in chunks."""
+    def _chunk_target(self, kind: str, event: JsonObject, given: str | None) -> str:
+        """Return the id of a chunk's message or call: the given id, or what is open in chunks."""
         place = (kind, event.get("subagentRunId") or "")
         if given:
             self._chunked[place] = given
         return self._chunked[place]
 
     def _end_chunks(self) -> None:
-        """End what is open in chunks: an event of another kind follows."""
+        """End what is open in chunks, because an event of another kind follows."""
         if self._chunked:
             self._chunked.clear()
             for call in self._calls.values():
                 if call.in_chunks:
-                    self._tell_call(call)
+                    self._emit_call(call)
 
     def _message(self, message_id: str, role: str = "assistant") -> JsonObject:
-        """Return the message of an id; a new one if there is none."""
+        """Return the message with an id; create it if it does not exist."""
         found = self._kept_message(message_id)
         if found is None:
             found = {"id": message_id, "role": role, "content": ""}
@@ -477,7 +487,7 @@ class AgUiStream:
         return None
 
 
-_TAKERS: Final[dict[str, Callable[[AgUiStream, JsonObject], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[AgUiStream, JsonObject], None]]] = {
     "TEXT_MESSAGE_START": AgUiStream._begin_text,
     "TEXT_MESSAGE_CONTENT": AgUiStream._add_text,
     "TEXT_MESSAGE_END": AgUiStream._end_text,
@@ -506,11 +516,11 @@ _TAKERS: Final[dict[str, Callable[[AgUiStream, JsonObject], None]]] = {
     "SUBAGENT_FINISHED": AgUiStream._subagent,
     "SUBAGENT_ERROR": AgUiStream._subagent,
 }
-"""Who takes an event. Of the other types nothing is told, such as `STEP_STARTED` and `RAW`."""
+"""Methods for events. Events of other types are ignored, such as `STEP_STARTED` and `RAW`."""
 
 
 def of_newest_turn(messages: list[JsonObject]) -> list[JsonObject]:
-    """Return the messages after the last one of the user."""
+    """Return the messages after the last message of the user."""
     places = [place for place, one in enumerate(messages, 1) if one.get("role") == "user"]
     return messages[places[-1] if places else 0 :]
 
@@ -530,7 +540,7 @@ def _is_result_of(message: JsonObject, call_id: str) -> bool:
 
 
 def _is_object(text: str) -> bool:
-    """Return whether a text is a whole JSON object: nothing of it can follow."""
+    """Return whether a text is a complete JSON object, so that nothing can follow."""
     try:
         return isinstance(json.loads(text), dict)
     except ValueError:
@@ -538,20 +548,20 @@ def _is_object(text: str) -> bool:
 
 
 def _patched(value: Json, patch: Json) -> Json:
-    """Return a value with a JSON Patch applied; the value stays as it is.
+    """Return a value with a JSON Patch applied; the value itself does not change.
 
     Raises:
-        ValueError: It cannot be applied.
+        ValueError: The patch cannot be applied.
     """
     try:
         changed: Json = jsonpatch.apply_patch(value, patch)
-    except Exception as wrong:  # the library raises many, for a patch that is none also its own
+    except Exception as wrong:  # the library raises many types, and others for an invalid patch
         raise ValueError(f"{type(wrong).__name__}: {wrong!s:.200}") from wrong
     return changed
 
 
-def _words_of(content: Json) -> str:
-    """Return a content as text: of a list of parts the texts, and words for the others."""
+def _content_text(content: Json) -> str:
+    """Return a content as text; parts that are not text become their type in parentheses."""
     if not isinstance(content, list):
         return text_of(content)
     parts = [

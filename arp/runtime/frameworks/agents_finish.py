@@ -1,7 +1,7 @@
-"""Why a model of Chat Completions ended its answer, which the OpenAI Agents SDK does not pass on.
+"""The finish reason of a Chat Completions answer, which the OpenAI Agents SDK drops.
 
-The SDK turns a stream of Chat Completions into events of the Responses API, and drops
-`finish_reason` on the way: an answer that was cut off looks complete. So the stream is watched
+The SDK converts a stream of Chat Completions to events of the Responses API and drops
+`finish_reason`, so that an answer that was cut off looks complete. Therefore the stream is observed
 before the SDK reads it.
 """
 
@@ -25,11 +25,12 @@ class AnswerEnd:
 
     def __init__(self) -> None:
         self.is_chat = False
-        """Whether it came over Chat Completions; else events of the Responses API say it."""
+        """Whether it came over Chat Completions; otherwise events of the Responses API say how it
+        ended."""
         self.reason: str | None = None
 
     def cut_off(self) -> CutOff | None:
-        """Return why the answer is not complete; `None`: it is, or nothing says it."""
+        """Return why the answer is incomplete; `None` if it is complete or nothing says so."""
         if not self.is_chat:
             return None
         return CutOff.UNFINISHED if self.reason is None else cut_off_of(self.reason)
@@ -39,14 +40,14 @@ _END: ContextVar[AnswerEnd | None] = ContextVar("arp_answer_end", default=None)
 
 
 def watched_end() -> AnswerEnd:
-    """Return what will know how the answers of this task's next run end."""
+    """Return the object that will record how the answers of this task's next run end."""
     end = AnswerEnd()
     _END.set(end)
     return end
 
 
 def watch(agents: Iterable[Agent[Any]], config: RunConfig | None) -> None:
-    """Watch the models of agents and of a configuration; each model once."""
+    """Observe the models of agents and of a configuration; each model once."""
     for agent in agents:
         _watch_model(agent.model)
     if config is not None:
@@ -86,7 +87,10 @@ def _watch_model(model: Any) -> None:
 
 
 class _WatchedStream:
-    """A stream of chunks that tells how it ended; all else is as of the stream itself."""
+    """A stream of chunks that records how it ended.
+
+    Everything else is passed to the stream itself.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What a run of the OpenAI Agents SDK streams, as text, thoughts, calls and costs of a turn."""
+"""`AgentsStream`: applies the stream of an OpenAI Agents run to a turn: text, calls, usage."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from arp.runtime.frameworks.agents_finish import AnswerEnd
 from arp.values.shown import arguments_of, component_of, shown, text_of
 
 FAILED = "An error occurred while running the tool"
-"""What the SDK tells a model of a tool that raised; nothing else says that it did."""
+"""Text that the SDK sends to a model if a tool raised; it is the only sign of the failure."""
 HOSTED = frozenset(
     f"{name}_call"
     for name in ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
 )
-"""Calls that the model's provider carries out: no result follows."""
+"""Calls that the model's provider carries out; they have no result."""
 
 
 class RunRequests(RunHooks[Any]):
-    """Tells the requests to models of a turn as they begin; a run makes one after the other."""
+    """Reports the requests to models of a turn; a run makes one request after the other."""
 
     def __init__(self, turn: TaskTurn) -> None:
         self._turn = turn
@@ -38,7 +38,7 @@ class RunRequests(RunHooks[Any]):
         system_prompt: str | None,
         input_items: list[Any],
     ) -> None:
-        """Tell that a request begins."""
+        """Report the start of a request."""
         self._begun += 1
         tools = [tool.name for tool in await agent.get_all_tools(context)]
         model = agent.model
@@ -51,29 +51,29 @@ class RunRequests(RunHooks[Any]):
         )
 
     def ended(self) -> str:
-        """Return the id of the oldest request that has not ended, which has now."""
+        """Mark the oldest open request as ended, and return its id."""
         self._ended += 1
         return str(self._ended)
 
 
 class AgentsStream:
-    """What a run streams, told as it comes."""
+    """The stream of a run, applied to a turn."""
 
     def __init__(self, turn: TaskTurn, agent: Agent[Any]) -> None:
         self.turn = turn
         self.agent = agent
-        """The one that speaks."""
+        """The agent that speaks."""
         self.requests = RunRequests(turn)
         self.end = AnswerEnd()
         self.part: list[str] = []
-        """The text of the newest answer."""
+        """Text of the newest answer."""
         self.cut: CutOff | None = None
-        """Why the newest answer is not complete."""
+        """Reason why the newest answer is incomplete."""
         self._is_kept = True
         """Whether the SDK keeps the newest answer."""
 
     def marked(self) -> Sequence[JsonObject]:
-        """Return what the model is to read behind a run that was cut off: that it was."""
+        """Return the message for the model about an incomplete answer, or an empty sequence."""
         if self.cut is None:
             return ()
         mark = mark_of(CUT_OFF_WORDS[self.cut])
@@ -81,7 +81,7 @@ class AgentsStream:
         return ({"role": "assistant", "content": text},)
 
     def take(self, event: StreamEvent) -> None:
-        """Tell one event."""
+        """Apply one event."""
         match event.type:
             case "raw_response_event":
                 self._raw(event.data)
@@ -99,7 +99,7 @@ class AgentsStream:
                 self.turn.end_call(item.call_id or "", result, failed=failed, shown=made)
 
     def _called(self, item: Any) -> None:
-        """Tell a call; one that the model's provider carries out is over then."""
+        """Emit a call; a call that the model's provider carries out ends at once."""
         kind, call_id = _raw_field(item, "type"), item.call_id or ""
         name = item.tool_name or str(kind or "tool").removesuffix("_call")
         self.turn.start_call(call_id, name, input_of(item))
@@ -112,7 +112,7 @@ class AgentsStream:
     def _raw(self, data: Any) -> None:
         if data.type == "response.output_text.delta":
             self.part.append(data.delta)
-            if self.agent.output_type in (None, str):  # else it is JSON, and shown at the end
+            if self.agent.output_type in (None, str):  # any other output is JSON, shown at the end
                 self.turn.say(data.delta)
         elif data.type.endswith(("reasoning_summary_text.delta", "reasoning_text.delta")):
             self.turn.think(data.delta)
@@ -149,7 +149,7 @@ class AgentsStream:
         if used is None:
             self.turn.use(None, None, request_id=request_id)
         else:
-            # Its numbers are 0 where the provider has told none, as chat completions often do.
+            # A number is 0 if the provider reports none, as is common with chat completions.
             self.turn.use(
                 used.input_tokens or None,
                 used.output_tokens or None,
@@ -160,14 +160,14 @@ class AgentsStream:
             )
 
     def show_output(self, result: RunResultStreaming) -> None:
-        """Show an output that is no text."""
+        """Show an output that is not text."""
         made = shown(result.final_output)
         if made is not None:
             self.turn.show(made)
 
 
 def _raw_field(item: Any, name: str) -> Any:
-    """Return a field of an item as the provider has it; `None` if it has none."""
+    """Return a field of an item in the provider's form; `None` if it has none."""
     raw = item.raw_item
     return raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
 

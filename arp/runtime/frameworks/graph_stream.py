@@ -1,4 +1,4 @@
-"""What a run of a LangGraph graph streams, as text, thoughts, tool calls and costs of a turn."""
+"""`GraphStream`: applies the stream of a LangGraph run to a turn: text, thoughts, calls, usage."""
 
 from __future__ import annotations
 
@@ -22,37 +22,39 @@ from arp.runtime.frameworks.spoken_messages import SpokenMessages
 from arp.values.shown import component_of, shown, text_of
 
 OUTPUT: Final = "structured_response"
-"""Where `create_agent(response_format=…)` puts what the agent answers with."""
+"""State field with the answer of `create_agent(response_format=…)`."""
 
 
 class GraphStream:
-    """What a run of the graph streams, told as it comes.
+    """The stream of a graph's run, applied to a turn.
 
     Args:
-        turn: Where it is told.
-        counted: Ids of the messages whose tokens were told when their request ended.
+        turn: Turn that receives the output.
+        counted: Ids of the messages with usage that was emitted at the end of their request.
     """
 
     def __init__(self, turn: TaskTurn, counted: Set[str | None] = frozenset()) -> None:
         self.turn = turn
         self._counted = counted
         self.seen: set[str | None] = set()
-        """Ids of the messages that were told, or are older than the turn."""
+        """Ids of the messages that were emitted, or are older than the turn."""
         self._streamed: set[str | None] = set()
-        """Ids of messages whose text was streamed, at least in part."""
+        """Ids of messages with text that was streamed, at least in part."""
         self.spoken = SpokenMessages()
-        """What is told of them: nodes may run at the same time, and their models stream then."""
+        """Puts messages in sequence: nodes may run at the same time, and their models then stream
+        together."""
         self.holds_output = False
         """Whether the graph has an output with a schema, which models write as a text of JSON."""
         self._held: dict[str | None, str] = {}
-        """Texts that may be such an output, by the ids of their messages."""
+        """Texts that may be such an output, by message id."""
         self._call_ids: dict[str, deque[str]] = {}
-        """What calls are named here whose ids say too little, by those ids, in order."""
+        """Our ids for calls with the same original id, in order, by that id; used if it is empty or
+        repeated."""
         self._marked: list[AIMessage] = []
-        """The messages of this run that were cut off, with a mark."""
+        """Messages of this run that were cut off, with a mark."""
 
     def take_up(self, messages: Sequence[BaseMessage]) -> None:
-        """Take up a run again that asked something: its calls without a result are open."""
+        """Continue an interrupted run: its calls without a result are open."""
         self.seen.update(message.id for message in messages)
         begins = [place for place, one in enumerate(messages, 1) if isinstance(one, HumanMessage)]
         newest = messages[begins[-1] if begins else 0 :]
@@ -63,16 +65,16 @@ class GraphStream:
                     self._start(call)
 
     def marked(self) -> Sequence[AIMessage]:
-        """Return the messages that were cut off, with a mark for the model that reads them."""
+        """Return the messages that were cut off, each with a mark for the model."""
         return self._marked
 
     def end(self) -> None:
-        """Take that the graph has stopped: texts that were held and are no output are told."""
+        """Handle the end of the graph: emit held texts that are not its output."""
         for message_id in list(self._held):
-            self._tell_held(message_id)
+            self._emit_held(message_id)
 
     def take(self, mode: str, data: Any) -> None:
-        """Tell one item of the stream."""
+        """Apply one item of the stream."""
         if mode == "messages":
             self._chunk(data[0])
         elif mode == "updates":
@@ -93,11 +95,11 @@ class GraphStream:
         if not isinstance(message, AIMessage) or message.id in self.seen:
             return
         is_whole = not isinstance(message, AIMessageChunk)
-        if is_whole and message.id in self._streamed:
+        if is_whole and message.id in self._streamed:  # its text was already emitted in chunks
             return
         self._streamed.add(message.id)
         if isinstance(message.content, str) and not message.additional_kwargs:
-            if message.content:  # each token is one: be quick
+            if message.content:  # fast path: this runs for each token
                 self._say(message, message.content)
         else:
             for block in message.content_blocks:
@@ -111,7 +113,8 @@ class GraphStream:
             self.spoken.end(message.id or "")
 
     def _say(self, message: BaseMessage, text: str) -> None:
-        """Say a text, unless it may be the output that the graph shows at its end."""
+        """Emit a text, unless it may be the output that the graph shows at its end."""
+        # The output is shown as a component at the end; its JSON must not appear as text before.
         held = self._held.get(message.id, "")
         begins = self.holds_output and not self.spoken.is_open(message.id or "")
         if held or (begins and text.lstrip()[:1] in ("{", "[")):
@@ -119,13 +122,13 @@ class GraphStream:
         else:
             self._add(message, self.turn.say, text)
 
-    def _tell_held(self, message_id: str | None) -> None:
+    def _emit_held(self, message_id: str | None) -> None:
         text = self._held.pop(message_id, "")
         if text:
             self.turn.say(text)
 
     def _show_output(self, output: Any) -> None:
-        """Show what the graph was to answer with, as its schema says."""
+        """Show the output of the graph, in the form of its schema."""
         made = shown(output)
         if made is not None:
             self.turn.show(made)
@@ -136,7 +139,7 @@ class GraphStream:
         self.spoken.add(message.id or "", partial(tell, text), is_closed_later=True)
 
     def _message(self, message: BaseMessage) -> None:
-        """Tell the tool calls, results and costs of a message that is complete."""
+        """Emit the tool calls, results and usage of a complete message."""
         if message.id in self.seen:
             return
         self.seen.add(message.id)
@@ -144,7 +147,7 @@ class GraphStream:
         if isinstance(message, AIMessage):
             for call in message.tool_calls:
                 self._start(call)
-            self._take_end(message)
+            self._mark_if_cut_off(message)
             used = message.usage_metadata
             if used is not None and message.id not in self._counted:
                 self.turn.use(
@@ -162,15 +165,15 @@ class GraphStream:
             self.turn.end_call(call_id, str(message.text), failed=failed, shown=made)
 
     def _start(self, call: Any) -> None:
-        """Begin a call; ids that are empty or come twice are told apart by the order of calls."""
+        """Emit the start of a call; a call with an empty or repeated id gets an id of its own."""
         given = call["id"] or ""
         names = self._call_ids.setdefault(given, deque())
         call_id = given if given and given not in self.turn.open_calls else ""
         names.append(call_id or f"{given or call['name']}.{self.turn.session.new_id('call')}")
         self.turn.start_call(names[-1], call["name"] or "tool", call["args"])
 
-    def _take_end(self, message: AIMessage) -> None:
-        """Tell that a message was cut off, if its model says so."""
+    def _mark_if_cut_off(self, message: AIMessage) -> None:
+        """Mark a message as cut off, if its model reports that."""
         reason = _cut_off(message)
         if reason is None:
             return
@@ -182,10 +185,10 @@ class GraphStream:
         self._marked.append(message.model_copy(update={"content": marked}))
 
     def _custom(self, data: Any) -> None:
-        """Show a component, or how far the tool is that wrote it.
+        """Show a component, or the progress of the tool that wrote the data.
 
-        What a tool writes does not say which call it is of, unless it names it. If several run,
-        nobody can know.
+        The data does not name its call, unless the tool adds it. If several tools run, the call is
+        unknown.
         """
         made = component_of(data)
         named = data.get("tool_call_id") if isinstance(data, Mapping) else None
@@ -199,7 +202,7 @@ class GraphStream:
 
 
 def _cut_off(message: AIMessage) -> CutOff | None:
-    """Return why a model's message is not complete; `None`: it is, or nothing says it."""
+    """Return why a model's message is incomplete; `None` if it is complete or nothing says so."""
     if message.tool_calls or message.invalid_tool_calls:
         return None
     about = message.response_metadata
@@ -216,7 +219,7 @@ def _cut_off(message: AIMessage) -> CutOff | None:
 
 
 def refusal_in(message: BaseMessage) -> str:
-    """Return the words with which a model refuses, which are no text for LangChain."""
+    """Return a model's refusal, which LangChain does not treat as text."""
     if refusal := message.additional_kwargs.get("refusal"):
         return str(refusal)
     parts = message.content if isinstance(message.content, list) else ()
@@ -225,7 +228,7 @@ def refusal_in(message: BaseMessage) -> str:
 
 
 def messages_in(state: Any) -> Iterator[BaseMessage]:
-    """Return the messages in an update of a graph's state, or in the whole of it."""
+    """Yield the messages in an update of a graph's state, or in the whole state."""
     values = state.values() if isinstance(state, Mapping) else (state,)
     for value in values:
         for one in value if isinstance(value, list | tuple) else (value,):
@@ -234,7 +237,7 @@ def messages_in(state: Any) -> Iterator[BaseMessage]:
 
 
 def _line(data: Any) -> str:
-    """Return what a graph wrote, as one line: its `message`, `status` or `text`, or all of it."""
+    """Return data of a graph as one line: its `message`, `status` or `text`, or all of it."""
     if isinstance(data, Mapping):
         for name in ("message", "status", "text", "progress"):
             if isinstance(data.get(name), str):

@@ -1,8 +1,9 @@
 """Tool calls that LangChain's `HumanInTheLoopMiddleware` holds back, as permissions.
 
-The middleware asks for all calls of an answer together (`batched`), or for each by itself
-(`per_call`), and says which decisions a call allows: `approve`, `edit`, `reject`, and `respond`,
-where a person answers in the place of the tool.
+The middleware asks for all calls of an answer together (`batched`) or for each alone (`per_call`).
+It names the decisions that a call allows: `approve`, `edit`, `reject` and `respond`. With
+`respond`,
+a person answers in place of the tool.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from arp.runtime.contract.task_runtime import TaskTurn
 
 DENIED = "The user denied it."
 ALL = frozenset(("approve", "edit", "reject"))
-"""What is allowed where the middleware does not say it."""
+"""Decisions that are allowed if the middleware does not name any."""
 
 
 async def decided_by_person(turn: TaskTurn, interrupt_id: str, value: Any, schema: Json) -> Json:
-    """Return what answers an interrupt of the middleware; `None`: it is no such interrupt.
+    """Return the answer to an interrupt of the middleware; `None` if it is another interrupt.
 
     Args:
-        turn: Where to ask.
-        interrupt_id: The same for the same interrupt, also after a restart.
-        value: What the graph waits with.
-        schema: Of the answer, as JSON Schema; `None` without one.
+        turn: Turn that asks.
+        interrupt_id: Id that stays the same for the same interrupt, also after a restart.
+        value: Value of the interrupt.
+        schema: JSON Schema of the answer; `None` if there is none.
     """
     if not isinstance(value, Mapping):
         return None
@@ -50,7 +51,7 @@ async def _decision(
 ) -> JsonObject:
     name, args = str(action["name"]), dict(action["args"])
     message = str(action.get("description") or "")
-    if not allowed & {"approve", "edit"}:  # the person is the tool
+    if not allowed & {"approve", "edit"}:  # the person answers in place of the tool
         question = {**args, "question": message or f"Answer for {name}"}
         answer = await turn.answered(f"{call_id}-answer", question)
         if answer is None and "reject" in allowed:
@@ -70,13 +71,13 @@ async def _decision(
 
 
 def _open_call(turn: TaskTurn, action: Mapping[str, Any]) -> str:
-    """Return the id of the call that an action is; empty: it was not told."""
+    """Return the id of an action's open call; empty if the call was not emitted."""
     wanted = (action["name"], action["args"])
     return next((call_id for call_id, call in turn.open_calls.items() if call == wanted), "")
 
 
 def _decisions_of_schema(schema: Json) -> frozenset[str]:
-    """Return the decisions that a schema of an answer allows."""
+    """Return the decisions that the schema of an answer allows."""
     if not isinstance(schema, dict):
         return ALL
     mapping = (schema.get("discriminator") or {}).get("mapping")

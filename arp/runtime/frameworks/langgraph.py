@@ -4,11 +4,10 @@
 app.runtime(LangGraphRuntime(graph))
 ```
 
-A session is a thread of the graph's checkpointer, under the same id. Tokens of models are text,
-calls of tools and their results are those of the messages in the graph's state, and
-`interrupt(value)` is a question, whose answer is what `interrupt` returns. An interrupt that nobody
-answered is asked again when its session is resumed, also by another process, where the checkpointer
-is on a disk.
+A session is a thread of the graph's checkpointer, with the same id. Tokens of models become text.
+Tool calls and results are those of the messages in the graph's state. `interrupt(value)` asks a
+question and returns its answer. If an interrupt has no answer, it is asked again when its session
+is resumed, also by another process if the checkpointer is on a disk.
 """
 
 from __future__ import annotations
@@ -42,22 +41,23 @@ from arp.turn.past_messages import PastMessages
 from arp.values.cell import as_json
 
 ToInput = Callable[[TaskTurn], Any]
-"""Makes the input of the graph from a turn's message."""
+"""Function that makes the input of the graph from a turn's message."""
 _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 TURN = "arp_turn"
-"""In the metadata of checkpoints: the turn that made them."""
+"""Metadata key of checkpoints: the turn that made them."""
 
 
 class LangGraphRuntime(TaskRuntime):
-    """A runtime whose agent is a compiled graph.
+    """A runtime with an agent that is a compiled graph.
 
     Args:
-        graph: What `compile()` or `create_agent` returned. Without a checkpointer it gets one: a
+        graph: Result of `compile()` or `create_agent`. A graph without a checkpointer gets one: a
             file in `directory`, or else one in memory.
-        to_input: Makes the graph's input of a turn; `None`: its state has `messages`.
-        config: Of every run, such as `{"recursion_limit": 50, "configurable": {…}}`.
-        cwd: As for every runtime.
-        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+        to_input: Makes the graph's input from a turn; `None` means a state with `messages`.
+        config: Config of every run, such as `{"recursion_limit": 50, "configurable": {…}}`.
+        cwd: Directory of the runtime, as in `DrivenRuntime`.
+        directory: Directory that stores sessions so that other processes find them; `None` means in
+            memory.
     """
 
     name = "langgraph"
@@ -82,7 +82,7 @@ class LangGraphRuntime(TaskRuntime):
         self._given = graph
         self._graph = graph
         self._database: aiosqlite.Connection | None = None
-        """Of the checkpointer that is made here."""
+        """Database of the checkpointer that was created here."""
         self._opening = asyncio.Lock()
         self._to_input = to_input or _messages_input
         self._config = config or RunnableConfig()
@@ -97,27 +97,27 @@ class LangGraphRuntime(TaskRuntime):
                     self._database = aiosqlite.connect(self.directory / "threads.db")
                     saver = AsyncSqliteSaver(self._database)
                     await saver.setup()
-                    # What is deleted is zeros in the file; an earlier version left it there.
+                    # Deleted data is overwritten with zeros. Otherwise it would remain in the file.
                     await self._database.execute("PRAGMA secure_delete = ON")
                 self._graph = self._graph.copy(update={"checkpointer": saver})
         return self._graph
 
     async def run_turn(self, turn: TaskTurn) -> None:
-        """Run the graph, and again with the answers for as long as it asks something."""
+        """Run the graph, and run it again with the answers as long as it asks."""
         graph = await self.graph()
         config = self._config_of(turn.session_id, turn.key)
         graph_input: Any = None
-        told = ToldRequests(turn)
-        stream = GraphStream(turn, told.counted)
-        running = told.added_to(config)
+        requests = ToldRequests(turn)
+        stream = GraphStream(turn, requests.counted)
+        running = requests.added_to(config)
         if turn.has_message:
             known = (await self._state(config)).values
             stream.seen.update(message.id for message in messages_in(known))
             graph_input = self._to_input(turn)
-        else:  # taken up again: ask first
+        else:  # the turn continues an interrupted one: ask first
             before = await graph.aget_state(config, subgraphs=True)
             stream.take_up(list(_all_messages(before)))
-            graph_input = await self._answered(turn, config)
+            graph_input = await self._ask_interrupts(turn, config)
         stream.holds_output = OUTPUT in graph.channels
         while graph_input is not None:
             modes: list[Any] = ["messages", "updates", "custom"]
@@ -127,18 +127,18 @@ class LangGraphRuntime(TaskRuntime):
                 ):
                     stream.take(mode, data)
             stream.end()
-            graph_input = await self._answered(turn, config)
+            graph_input = await self._ask_interrupts(turn, config)
         await self._add(config, stream.marked())
 
     async def fork(self, session_id: str, request: ari.CreateSessionRequest) -> None:
-        """Begin as another thread was after a turn: with its whole state, not the messages alone.
+        """Begin with the whole state of another thread after a turn, not only with its messages.
 
         Raises:
-            NotFound: That turn has left nothing in the thread.
+            NotFound: The thread has no checkpoint of that turn.
         """
         saver: Any = (await self.graph()).checkpointer
         there = self._config_of(request.fork_session_id)
-        # All of it before anything is written: a reader of SQLite holds the connection's lock.
+        # Read everything before the first write: a reader of SQLite holds the connection's lock.
         left = [one async for one in saver.alist(there, filter={TURN: request.fork_after}, limit=1)]
         if not left:
             raise NotFound(f"turn {request.fork_after!r:.80} is not in that session")
@@ -147,7 +147,7 @@ class LangGraphRuntime(TaskRuntime):
         await saver.aput(here, checkpoint, left[0].metadata, checkpoint["channel_versions"])
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
-        """Begin with the messages, where the graph's state has `messages`."""
+        """Store the earlier messages, if the graph's state has `messages`."""
         graph = await self.graph()
         if "messages" in graph.channels:
             messages = {"messages": past.as_langchain()}
@@ -158,11 +158,11 @@ class LangGraphRuntime(TaskRuntime):
         return bool((await self._state(self._config_of(session_id))).interrupts)
 
     async def remembers(self, session_id: str) -> bool:
-        """As `TaskRuntime.remembers`: the thread is in the checkpointer."""
+        """Return whether the thread is in the checkpointer."""
         return (await self._state(self._config_of(session_id))).created_at is not None
 
     async def cut_off(self, turn: TaskTurn) -> None:
-        """Let the thread wait for nothing, and know what was said so far."""
+        """Clear the interrupts of the thread, and store the partial answer."""
         config = self._config_of(turn.session_id, turn.key)
         state = await self._state(config)
         if state.interrupts:
@@ -172,14 +172,14 @@ class LangGraphRuntime(TaskRuntime):
             await self._add(config, [AIMessage("".join(turn.said))])
 
     async def _add(self, config: RunnableConfig, messages: Sequence[BaseMessage]) -> None:
-        """Add messages to the thread, where its messages are added to by their ids."""
+        """Add messages to the thread, if its state adds messages by id."""
         graph = await self.graph()
         if messages and getattr(graph.channels.get("messages"), "operator", None) is add_messages:
             await graph.aupdate_state(config, {"messages": list(messages)}, as_node=START)
-            await graph.aupdate_state(config, None, as_node=END)  # or the first node waits to run
+            await graph.aupdate_state(config, None, as_node=END)  # else the first node runs next
 
-    async def _answered(self, turn: TaskTurn, config: RunnableConfig) -> Command[Any] | None:
-        """Ask what the graph waits for; `None` if it waits for nothing."""
+    async def _ask_interrupts(self, turn: TaskTurn, config: RunnableConfig) -> Command[Any] | None:
+        """Ask the open interrupts and return their answers; `None` if there are none."""
         waiting = (await self._state(config)).interrupts
         if not waiting:
             return None
@@ -201,7 +201,7 @@ class LangGraphRuntime(TaskRuntime):
         await super()._forget(session_id)
         checkpointer: Any = (await self.graph()).checkpointer
         await checkpointer.adelete_thread(session_id)
-        if self._database is not None:  # its log has what was deleted
+        if self._database is not None:  # the write-ahead log still has the deleted data
             async with checkpointer.lock, self._database.execute(_EMPTY_LOG) as emptied:
                 await emptied.fetchall()
 
@@ -227,7 +227,7 @@ class LangGraphRuntime(TaskRuntime):
 
 
 def _all_messages(state: StateSnapshot) -> Iterator[BaseMessage]:
-    """Return the messages of a thread, and of the subgraphs that wait in it."""
+    """Yield the messages of a thread, and of the subgraphs that wait in it."""
     yield from messages_in(state.values)
     for task in state.tasks:
         if isinstance(task.state, StateSnapshot):
@@ -235,8 +235,8 @@ def _all_messages(state: StateSnapshot) -> Iterator[BaseMessage]:
 
 
 async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
-    """Return the answer to an interrupt: what `interrupt()` returns in the graph."""
-    schema = getattr(interrupt, "response_schema", None)  # newer than the oldest that works
+    """Return the answer to an interrupt, which `interrupt()` returns in the graph."""
+    schema = getattr(interrupt, "response_schema", None)  # missing in older supported versions
     decided = await decided_by_person(turn, interrupt.id, interrupt.value, schema)
     if decided is not None:
         return decided
@@ -244,7 +244,7 @@ async def _ask(turn: TaskTurn, interrupt: Interrupt[Any]) -> Any:
 
 
 def _messages_input(turn: TaskTurn) -> JsonObject:
-    """Return the message of a turn as the input of a graph whose state has `messages`."""
+    """Return the message of a turn as the input of a graph with `messages` in its state."""
     if not turn.message.parts:
         return {"messages": [HumanMessage(turn.message.content)]}
     return {"messages": [HumanMessage([_block(part) for part in turn.content])]}

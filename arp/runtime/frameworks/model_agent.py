@@ -1,6 +1,6 @@
-"""An agent from nothing: a model, instructions and tools that are Python functions.
+"""An agent made of a model, instructions and tools that are Python functions.
 
-The loop, the clients of the models' providers and the schemas of tools are those of Pydantic AI.
+Pydantic AI provides the loop, the clients of the models' providers and the schemas of tools.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from arp.values.cell import as_json
 from arp.values.shown import component_of, shown, shown_or_none, text_of
 
 NO_KEY = "none"
-"""What a server at an address of one's own gets as key, if there is no other."""
+"""API key for a server at another address, if no key is configured."""
 MAX_TOLD_ROWS = 50
-"""Rows of a list that is shown as a table: the model gets so many."""
+"""Number of rows that the model receives of a list that is shown as a table."""
 
 PythonTool = Callable[..., Any]
-"""A function that a model may call; its docstring says what it does."""
+"""A function that a model may call; its docstring describes it."""
 
 
 def model_runtime(
@@ -52,23 +52,25 @@ def model_runtime(
     mcp: Sequence[str | McpServer] = (),
     directory: str | Path | None = None,
 ) -> PydanticAIRuntime:
-    """Return a runtime whose agent is a model with tools.
+    """Return a runtime with an agent that is a model with tools.
 
     Args:
-        model: `openai:NAME`, `anthropic:NAME`, `ollama:NAME`, or another that Pydantic AI knows.
-        base_url: Where the model is, if not at its provider's; it speaks the protocol of the
-            provider that `model` names.
-        instructions: What the model gets first; or a function that returns it for each request.
-        tools: Functions, `async def` or `def` (which runs in a thread). One that returns a
-            component shows it, and a list of objects shows as a table. One with
-            `@tool(needs_approval=True)` runs only after a person has allowed it. One that raises
-            `ToolFailed` is shown as failed, and the model reads why. Or a catalog of tools that
-            may change from turn to turn.
-        mcp: MCP servers, whose tools the model may call too.
-        directory: Where sessions are kept; `None`: in memory.
+        model: `openai:NAME`, `anthropic:NAME`, `ollama:NAME`, or another name that Pydantic AI
+            knows.
+        base_url: Address of the model, if it is not at its provider's; it must use the protocol of
+            the provider that `model` names.
+        instructions: System prompt of the model, or a function that returns it for each request.
+        tools: Functions, `async def` or `def` (which runs in a thread). A function that returns a
+            component shows it; a list of objects is shown as a table. A function with
+            `@tool(needs_approval=True)` runs only after a person has allowed it. If a function
+            raises `ToolFailed`, it is shown as failed and the model reads the reason. Instead of
+            functions: a catalog of tools that may change between turns.
+        mcp: MCP servers with tools that the model may call too.
+        directory: Directory that stores sessions; `None` means in memory.
 
     Raises:
-        InvalidArgument: There is no such model, or its key is missing; the message says what to do.
+        InvalidArgument: The model does not exist, or its key is missing; the message says what to
+            do.
     """
     functions, catalogs = (tools, []) if isinstance(tools, Sequence) else ((), [tools])
     agent = Agent(
@@ -81,7 +83,7 @@ def model_runtime(
 
 
 class ModelRuntime(PydanticAIRuntime):
-    """A runtime whose agent is a model, with the tools of MCP servers and of a catalog."""
+    """A runtime with an agent that is a model, with the tools of MCP servers and of a catalog."""
 
     def __init__(
         self,
@@ -94,13 +96,13 @@ class ModelRuntime(PydanticAIRuntime):
         self.runs_commands = any(getattr(one, "runs_commands", False) for one in sources)
 
     async def toolsets(self, turn: TaskTurn) -> Sequence[AbstractToolset[Any]]:
-        """Return the tools as they are now; MCP servers are connected with the first turn."""
+        """Return the current tools; MCP servers are connected with the first turn."""
         offered: dict[str, AgentTool[Any]] = {}
         known: set[str] = set()
         for source in self._sources:
             await source.open()
             for one in source.tools():
-                if one.name not in known:  # of two with one name the first source's is called
+                if one.name not in known:  # a name belongs to the first source that has it
                     known.add(one.name)
                     name = function_name(one.name, offered)
                     offered[name] = _model_tool(source, one, turn, name)
@@ -113,7 +115,7 @@ class ModelRuntime(PydanticAIRuntime):
 
 
 class _TurnCaller:
-    """A call by a model: progress and questions are those of its turn."""
+    """Caller of a tool: its progress and questions belong to the turn."""
 
     def __init__(self, turn: TaskTurn, call_id: str) -> None:
         self._turn, self._call_id = turn, call_id
@@ -190,42 +192,42 @@ def _first_sentence(text: str) -> str:
 def _tool(function: PythonTool) -> AgentTool[None]:
     asks = asks_first(function)
     call = _showing(function)
-    # What the model gets is not what the function returns, and a component has no schema there.
+    # The result for the model is not the function's return value, and a component has no schema.
     hints = getattr(function, "__annotations__", {})
     call.__annotations__ = {name: kind for name, kind in hints.items() if name != "return"}
     return AgentTool(call, takes_ctx=False, requires_approval=asks)
 
 
 def _showing(function: PythonTool) -> PythonTool:
-    """Return a function whose result is shown where it can be, and told to the model."""
+    """Return a function that shows its result if possible, and reports it to the model."""
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def awaited(*args: Any, **kwargs: Any) -> Any:
-            with _failing():
-                return _told(await function(*args, **kwargs))
+            with _tool_failures_for_model():
+                return _for_model(await function(*args, **kwargs))
 
         return awaited
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        with _failing():
-            return _told(function(*args, **kwargs))
+        with _tool_failures_for_model():
+            return _for_model(function(*args, **kwargs))
 
     return called
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
-    """Let the model read why a tool failed; any other exception ends the turn."""
+def _tool_failures_for_model() -> Iterator[None]:
+    """Pass the reason of a failed tool to the model; any other exception ends the turn."""
     try:
         yield
     except ToolFailed as failed:
         raise FailedCall(failed.message) from failed
 
 
-def _told(result: Any) -> Any:
-    """Return what the model gets of a result, and the component that shows it."""
+def _for_model(result: Any) -> Any:
+    """Return the result for the model, with the component that shows it."""
     component = shown(result)
     if component is None:
         return result

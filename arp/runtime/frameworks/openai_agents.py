@@ -4,8 +4,9 @@
 app.runtime(OpenAIAgentsRuntime(Agent(name="Shop", tools=[refund], handoffs=[complaints])))
 ```
 
-What the agent remembers of a session is kept here as items of the Responses API, and with it the
-state of a run that waits for an approval: it is asked again when its session is resumed.
+The memory of the agent is stored for each session as items of the Responses API. The state of a run
+that waits for an approval is stored too, so that the approval is asked again when its session is
+resumed.
 """
 
 from __future__ import annotations
@@ -37,15 +38,16 @@ from arp.turn.past_messages import PastMessages
 
 
 class OpenAIAgentsRuntime(TaskRuntime):
-    """A runtime whose agent is an `agents.Agent`.
+    """A runtime with an agent that is an `agents.Agent`.
 
     Args:
-        agent: The one that begins; those that it hands off to are found through it.
-        context: What tools get as `context`.
-        run_config: As `Runner.run_streamed` takes it.
-        max_turns: Requests to a model within one turn.
-        cwd: As for every runtime.
-        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+        agent: Agent that begins; the agents that it hands off to are found through it.
+        context: Value of `context` for tools.
+        run_config: Configuration, as for `Runner.run_streamed`.
+        max_turns: Largest number of requests to a model within one turn.
+        cwd: Directory of the runtime, as in `DrivenRuntime`.
+        directory: Directory that stores sessions so that other processes find them; `None` means in
+            memory.
     """
 
     name = "openai-agents"
@@ -69,7 +71,7 @@ class OpenAIAgentsRuntime(TaskRuntime):
         }  # fmt: skip
 
     async def run_turn(self, turn: TaskTurn) -> None:
-        """Run the agent, and again with the answers for as long as it asks for approvals."""
+        """Run the agent, and run it again with the answers as long as it asks for approvals."""
         kept: JsonObject = json.loads(self.saved(turn.session_id) or b"{}")
         rules: list[str] = kept.get("rules", [])
         agents = {one.name: one for one in _reachable(self.agent)}
@@ -98,7 +100,7 @@ class OpenAIAgentsRuntime(TaskRuntime):
     async def _run(
         self, stream: AgentsStream, first: Agent[Any], run_input: Any
     ) -> RunResultStreaming:
-        """Run the agent until it is done, asks, or its answer is cut off."""
+        """Run the agent until it ends, asks, or its answer is cut off."""
         stream.end = watched_end()
         result = Runner.run_streamed(first, run_input, hooks=stream.requests, **self._options)
         try:
@@ -108,13 +110,14 @@ class OpenAIAgentsRuntime(TaskRuntime):
             result.cancel()
             raise
         except ModelBehaviorError:
-            # What a Responses API calls incomplete is an error for the SDK; people have read it.
+            # The SDK raises for an incomplete answer of a Responses API. People have already read
+            # its text, so the turn ends with a warning instead.
             if stream.cut is None or not stream.part:
                 raise
         return result
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
-        """Begin with the messages as items of the Responses API."""
+        """Store the earlier messages as items of the Responses API."""
         kept = {"items": past.as_openai_responses()}
         self.save(session_id, json.dumps(kept).encode())
 
@@ -123,7 +126,7 @@ class OpenAIAgentsRuntime(TaskRuntime):
         return "state" in json.loads(self.saved(session_id) or b"{}")
 
     async def cut_off(self, turn: TaskTurn) -> None:
-        """Keep the message and what was said so far, without calls that have no result."""
+        """Store the message and the partial answer, without calls that have no result."""
         kept: JsonObject = json.loads(self.saved(turn.session_id) or b"{}")
         kept.pop("state", None)
         items = kept.setdefault("items", [])
@@ -150,19 +153,19 @@ class OpenAIAgentsRuntime(TaskRuntime):
 async def _ask(
     turn: TaskTurn, state: RunState[Any, Any], items: Sequence[ToolApprovalItem], rules: list[str]
 ) -> None:
-    """Ask for all that a run waits for, and enter the answers in its state.
+    """Ask all approvals that a run waits for, and put the answers into its state.
 
     Args:
-        turn: Where to ask.
-        state: Of the run.
-        items: What it waits for.
-        rules: The tools that are allowed in this session; a call may add one.
+        turn: Turn that asks.
+        state: State of the run.
+        items: Approvals that the run waits for.
+        rules: Tools that are allowed in this session; an answer may add one.
     """
     undecided = [item for item in items if item.name not in rules]
     for item in items:
         if item not in undecided:
             state.approve(item)
-    answers = await asyncio.gather(*(_asked(turn, item) for item in undecided))
+    answers = await asyncio.gather(*(_ask_one(turn, item) for item in undecided))
     for item, answer in zip(undecided, answers, strict=True):
         if answer.decision == "allow":
             state.approve(item)
@@ -172,7 +175,7 @@ async def _ask(
             state.reject(item, rejection_message=answer.message or "The user denied it.")
 
 
-async def _asked(turn: TaskTurn, item: ToolApprovalItem) -> ari.PermissionResponse:
+async def _ask_one(turn: TaskTurn, item: ToolApprovalItem) -> ari.PermissionResponse:
     name = item.name or "tool"
     rule = ari.PermissionRule("always", f"every call of {name}")
     return await turn.allowed(
@@ -181,7 +184,7 @@ async def _asked(turn: TaskTurn, item: ToolApprovalItem) -> ari.PermissionRespon
 
 
 def _reachable(agent: Agent[Any]) -> Iterator[Agent[Any]]:
-    """Return an agent and all that it hands off to, each once."""
+    """Yield an agent and all agents that it can hand off to, each once."""
     seen: list[Agent[Any]] = []
     waiting: list[Any] = [agent]
     while waiting:
@@ -193,7 +196,10 @@ def _reachable(agent: Agent[Any]) -> Iterator[Agent[Any]]:
 
 
 def _user_item(turn: TaskTurn) -> JsonObject:
-    """Return the message of a turn; plain text is a string: not every model takes parts."""
+    """Return the message of a turn.
+
+    Text alone is a string, because not every model accepts parts.
+    """
     if not turn.message.parts:
         return {"role": "user", "content": turn.message.content}
     content: list[JsonObject] = []

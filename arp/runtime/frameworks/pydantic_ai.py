@@ -4,9 +4,11 @@
 app.runtime(PydanticAIRuntime(Agent("openai:gpt-5", tools=[weather])))
 ```
 
-Its messages are kept per session. A tool that needs approval, or that defers its call, is asked for
-on every screen, also after a restart. A typed output is shown: one with a method `__arp__` as the
-component that this returns, a list of objects as a table, an object as names with values.
+The messages are stored for each session. A tool that needs approval, or that defers its call, is
+asked on every screen, also after a restart. A typed output is shown: an object with a method
+`__arp__` as the component that the method returns, a list of objects as a table, any other object
+as
+names and values.
 """
 
 from __future__ import annotations
@@ -62,13 +64,14 @@ URLS = {"image": ImageUrl, "audio": AudioUrl, "file": DocumentUrl}
 
 
 class PydanticAIRuntime(TaskRuntime):
-    """A runtime whose agent is a `pydantic_ai.Agent`.
+    """A runtime with an agent that is a `pydantic_ai.Agent`.
 
     Args:
         agent: Any agent, with any output.
-        deps: What its tools get as `deps`.
-        cwd: As for every runtime.
-        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+        deps: Value of `deps` for its tools.
+        cwd: Directory of the runtime, as in `DrivenRuntime`.
+        directory: Directory that stores sessions so that other processes find them; `None` means in
+            memory.
     """
 
     name = "pydantic-ai"
@@ -87,20 +90,20 @@ class PydanticAIRuntime(TaskRuntime):
         self.agent = agent
         self._deps = deps
         self._entered: Model | None = None
-        """The model whose HTTP client is open; it is closed with the runtime."""
+        """Model with an open HTTP client, which is closed with the runtime."""
 
     async def run_turn(self, turn: TaskTurn) -> None:
-        """Run the agent, and again with the answers for as long as it defers calls."""
+        """Run the agent, and run it again with the answers as long as it defers calls."""
         kept = self._kept(turn.session_id)
         messages, prompt = kept.messages, _prompt(turn) if turn.has_message else None
         results = None
-        if prompt is None and kept.asks is not None:  # taken up again: ask first
+        if prompt is None and kept.asks is not None:  # the turn continues: ask first
             results = await _ask(turn, kept.asks)
         while True:
             result = await self._run(turn, prompt, messages, results)
             before = len(result.all_messages()) - len(result.new_messages())
             messages = [
-                message if number < before else _ended(turn, message)
+                message if number < before else _marked_if_cut_off(turn, message)
                 for number, message in enumerate(result.all_messages())
             ]
             asks = result.output if isinstance(result.output, DeferredToolRequests) else None
@@ -121,17 +124,17 @@ class PydanticAIRuntime(TaskRuntime):
     ) -> AgentRunResult[Any]:
         result: AgentRunResult[Any] | None = None
         model = self.agent.model
-        if isinstance(model, str):  # the agent would look it up with its first run
+        if isinstance(model, str):  # the agent itself would do this with its first run
             model = self.agent.model = infer_model(model)
         if self._entered is None and isinstance(model, Model):
             self._entered = model
             await model.__aenter__()
-        told = None if model is None else ToldModel(model, turn)
+        reporting = None if model is None else ToldModel(model, turn)
         run: AbstractAsyncContextManager[Any] = self.agent.run_stream_events(
             prompt,
             message_history=messages,
             deferred_tool_results=results,
-            model=told,
+            model=reporting,
             output_type=[self.agent.output_type, DeferredToolRequests],
             deps=self._deps,
             toolsets=await self.toolsets(turn),
@@ -141,9 +144,10 @@ class PydanticAIRuntime(TaskRuntime):
                 if isinstance(event, AgentRunResultEvent):
                     result = event.result
                 else:
-                    _tell(turn, event)
+                    _apply(turn, event)
         assert result is not None
-        if told is None or not told.requests:  # `agent.override` gave it another model
+        # `agent.override` may have replaced the model; then its usage has not been reported.
+        if reporting is None or not reporting.requests:
             for message in result.new_messages():
                 if isinstance(message, ModelResponse):
                     use_of(turn, message)
@@ -155,23 +159,23 @@ class PydanticAIRuntime(TaskRuntime):
             await entered.__aexit__(None, None, None)
 
     async def toolsets(self, turn: TaskTurn) -> Sequence[AbstractToolset[Any]]:
-        """Return tools of a turn besides those of the agent."""
+        """Return tools of a turn in addition to those of the agent."""
         return ()
 
     async def begin_with(self, session_id: str, past: PastMessages) -> None:
-        """Begin with the messages as those of Pydantic AI."""
+        """Store the earlier messages in the form of Pydantic AI."""
         kept = KeptRun(past.as_pydantic_ai(), None)
         self.save(session_id, KEPT.dump_json(kept))
 
     async def is_interrupted(self, session_id: str) -> bool:
-        """Return whether a call of a tool waits for an answer."""
+        """Return whether a tool call waits for an answer."""
         return self._kept(session_id).asks is not None
 
     async def cut_off(self, turn: TaskTurn) -> None:
-        """Keep the message and what was said so far, without calls that have no result."""
+        """Store the message and the partial answer, without calls that have no result."""
         done = list(self._kept(turn.session_id).messages)
         if done and isinstance(done[-1], ModelResponse) and done[-1].tool_calls:
-            done.pop()  # a model refuses a conversation in which a call has no result
+            done.pop()  # models refuse a conversation with a call that has no result
         if turn.has_message and not turn.is_saved:
             done.append(ModelRequest([UserPromptPart(_prompt(turn))]))
         done.append(ModelResponse([TextPart("".join(turn.said) or "(interrupted)")]))
@@ -191,23 +195,23 @@ class PydanticAIRuntime(TaskRuntime):
 
 @dataclass
 class KeptRun:
-    """What is kept of a session."""
+    """Stored state of a session."""
 
     messages: list[ModelMessage]
     asks: DeferredToolRequests | None
-    """The calls that wait for an answer."""
+    """Calls that wait for an answer."""
 
 
 KEPT = TypeAdapter(KeptRun)
 
 
 def _plain(value: Any) -> Any:
-    """Return what a tool has put beside its result, such as a component, as plain JSON."""
+    """Return data that a tool has added to its result, such as a component, as plain JSON."""
     return component_of(value) or as_json(value)
 
 
-def _tell(turn: TaskTurn, event: Any) -> None:
-    """Tell one event of a run."""
+def _apply(turn: TaskTurn, event: Any) -> None:
+    """Apply one event of a run."""
     match event:
         case PartStartEvent(part=TextPart(content=text)):
             turn.say(text)
@@ -226,35 +230,37 @@ def _tell(turn: TaskTurn, event: Any) -> None:
 
 
 async def _ask(turn: TaskTurn, asks: DeferredToolRequests) -> DeferredToolResults:
-    """Ask for all deferred calls."""
+    """Ask all deferred calls."""
     for call in (*asks.approvals, *asks.calls):
         turn.start_call(call.tool_call_id, call.tool_name, call.args_as_dict())
     approvals, calls = await asyncio.gather(
-        asyncio.gather(*(_approved(turn, call) for call in asks.approvals)),
-        asyncio.gather(*(_answered(turn, call) for call in asks.calls)),
+        asyncio.gather(*(_ask_permission(turn, call) for call in asks.approvals)),
+        asyncio.gather(*(_ask_question(turn, call) for call in asks.calls)),
     )
     return DeferredToolResults(calls=dict(calls), approvals=dict(approvals))
 
 
-async def _approved(turn: TaskTurn, call: ToolCallPart) -> tuple[str, ToolApproved | ToolDenied]:
+async def _ask_permission(
+    turn: TaskTurn, call: ToolCallPart
+) -> tuple[str, ToolApproved | ToolDenied]:
     answer = await turn.allowed(call.tool_call_id, call.tool_name, call.args_as_dict())
     if answer.decision == "allow":
         return call.tool_call_id, ToolApproved(override_args=answer.updated_input)
     return call.tool_call_id, ToolDenied(answer.message or "The user denied it.")
 
 
-async def _answered(turn: TaskTurn, call: ToolCallPart) -> tuple[str, JsonObject]:
-    """Ask what a deferred call waits for: its arguments are the question."""
+async def _ask_question(turn: TaskTurn, call: ToolCallPart) -> tuple[str, JsonObject]:
+    """Ask the question of a deferred call, which is in its arguments."""
     answer = await turn.answered(call.tool_call_id, call.args_as_dict(), can_decline=True)
     return call.tool_call_id, {"declined": True} if answer is None else answer
 
 
-def _ended(turn: TaskTurn, message: ModelMessage) -> ModelMessage:
+def _marked_if_cut_off(turn: TaskTurn, message: ModelMessage) -> ModelMessage:
     """Return a message of this run, with a mark if it was cut off."""
     if not isinstance(message, ModelResponse):
         return message
     reason = _cut_off(message)
-    if reason is None or message.tool_calls:  # a call that was cut off fails by itself
+    if reason is None or message.tool_calls:  # an incomplete call fails by itself
         return message
     turn.mark_cut_off(reason)
     mark = TextPart(mark_of(CUT_OFF_WORDS[reason]))
@@ -262,7 +268,7 @@ def _ended(turn: TaskTurn, message: ModelMessage) -> ModelMessage:
 
 
 def _cut_off(response: ModelResponse) -> CutOff | None:
-    """Return why a response is not complete; `None`: it is."""
+    """Return why a response is incomplete; `None` if it is complete."""
     if not (response.text or "").strip() and not response.files:
         return cut_off_of(response.finish_reason) or CutOff.EMPTY
     details = response.provider_details or {}
@@ -273,7 +279,10 @@ def _cut_off(response: ModelResponse) -> CutOff | None:
 
 
 def _prompt(turn: TaskTurn) -> str | list[UserContent]:
-    """Return the message of a turn; plain text is a string: not every model takes parts."""
+    """Return the message of a turn.
+
+    Text alone is a string, because not every model accepts parts.
+    """
     if not turn.message.parts:
         return turn.message.content
     prompt: list[UserContent] = []

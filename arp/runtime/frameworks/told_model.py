@@ -1,4 +1,4 @@
-"""`ToldModel`: a model of Pydantic AI whose requests are told to a turn as they begin and end."""
+"""`ToldModel`: a model of Pydantic AI that reports its requests to a turn."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from arp.runtime.contract.task_runtime import TaskTurn
 
 
 class ToldModel(WrapperModel):
-    """A model that does what another one does, for one turn."""
+    """A model that passes everything to another one and reports its requests, for one turn."""
 
     def __init__(self, wrapped: Model, turn: TaskTurn) -> None:
         super().__init__(wrapped)
         self.requests = 0
-        """How many have begun."""
+        """Number of requests that have begun."""
         self._turn = turn
 
     async def request(
@@ -29,8 +29,8 @@ class ToldModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        """As `Model.request`."""
-        with self._told(messages, model_settings, model_request_parameters) as request_id:
+        """Send a request, as `Model.request` does."""
+        with self._reported(messages, model_settings, model_request_parameters) as request_id:
             response = await super().request(messages, model_settings, model_request_parameters)
         use_of(self._turn, response, request_id)
         return response
@@ -43,8 +43,8 @@ class ToldModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
-        """As `Model.request_stream`."""
-        with self._told(messages, model_settings, model_request_parameters) as request_id:
+        """Send a streamed request, as `Model.request_stream` does."""
+        with self._reported(messages, model_settings, model_request_parameters) as request_id:
             async with super().request_stream(
                 messages, model_settings, model_request_parameters, run_context
             ) as stream:
@@ -52,13 +52,13 @@ class ToldModel(WrapperModel):
         use_of(self._turn, stream.get(), request_id)
 
     @contextmanager
-    def _told(
+    def _reported(
         self,
         messages: list[ModelMessage],
         settings: ModelSettings | None,
         parameters: ModelRequestParameters,
     ) -> Iterator[str]:
-        """Tell that a request begins; if it raises, that it has failed."""
+        """Report the start of a request, and its failure if it raises."""
         self.requests += 1
         request_id = f"{self._turn.turn_id}-{id(self):x}-{self.requests}"
         tools = [*parameters.function_tools, *parameters.output_tools]
@@ -78,9 +78,9 @@ class ToldModel(WrapperModel):
 
 
 def use_of(turn: TaskTurn, response: ModelResponse, request_id: str = "") -> None:
-    """Tell the tokens of a response."""
+    """Report the tokens of a response."""
     used = response.usage
-    # Its numbers are 0 where the provider has told none: a model that answers reads and writes.
+    # A number is 0 if the provider reports none: a model that answers reads and writes tokens.
     turn.use(
         used.input_tokens or None,
         used.output_tokens or None,

@@ -1,4 +1,4 @@
-"""`ToldRequests`: tells a turn when LangChain's models are asked, and what they answer."""
+"""`ToldRequests`: reports the requests of LangChain's models, and their usage, to a turn."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from langchain_core.runnables import RunnableConfig
 from arp.runtime.contract.task_runtime import TaskTurn
 
 NOT_PARAMETERS = frozenset({"model", "model_name", "_type", "tools", "functions", "messages"})
-"""Invocation parameters that have a place of their own, or are none of the request's."""
+"""Invocation parameters that are reported elsewhere, or are not parameters of the request."""
 
 
 class ToldRequests(BaseCallbackHandler):
-    """Tells the requests to models of one run of a graph, whichever node or tool makes them."""
+    """Reports the requests to models of one run of a graph, made by any node or tool."""
 
     run_inline = True
 
     def __init__(self, turn: TaskTurn) -> None:
         self.counted: set[str | None] = set()
-        """Ids of the messages whose tokens were told."""
+        """Ids of the messages with usage that was reported."""
         self._turn = turn
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
 
     def added_to(self, config: RunnableConfig) -> RunnableConfig:
-        """Return a config with this handler besides those that it has."""
+        """Return a config with this handler in addition to its own."""
         given = config.get("callbacks")
         if isinstance(given, BaseCallbackManager):
             manager = given.copy()
@@ -49,12 +49,12 @@ class ToldRequests(BaseCallbackHandler):
         metadata: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Tell that a request begins."""
+        """Report the start of a request."""
         asked: Mapping[str, Any] = kwargs.get("invocation_params") or {}
         of = metadata or {}
         model = of.get("ls_model_name") or asked.get("model") or asked.get("model_name")
         said = [message for batch in messages for message in batch]
-        self._tell(
+        self._call_in_thread_of_turn(
             lambda: self._turn.begin_request(
                 str(run_id),
                 str(model or (serialized or {}).get("name") or ""),
@@ -66,14 +66,14 @@ class ToldRequests(BaseCallbackHandler):
         )
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Tell that a request has ended, with its tokens."""
+        """Report the end of a request, with its tokens."""
         answers = [one for batch in response.generations for one in batch]
         message = getattr(answers[0], "message", None) if answers else None
         used = getattr(message, "usage_metadata", None) or {}
         if used:
             self.counted.add(getattr(message, "id", None))
         of = getattr(message, "response_metadata", None) or {}
-        self._tell(
+        self._call_in_thread_of_turn(
             lambda: self._turn.use(
                 used.get("input_tokens"),
                 used.get("output_tokens"),
@@ -85,19 +85,22 @@ class ToldRequests(BaseCallbackHandler):
         )
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Tell that a request has failed."""
-        self._tell(lambda: self._turn.fail_request(str(run_id), error))
+        """Report the failure of a request."""
+        self._call_in_thread_of_turn(lambda: self._turn.fail_request(str(run_id), error))
 
-    def _tell(self, tell: Callable[[], None]) -> None:
-        """Tell in the thread of the turn: a node that is a plain function runs in another one."""
+    def _call_in_thread_of_turn(self, report: Callable[[], None]) -> None:
+        """Call a function in the thread of the turn.
+
+        A node of the graph that is a plain function runs in another thread.
+        """
         if threading.get_ident() == self._thread:
-            tell()
+            report()
         else:
-            self._loop.call_soon_threadsafe(tell)
+            self._loop.call_soon_threadsafe(report)
 
 
 def _tool_name(tool: Any) -> str:
-    """Return the name of a tool, in whichever dialect it is described."""
+    """Return the name of a tool in any of the formats of providers."""
     if not isinstance(tool, Mapping):
         return str(getattr(tool, "name", tool))
     function = tool.get("function")

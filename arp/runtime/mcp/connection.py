@@ -1,11 +1,13 @@
 """`McpConnection`: one connection to an MCP server, for the calls of one session.
 
-Theory of operation. A task of its own holds the connection: the client of MCP has to be left by the
-task that entered it. The handshake is that of the versions before 2026: in the newer ones a server
-cannot ask by itself in the middle of a call, and most do. Over HTTP a question comes on the stream
-of its call, so its call is known. Over pipes a question does not name its call: if several run, it
-may be of any of them, and is asked in their session, which is all that it may reach. A question
-ends with the last call that it may be of.
+Theory of operation. The connection runs in a task of its own, because the MCP client must be exited
+by the task that entered it. It uses the handshake of the versions before 2026: in newer versions a
+server cannot ask the user during a call, and most servers do.
+
+Over HTTP a question arrives on the stream of its call, so its call is known. Over pipes a question
+does not name its call. If several calls run, it may belong to any of them; it is asked in their
+session, which is the only one that the connection serves. A question is withdrawn when the last
+call that it may belong to has ended.
 """
 
 from __future__ import annotations
@@ -38,23 +40,24 @@ from arp.values.pictures import picture_type
 logger = logging.getLogger(__name__)
 
 CONNECT_S: Final = 300.0
-"""So long a server may take to start: some are installed by their command."""
+"""Seconds that a server may take to start; some are installed by their command."""
 PROGRESS_S: Final = 0.1
-"""Between two reports of progress of a call; the newest is shown, those between are dropped."""
+"""Seconds between two progress reports of a call. The newest report is shown; those in between are
+dropped."""
 MAX_PROGRESS: Final = 1_000
 """Characters of one report."""
 MAX_REASON: Final = 500
-"""Characters of why a call failed, where the library words it: it may repeat what came."""
+"""Characters of the library's reason of a failed call; it may repeat received data."""
 MAX_PAGES: Final = 100
-"""Of the list of a server's tools."""
+"""Number of pages of the list of a server's tools."""
 MAX_TITLE: Final = 200
-"""Characters of the title of a link, and of the name of a file."""
+"""Characters of the title of a link and of the name of a file."""
 PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-"""What every page shows."""
+"""Image types that every page can show."""
 NOTHING_TO_FILL_IN: Final[JsonObject] = {"type": "object", "properties": {}}
-"""The schema of a question that is answered by yes or no."""
+"""Schema of a question that is answered by yes or no."""
 MAX_COUNTED: Final = 1_000
-"""Turns whose questions are counted."""
+"""Number of turns for which questions are counted."""
 
 
 class SessionGone(Exception):
@@ -65,61 +68,61 @@ class QuestionLimit:
     """Counts the questions of a server in each turn.
 
     Args:
-        most: How many a turn may have.
+        most: Largest number of questions in a turn.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._asked: OrderedDict[str, int] = OrderedDict()
+        self._on_question: OrderedDict[str, int] = OrderedDict()
 
     def allows(self, turn_id: str) -> bool:
         """Count one more question, and return whether it may be asked."""
-        count = self._asked[turn_id] = self._asked.pop(turn_id, 0) + 1
-        if len(self._asked) > MAX_COUNTED:
-            self._asked.popitem(last=False)
+        count = self._on_question[turn_id] = self._on_question.pop(turn_id, 0) + 1
+        if len(self._on_question) > MAX_COUNTED:
+            self._on_question.popitem(last=False)
         return count <= self._most
 
 
 class RunningCall:
-    """A call that waits for its result. Its progress is told at most every `PROGRESS_S`."""
+    """A call that waits for its result; its progress is reported at most every `PROGRESS_S`."""
 
     def __init__(self, caller: ToolCaller) -> None:
         self.caller = caller
         self.is_unknown = False
-        """The server does not know the connection, and has not carried out the call."""
+        """Whether the server does not know the connection, and so has not carried out the call."""
         self._newest: tuple[str, float, float | None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_over = False
 
     async def progressed(self, progress: float, total: float | None, message: str | None) -> None:
-        """Take a report of the server."""
+        """Record a progress report of the server."""
         if self._is_over:
             return
         self._newest = ((message or "")[:MAX_PROGRESS], progress, total)
         if self._timer is None:
-            self._tell()
+            self._report()
 
     def end(self) -> None:
-        """Tell the newest report; those that come later are dropped."""
+        """Show the newest report; later reports are dropped."""
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         newest, self._newest, self._timer = self._newest, None, None
         if newest is None:
             return
         if not self._is_over:
-            self._timer = asyncio.get_running_loop().call_later(PROGRESS_S, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(PROGRESS_S, self._report)
         try:
             self.caller.progress(*newest)
-        except Exception:  # its turn may be over, and a report is no reason to fail
+        except Exception:  # its turn may have ended; a report must not make the call fail
             logger.debug("progress that cannot be shown", exc_info=True)
 
 
 _CALLING: ContextVar[RunningCall | None] = ContextVar("arp_mcp_call", default=None)
-"""The call that a task makes; over HTTP also the one whose stream a question came on."""
+"""Call of the current task. Over HTTP, also the call with the stream that a question arrived on."""
 
 
 def _note_unknown() -> None:
@@ -132,9 +135,9 @@ class McpConnection:
     """A connection that is opened at once.
 
     Args:
-        server: Where to.
-        limit: Counts the questions.
-        on_tools: Gets the server's tools when it is connected.
+        server: Server to connect to.
+        limit: Counter of questions.
+        on_tools: Receives the server's tools when it is connected.
     """
 
     def __init__(
@@ -145,27 +148,27 @@ class McpConnection:
     ) -> None:
         self.server = server
         self.problem = ""
-        """Why it is not connected."""
+        """Reason why it is not connected."""
         self.in_use = 0
-        """Calls that wait for it, or for their result."""
+        """Number of calls that wait for the connection or for their result."""
         self.is_over = False
-        """It is closed, or was lost: it takes no more calls."""
+        """Whether the connection is closed or lost, so that it accepts no more calls."""
         self._client: Client | None = None
         self._limit = limit
         self._on_tools = on_tools
         self._calls: list[RunningCall] = []
         self._questions: dict[asyncio.Task[Any], set[RunningCall]] = {}
-        """What is asked, and the calls that it may be of."""
+        """Open questions, each with the calls that it may belong to."""
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
         self._errors = ErrorLines(secrets_to(server), self._log_line)
-        self._task = asyncio.get_running_loop().create_task(self._hold())
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def opened(self, within_s: float) -> None:
-        """Wait until it is connected.
+        """Wait until the connection is open.
 
         Raises:
-            ToolFailed: It cannot be, or takes longer; it may come about later then.
+            ToolFailed: It cannot be opened, or takes longer than `within_s`; it may open later.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
@@ -175,40 +178,40 @@ class McpConnection:
             raise ToolFailed(self.problem or slow)
 
     async def aclose(self) -> None:
-        """Disconnect, and end the server's process if there is one; calls that run fail."""
+        """Disconnect, and end the server's process if it has one; running calls fail."""
         self.is_over = True
         self._closing.set()
         if not self._opened.is_set():
             self._task.cancel()
         await asyncio.wait([self._task])
 
-    async def _hold(self) -> None:
+    async def _run(self) -> None:
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(CONNECT_S):
                     place = transport_to(self.server, self._errors, self._ended, _note_unknown)
                     client = await stack.enter_async_context(
-                        Client(place, elicitation_callback=self._asked, mode="legacy")
+                        Client(place, elicitation_callback=self._on_question, mode="legacy")
                     )
                     self._on_tools(await listed(client))
                 self._client = client
                 self._opened.set()
                 await self._closing.wait()
-        except Exception as failed:  # whatever it is, the app runs without the server
+        except Exception as failed:  # the app must also run without the server
             logger.debug("the MCP server %s", self.server.name, exc_info=True)
-            self.problem = self._why(failed)
+            self.problem = self._reason_text(failed)
         finally:
             self._client, self.is_over = None, True
             self._opened.set()
 
-    def _why(self, failed: Exception) -> str:
+    def _reason_text(self, failed: Exception) -> str:
         reason = first_reason(failed)
         if cause := cause_of(list(self._errors.newest)):
             reason = f"{reason}; it wrote to standard error: {cause}"
         return f"the MCP server {self.server.name} cannot be reached: {reason}"
 
     def _ended(self) -> None:
-        """Take that the server has ended the connection."""
+        """Handle the end of the connection by the server."""
         if not self._closing.is_set():
             if self._opened.is_set():
                 logger.warning("the MCP server %s is gone", self.server.name)
@@ -238,9 +241,9 @@ class McpConnection:
 
         Raises:
             SessionGone: The server has restarted; the call was not carried out.
-            ToolFailed: The server is gone, refuses the call, or its answer cannot be read.
+            ToolFailed: The server is gone, refuses the call, or sends an unreadable answer.
 
-        Cancel: Safe; the server is told, and what it asks is withdrawn.
+        Cancel: Safe; the server is notified, and its questions are withdrawn.
         """
         client, call = self._connected(), RunningCall(caller)
         self._calls.append(call)
@@ -249,13 +252,14 @@ class McpConnection:
             result = await client.call_tool(name, args, progress_callback=call.progressed)
             return output_of(result)
         except MCPError as failed:
+            # Only a call that was certainly not carried out may be repeated: tools have effects.
             if failed.code == mcp.CONNECTION_CLOSED:
                 self._ended()
             elif call.is_unknown:
                 self._ended()
                 raise SessionGone from failed
             raise ToolFailed(f"{name}: {failed!s:.{MAX_REASON}}") from failed
-        except Exception as failed:  # of the library, or of a result that is none
+        except Exception as failed:  # raised by the library, or by an invalid result
             raise ToolFailed(
                 f"{name}: the answer of the MCP server {self.server.name} cannot be read: "
                 f"{first_reason(failed):.{MAX_REASON}}"
@@ -264,7 +268,7 @@ class McpConnection:
             _CALLING.reset(token)
             self._calls.remove(call)
             call.end()
-            self._withdraw_of(call)
+            self._withdraw_questions_of(call)
 
     def _connected(self) -> Client:
         if self._client is None:
@@ -273,10 +277,10 @@ class McpConnection:
 
     # -- questions -------------------------------------------------------------------------------
 
-    async def _asked(
+    async def _on_question(
         self, context: Any, params: mcp.ElicitRequestFormParams | mcp.ElicitRequestURLParams
     ) -> mcp.ElicitResult:
-        calls = self._may_ask()
+        calls = self._possible_calls()
         if not calls:
             return mcp.ElicitResult(action="cancel")
         caller = calls[-1].caller
@@ -290,7 +294,9 @@ class McpConnection:
             content = await asking
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is not None and task.cancelling():  # by the server, or the connection is closed
+            # Cancelled from outside: by the server, or because the connection is closed. Otherwise
+            # the last call that may have asked has ended.
+            if task is not None and task.cancelling():
                 raise
             return mcp.ElicitResult(action="cancel")
         finally:
@@ -301,8 +307,8 @@ class McpConnection:
             return mcp.ElicitResult(action="accept")
         return mcp.ElicitResult(action="accept", content=content)
 
-    def _may_ask(self) -> Sequence[RunningCall]:
-        """Return the calls that a question may be of; none if nobody can know whose it is."""
+    def _possible_calls(self) -> Sequence[RunningCall]:
+        """Return the calls that a question may belong to; empty if its session is unknown."""
         if self.server.shared:
             return ()
         call = _CALLING.get()
@@ -310,8 +316,8 @@ class McpConnection:
             return [call] if call in self._calls else ()
         return list(self._calls)
 
-    def _withdraw_of(self, call: RunningCall) -> None:
-        """Withdraw what only a call that is over can have asked."""
+    def _withdraw_questions_of(self, call: RunningCall) -> None:
+        """Withdraw the questions that only an ended call can have asked."""
         for asking, calls in self._questions.items():
             calls.discard(call)
             if not calls:
@@ -321,7 +327,7 @@ class McpConnection:
 def _question_of(
     params: mcp.ElicitRequestFormParams | mcp.ElicitRequestURLParams,
 ) -> tuple[str, JsonObject]:
-    """Return what is asked, and the schema of the answer; an address is opened, or it is not."""
+    """Return the question and the schema of its answer; for an address, a yes-or-no question."""
     if not isinstance(params, mcp.ElicitRequestFormParams):
         return f"{params.message}\nOpen this address: {params.url}", NOTHING_TO_FILL_IN
     schema = params.requested_schema
@@ -329,7 +335,7 @@ def _question_of(
 
 
 async def listed(client: Client) -> Sequence[mcp.Tool]:
-    """Return the tools of a server, all pages of them."""
+    """Return all tools of a server, from all pages."""
     tools: dict[str, mcp.Tool] = {}
     cursor: str | None = None
     cursors: set[str] = set()
@@ -347,17 +353,17 @@ async def listed(client: Client) -> Sequence[mcp.Tool]:
 
 
 def output_of(result: mcp.CallToolResult) -> ToolOutput:
-    """Return what a tool returned.
+    """Return the output of a tool.
 
     Raises:
-        ValueError: Bytes of it cannot be decoded, or an image is none.
+        ValueError: Its bytes cannot be decoded, or an image has another format.
     """
     parts = _Parts()
     for part in result.content:
         parts.take(part)
     text = "\n".join(parts.texts)
     value = result.structured_content
-    if isinstance(value, dict) and value.keys() == {"result"}:  # how servers wrap what is no object
+    if isinstance(value, dict) and value.keys() == {"result"}:  # servers wrap non-objects this way
         value = value["result"]
     return ToolOutput(
         text,
@@ -370,7 +376,7 @@ def output_of(result: mcp.CallToolResult) -> ToolOutput:
 
 
 class _Parts:
-    """The parts of a result: what a model reads, and what people see besides."""
+    """The parts of a result: text for the model, and content that only people see."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -379,10 +385,10 @@ class _Parts:
         self.links: list[ToolLink] = []
 
     def take(self, part: mcp.ContentBlock) -> None:
-        """Take a part.
+        """Add a part.
 
         Raises:
-            ValueError: As `output_of`.
+            ValueError: Its bytes cannot be decoded, or an image has another format.
         """
         match part:
             case mcp.TextContent():
@@ -403,7 +409,7 @@ class _Parts:
                 self._bytes(name or "file", resource.blob, resource.mime_type or "")
 
     def _bytes(self, name: str, data: str, mime: str) -> None:
-        """Take bytes: as an image if every page shows it, else as a file."""
+        """Add bytes: as an image if every page can show it, otherwise as a file."""
         content = _decoded(name, data)
         kind = picture_type(content)
         if kind:
@@ -428,7 +434,7 @@ def _decoded(name: str, data: str) -> bytes:
 
 
 def first_reason(failed: BaseException) -> str:
-    """Return why something failed: of a group, what is in it."""
+    """Return the reason of a failure; of a group, the first one in it."""
     while isinstance(failed, BaseExceptionGroup):
         failed = failed.exceptions[0]
     return f"{type(failed).__name__}: {failed}".removesuffix(": ")

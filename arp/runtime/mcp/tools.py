@@ -1,10 +1,10 @@
-"""`McpTools`: the tools of MCP servers as those of an app, and of the models of `model_agent`.
+"""`McpTools`: the tools of MCP servers, for apps and for the models of `model_agent`.
 
-Theory of operation. Each session that calls a server has a connection of its own (`ServerLink`): so
-what the server asks can reach that session only. A connection that is made to read the list of
-tools is taken over by the first session that calls. Connections are bounded, closed when nobody has
-used them for a while, and opened again by the next call. A server that is `shared` has one
-connection for all sessions. Nobody can know whose question it asks, so the answer is `cancel`.
+Theory of operation. Each session that calls a server has a connection of its own (`ServerLink`), so
+that the server's questions can reach only that session. The first session that calls takes the
+connection that has read the list of tools. The number of connections is limited. An idle connection
+is closed, and the next call opens a new one. A `shared` server has one connection for all sessions.
+The session of its questions is unknown, so they are answered with `cancel`.
 """
 
 from __future__ import annotations
@@ -38,38 +38,39 @@ from arp.values.shown import shown_or_none
 logger = logging.getLogger(__name__)
 
 OPEN_S: Final = 30.0
-"""So long a call, and the start of the app, wait for a server to be connected."""
+"""Seconds that a call, and the start of the app, wait for a connection."""
 RETRY_S: Final = 0.5
 MAX_RETRY_S: Final = 30.0
-"""Between two attempts to read the list of tools; each waits twice as long as the one before."""
+"""Seconds between attempts to read the list of tools: the first pause and the longest one. The
+pause doubles each time."""
 
 
 class LinkLimits(NamedTuple):
-    """The limits of the connections to one server."""
+    """Limits for the connections to one server."""
 
     connections: int = 32
-    """At the same time. One that nobody uses makes room for a new one."""
+    """Number of connections; if it is reached, an unused one is closed for a new one."""
     idle_s: float = 600.0
-    """A connection that nobody has used for so long is closed."""
+    """Seconds after which an unused connection is closed."""
     questions: int = 20
-    """Of a turn; further ones are answered by `cancel`."""
+    """Number of questions in a turn; further questions are answered with `cancel`."""
 
 
 class ServerLink:
-    """The connections to one server: one of each session, or one of all if it is `shared`."""
+    """The connections to one server: one for each session, or one for all if it is `shared`."""
 
     def __init__(self, server: McpServer, limits: LinkLimits | None = None) -> None:
         self.server = server
         self.tools: Sequence[mcp.Tool] = ()
-        """As they were listed last; empty until the server has been reached."""
+        """Tools of the newest list; empty until the server has been reached."""
         self.problem = ""
-        """Why it has not been reached."""
+        """Reason why the server has not been reached."""
         self._limits = limits or LinkLimits()
         self._questions = QuestionLimit(self._limits.questions)
         self._connections: dict[str, McpConnection] = {}
-        """By session, in the order of their last use."""
+        """Connections by session, least recently used first."""
         self._spare: McpConnection | None = None
-        """The one that the list was read by, until a session takes it."""
+        """Connection that has read the list, until a session uses it."""
         self._timers: dict[McpConnection, asyncio.TimerHandle] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._listing: asyncio.Task[None] | None = None
@@ -77,14 +78,14 @@ class ServerLink:
 
     @property
     def is_listed(self) -> bool:
-        """Whether the server has been reached, and its tools are known."""
+        """Whether the server has been reached and its tools are known."""
         return self._listing is not None and self._listing.done()
 
     async def open(self) -> None:
-        """Read the list of tools; as long as a server cannot be reached, its tools are missing.
+        """Read the list of tools; until the server is reached, its tools are missing.
 
-        May be repeated, and after `aclose` too, also in another event loop. Why the server cannot
-        be reached is logged once.
+        May be called again, also after `aclose` and in another event loop. The reason why a server
+        cannot be reached is logged once.
         """
         if self._listing is None:
             self._tried = asyncio.Event()
@@ -94,7 +95,7 @@ class ServerLink:
                 await self._tried.wait()
 
     async def aclose(self) -> None:
-        """Disconnect, and end the server's processes if there are any; calls that run fail."""
+        """Disconnect, and end the server's processes if it has any; running calls fail."""
         listing, self._listing = self._listing, None
         if listing is not None:
             listing.cancel()
@@ -111,13 +112,13 @@ class ServerLink:
         """Call a tool over the connection of the caller's session.
 
         Raises:
-            ToolFailed: The server is gone, refuses the call, or its answer cannot be read.
+            ToolFailed: The server is gone, refuses the call, or sends an unreadable answer.
 
-        Cancel: Safe; the server is told, and what it asks is withdrawn.
+        Cancel: Safe; the server is notified, and its questions are withdrawn.
         """
         try:
             return await self._call(name, args, caller)
-        except SessionGone:
+        except SessionGone:  # the call was not carried out, so it may be repeated once
             try:
                 return await self._call(name, args, caller)
             except SessionGone:
@@ -131,24 +132,24 @@ class ServerLink:
         Raises:
             ToolFailed: The server does not answer.
         """
-        connection = self._taken("")
+        connection = self._acquire("")
         try:
             await connection.opened(OPEN_S)
             await connection.refresh()
         finally:
-            self._give_back(connection)
+            self._release(connection)
 
     # -- the list --------------------------------------------------------------------------------
 
     async def _list(self) -> None:
-        """Connect until the server has been reached once."""
+        """Connect repeatedly until the server has been reached once."""
         wait_s = RETRY_S
         while True:
             self._spare = spare = self._new_connection()
             try:
                 await spare.opened(2 * CONNECT_S)
             except ToolFailed as failed:
-                if failed.message != self.problem:
+                if failed.message != self.problem:  # do not repeat the same line for each attempt
                     logger.error("%s", failed.message)
                 self.problem, self._spare = failed.message, None
                 self._tried.set()
@@ -160,21 +161,21 @@ class ServerLink:
                 self._close_when_idle(spare)
                 return
 
-    def _take_tools(self, tools: Sequence[mcp.Tool]) -> None:
+    def _set_tools(self, tools: Sequence[mcp.Tool]) -> None:
         self.tools = tools
 
     # -- connections -----------------------------------------------------------------------------
 
     async def _call(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
-        connection = self._taken(caller.session_id)
+        connection = self._acquire(caller.session_id)
         try:
             await connection.opened(OPEN_S)
             return await connection.call(name, args, caller)
         finally:
-            self._give_back(connection)
+            self._release(connection)
 
-    def _taken(self, session_id: str) -> McpConnection:
-        """Return the connection of a session, in use until `_give_back`."""
+    def _acquire(self, session_id: str) -> McpConnection:
+        """Return the connection of a session, marked as in use until `_release`."""
         if self._listing is None:
             raise ToolFailed(f"the MCP server {self.server.name} is closed")
         key = "" if self.server.shared else session_id
@@ -192,7 +193,7 @@ class ServerLink:
         """Return a connection that no session has used.
 
         Raises:
-            ToolFailed: There are too many, and all are in use.
+            ToolFailed: The limit is reached, and all connections are in use.
         """
         spare, self._spare = self._spare, None
         if spare is not None and not spare.is_over:
@@ -209,9 +210,9 @@ class ServerLink:
         return self._new_connection()
 
     def _new_connection(self) -> McpConnection:
-        return McpConnection(self.server, self._questions, self._take_tools)
+        return McpConnection(self.server, self._questions, self._set_tools)
 
-    def _give_back(self, connection: McpConnection) -> None:
+    def _release(self, connection: McpConnection) -> None:
         connection.in_use -= 1
         if not connection.in_use and self._listing is not None:
             self._close_when_idle(connection)
@@ -226,6 +227,7 @@ class ServerLink:
             timer.cancel()
         if connection is self._spare:
             self._spare = None
+        # Removed before it is closed, which takes time: no new call may use it meanwhile.
         self._connections = {
             key: one for key, one in self._connections.items() if one is not connection
         }
@@ -238,8 +240,9 @@ class McpTools:
     """The tools of several MCP servers; a `ToolProvider`.
 
     Args:
-        servers: Each an address (`https://…`), a command (`npx some-server`), or an `McpServer`.
-        limits: Of the connections to each of them.
+        servers: Servers, each given by an address (`https://…`), a command (`npx some-server`) or
+            an `McpServer`.
+        limits: Limits for the connections to each server.
     """
 
     def __init__(
@@ -249,7 +252,10 @@ class McpTools:
         self._links = [ServerLink(server, limits) for server in named]
 
     async def open(self) -> None:
-        """Read the tools of all servers at once. May be repeated, also after `aclose`."""
+        """Read the tools of all servers at the same time.
+
+        May be called again, also after `aclose`.
+        """
         await asyncio.gather(*(link.open() for link in self._links))
 
     async def aclose(self) -> None:
@@ -264,7 +270,7 @@ class McpTools:
         ]
 
     async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
-        """Carry out a call: its progress shows, its questions are forms, its result is shown."""
+        """Carry out a call; show its progress, its questions as forms, and its result."""
         result = await self.run(tool.name, args, _ShownCaller(tool))
         if result.failed:
             raise ToolFailed(result.text or f"{tool.name} failed")
@@ -282,10 +288,10 @@ class McpTools:
         return result.value
 
     async def run(self, name: str, args: JsonObject, caller: ToolCaller) -> ToolOutput:
-        """Call a tool by its name.
+        """Call a tool by name.
 
         Raises:
-            ToolFailed: There is no such tool, the server is gone, or it refuses the call.
+            ToolFailed: The tool does not exist, the server is gone, or it refuses the call.
         """
         found = self._named().get(name)
         if found is None:
@@ -295,7 +301,7 @@ class McpTools:
         return await link.call(tool.name, args, caller)
 
     def _named(self) -> dict[str, tuple[ServerLink, mcp.Tool]]:
-        """Return the tools by name; two of the same name have that of their server before it."""
+        """Return the tools by name; if two have the same name, the server's name precedes it."""
         listed = [(link, tool) for link in self._links for tool in link.tools]
         names = [tool.name for _, tool in listed]
         return {
@@ -308,7 +314,7 @@ class McpTools:
 
 
 class _ShownCaller:
-    """A call by an agent of ARP: progress and questions are those of its tool."""
+    """Caller of a tool for an agent of ARP: progress and questions belong to the tool call."""
 
     def __init__(self, tool: ToolCall) -> None:
         self._tool = tool
@@ -331,7 +337,7 @@ class _ShownCaller:
 
 
 def _as_component(link: ToolLink) -> JsonObject:
-    """Return a link as a card that leads there; as a text if the address is not for browsers."""
+    """Return a link as a card; as a text if browsers cannot open the address."""
     if is_link(link.uri):
         cards: JsonObject = {"cards": [{"name": link.title, "url": link.uri}]}
         return {"type": "product-cards", "props": cards}

@@ -1,10 +1,10 @@
-"""The way to an MCP server: a command over pipes, or an address over streamable HTTP.
+"""Transports to an MCP server: a command over pipes, or an address over streamable HTTP.
 
-Theory of operation. The transports are those of the SDK. Over both, two things are added between
-them and its client. An answer that cannot be read becomes an error for the request that waits for
-it: the client drops what it cannot read, and the request would wait for ever. And the end of the
-connection is noticed when it comes, not by the next call. The standard error of a command is read,
-and logged as lines without secrets: its terminal would be ours.
+Theory of operation. The transports are those of the SDK. Two functions are added between them and
+the SDK's client. First, an unreadable answer becomes an error for its request: the client drops
+unreadable messages, and the request would wait for ever. Second, the end of the connection is
+noticed at once, not by the next call. The standard error of a command is read and logged as lines
+without secrets; otherwise it would be written to our terminal.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from arp.runtime.contract.types import McpServer
 logger = logging.getLogger(__name__)
 
 LAST_WORDS_S: Final = 0.5
-"""How long the standard error of a server that has ended may take to come."""
+"""Seconds to wait for the rest of the standard error of a server that has ended."""
 NOT_FOUND: Final = 404
 _ID_IN_TEXT: Final = re.compile(r'"id"\s*:\s*(\d+|"[^"]*")')
 _ID_LINE: Final = re.compile(r'\s*"id"\s*:\s*(\d+|"[^"]*")\s*,?\s*')
-"""A line of an answer that is spread over several lines, which no message may be."""
+"""Line with the id of an answer that is spread over several lines, which the protocol forbids."""
 
 
 @asynccontextmanager
@@ -49,25 +49,27 @@ async def transport_to(
     on_end: Callable[[], None],
     on_unknown: Callable[[], None],
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Connect to a server, and yield the streams that the SDK's client takes.
+    """Connect to a server, and yield the streams for the SDK's client.
 
     Args:
-        server: Where it is.
-        errors: Gets the standard error of a command.
+        server: Server to connect to.
+        errors: Receives the standard error of a command.
         on_end: Called when the server has ended the connection.
-        on_unknown: Called in the context of a request that was not carried out, since the server
-            at an address does not know the connection: it has restarted.
+        on_unknown: Called in the context of a request that was not carried out because the server
+            has restarted and does not know the connection; over HTTP only.
     """
     waiting: set[mcp.RequestId] = set()
     async with AsyncExitStack() as stack:
         if server.command:
-            read, write = await _started(server, errors, stack)
+            read, write = await _start_command(server, errors, stack)
         else:
-            read, write = await _addressed(server, stack, on_unknown)
+            read, write = await _connect_http(server, stack, on_unknown)
         yield _Incoming(read, waiting, on_end), _Outgoing(write, waiting)
 
 
-async def _started(server: McpServer, errors: ErrorLines, stack: AsyncExitStack) -> tuple[Any, Any]:
+async def _start_command(
+    server: McpServer, errors: ErrorLines, stack: AsyncExitStack
+) -> tuple[Any, Any]:
     read_end, write_end = os.pipe()
     await stack.enter_async_context(_read(read_end, errors))
     with os.fdopen(write_end, "w") as errlog:  # the child has its own copy
@@ -80,7 +82,7 @@ async def _started(server: McpServer, errors: ErrorLines, stack: AsyncExitStack)
         return await stack.enter_async_context(stdio_client(place, errlog=errlog))
 
 
-async def _addressed(
+async def _connect_http(
     server: McpServer, stack: AsyncExitStack, on_unknown: Callable[[], None]
 ) -> tuple[Any, Any]:
     async def look(response: Any) -> None:
@@ -94,7 +96,7 @@ async def _addressed(
 
 
 def secrets_to(server: McpServer) -> Iterator[str]:
-    """Yield the secrets that a server was given: it may repeat them."""
+    """Yield the secrets that a server was given, because it may repeat them."""
     yield from secrets_of(server.env)
     for name, value in server.headers.items():
         yield value.rpartition(" ")[2] if name.lower() == "authorization" else value
@@ -117,7 +119,7 @@ async def _read(read_end: int, errors: ErrorLines) -> AsyncGenerator[None]:
     try:
         yield
     finally:
-        with suppress(TimeoutError):  # what it has started may keep the pipe open
+        with suppress(TimeoutError):  # a process that it has started may keep the pipe open
             async with asyncio.timeout(LAST_WORDS_S):
                 await asyncio.shield(asyncio.wait([reading]))
         reading.cancel()
@@ -127,14 +129,14 @@ async def _read(read_end: int, errors: ErrorLines) -> AsyncGenerator[None]:
 
 
 class _Incoming:
-    """What a server sends; an answer that cannot be read is an error."""
+    """Messages of a server; an unreadable answer becomes an error."""
 
     def __init__(self, inner: Any, waiting: set[mcp.RequestId], on_end: Callable[[], None]) -> None:
         self._inner, self._waiting, self._on_end = inner, waiting, on_end
 
     @property
     def last_context(self) -> Context | None:
-        """The context of the request that the newest message belongs to, where one is known."""
+        """Context of the request that the newest message belongs to, if it is known."""
         found: Context | None = getattr(self._inner, "last_context", None)
         return found
 
@@ -145,9 +147,9 @@ class _Incoming:
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             self._on_end()
             raise
-        return self._seen(item)
+        return self._checked(item)
 
-    def _seen(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def _checked(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, Exception):
             request_id = answered_by_unreadable(item, self._waiting)
             if request_id is None:
@@ -157,7 +159,7 @@ class _Incoming:
             item = SessionMessage(mcp.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
         message = item.message
         if isinstance(message, mcp.JSONRPCError) and message.id is None:
-            # The server could not read a request: of one that waits, it is known which.
+            # The server could not read a request. If only one waits, it must be that one.
             message.id = next(iter(self._waiting)) if len(self._waiting) == 1 else None
         if isinstance(message, mcp.JSONRPCResponse | mcp.JSONRPCError) and message.id is not None:
             self._waiting.discard(_as_sent(message.id))
@@ -189,7 +191,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """What is sent to a server; requests are noted until their answer comes."""
+    """Messages to a server; requests are recorded until their answers arrive."""
 
     def __init__(self, inner: Any, waiting: set[mcp.RequestId]) -> None:
         self._inner, self._waiting = inner, waiting
@@ -220,28 +222,28 @@ class _Outgoing:
 
 
 def answered_by_unreadable(failed: Exception, waiting: set[mcp.RequestId]) -> mcp.RequestId | None:
-    """Return the request that a message answers that cannot be read; `None`: it answers none.
+    """Return the id of the request that an unreadable message answers; `None` if it is no answer.
 
-    Many servers write lines for people to their standard output: those fail no call.
+    Many servers write lines for people to their standard output; those must not fail a call.
     """
     if not isinstance(failed, ValidationError):
         return None
     for one in failed.errors(include_url=False, include_context=False):
         given = one["input"]
-        if isinstance(given, list) and given:  # of the version in which messages came in lists
+        if isinstance(given, list) and given:  # an older version sent messages in lists
             given = given[0]
         if isinstance(given, dict) and given.keys() & {"result", "error", "jsonrpc"}:
-            return _among(given.get("id"), waiting) if "method" not in given else None
+            return _waiting_request(given.get("id"), waiting) if "method" not in given else None
         if isinstance(given, str) and one["type"] == "json_invalid":
             pattern = _ID_IN_TEXT.search if given.lstrip()[:1] == "{" else _ID_LINE.fullmatch
             found = pattern(given)
             named = found[1].strip('"') if found is not None else None
-            return _among(named, waiting) if named is not None else None
+            return _waiting_request(named, waiting) if named is not None else None
     return None
 
 
-def _among(given: Any, waiting: set[mcp.RequestId]) -> mcp.RequestId | None:
-    """Return the request with an id; one without a usable id is that of the only one that waits."""
+def _waiting_request(given: Any, waiting: set[mcp.RequestId]) -> mcp.RequestId | None:
+    """Return a waiting request by id; without a usable id, the only one that waits."""
     if isinstance(given, str | int) and not isinstance(given, bool):
         request_id = _as_sent(given)
         return request_id if request_id in waiting else None
@@ -249,7 +251,7 @@ def _among(given: Any, waiting: set[mcp.RequestId]) -> mcp.RequestId | None:
 
 
 def _as_sent(given: mcp.RequestId) -> mcp.RequestId:
-    """Return an id as we send it: some servers answer with a text."""
+    """Return an id in the type that we send; some servers answer with a text."""
     return int(given) if isinstance(given, str) and given.isdecimal() else given
 
 

@@ -1,4 +1,4 @@
-"""`FakeRuntime`: a runtime whose turns are written out, for tests of what uses runtimes.
+"""`FakeRuntime`: a runtime with scripted turns, for tests of code that uses runtimes.
 
 ```python
 steps = [Uses("shell", {"command": "ls"}, "README.md", asks=True), Says("Done.")]
@@ -8,7 +8,7 @@ assert fake.calls("send_message") == 1
 fake.inject_error("create_session", Unavailable("no process left"))
 ```
 
-It has every service, optional ones too, and keeps the whole contract.
+It has every service, including the optional ones, and keeps the whole contract.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Uses(NamedTuple):
     rules: tuple[ari.PermissionRule, ...] = ()
     fails: bool = False
     takes_message: bool = True
-    """Whether the agent is told the message of a denial."""
+    """Whether the agent receives the reason of a denial."""
 
 
 class Tells(NamedTuple):
@@ -82,9 +82,10 @@ class FakeRuntime(FunctionRuntime):
     """A runtime for tests.
 
     Args:
-        script: The steps of a turn by the text of its message; any other text is said back.
-        cwd: As for every runtime.
-        directory: Where sessions are kept, so that another fake finds them.
+        script: Steps of a turn, by the text of its message; the answer to any other text repeats
+            it.
+        cwd: Directory of the runtime, as in `DrivenRuntime`.
+        directory: Directory that stores sessions so that another `FakeRuntime` finds them.
     """
 
     name = "fake"
@@ -102,11 +103,11 @@ class FakeRuntime(FunctionRuntime):
         super().__init__(self._play, cwd=cwd, directory=directory)
         self.script = dict(script or {})
         self.called: list[tuple[str, msgspec.Struct | None]] = []
-        """Every call: the method and its request, in order."""
+        """Every call in order: the method and its request."""
         self.errors: dict[str, AriError] = {}
-        """What the methods raise, by their names; see `inject_error`."""
+        """Errors that methods raise, by method; see `inject_error`."""
         self.ran: list[tuple[str, JsonObject]] = []
-        """The tools that ran: name and input."""
+        """Tools that ran: name and input."""
         self.models: tuple[ari.Choice, ...] = (
             ari.Choice("fake-1", "Fake 1"),
             ari.Choice("fake-2", "Fake 2"),
@@ -129,10 +130,10 @@ class FakeRuntime(FunctionRuntime):
         return sum(name == method for name, _ in self.called)
 
     def inject_error(self, method: str, error: AriError | None) -> None:
-        """Let a method raise an error from now on; `None`: no longer.
+        """Make a method raise an error from now on; `None` stops that.
 
         Raises:
-            ValueError: There is no such method.
+            ValueError: The method does not exist.
         """
         if not any(one.name == method for one in METHODS):
             raise ValueError(f"method: there is no {method!r}")
@@ -144,7 +145,7 @@ class FakeRuntime(FunctionRuntime):
         self._proceed = asyncio.Event()
 
     def proceed(self) -> None:
-        """Let what waits go on."""
+        """Continue a turn that waits at a `Waits` step."""
         self._proceed.set()
 
     async def _play(self, turn: FunctionTurn) -> None:
@@ -272,10 +273,10 @@ class FakeRuntime(FunctionRuntime):
         return _set_up(await super()._resume(request, feed), request)
 
     def _check_choices(self, request: ari.CreateSessionRequest | ari.ResumeSessionRequest) -> None:
-        """Raise for a model, mode or provider that there is not.
+        """Raise for a model, mode or provider that does not exist.
 
         Raises:
-            InvalidArgument: It is so; the message names the field.
+            InvalidArgument: It does not exist; the message names the field.
         """
         for name in ("model", "mode", "provider"):
             if wanted := getattr(request, name):
@@ -298,7 +299,7 @@ def _summary(tool_input: JsonObject) -> str:
 
 
 def _one_of(choices: Sequence[ari.Choice], name: str, wanted: str) -> str:
-    """Return what is wanted, if it is one of the choices."""
+    """Return `wanted` if it is one of the choices."""
     if wanted not in {choice.id for choice in choices}:
         known = ", ".join(choice.id for choice in choices)
         raise InvalidArgument(f"{name}: expected one of {known}, got {wanted!r:.80}")
@@ -314,7 +315,7 @@ def _set_up(
 
 
 def _recorded(name: str) -> Callable[..., Awaitable[Any]]:
-    """Return a method that records its call, and raises what was injected, before it works."""
+    """Return a method that first records its call and raises an injected error."""
     method = getattr(FakeRuntime, name)
 
     @functools.wraps(method)

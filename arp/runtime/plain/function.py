@@ -23,7 +23,7 @@ from arp.runtime.contract.task_runtime import TaskRuntime, TaskTurn
 
 
 class FunctionTurn(TaskTurn):
-    """One turn, as the function sees it: the message, and what can be done about it."""
+    """One turn, for the function that runs it: the message, and methods to report what happens."""
 
     @contextmanager
     def tool(
@@ -34,7 +34,7 @@ class FunctionTurn(TaskTurn):
         summary: str = "",
         kind: ari.PermissionKind = ari.PermissionKind.TOOL,
     ) -> Iterator[FunctionToolCall]:
-        """Show that a tool runs; an exception inside is its error, and goes on."""
+        """Emit a tool call; an exception inside becomes its error and is raised again."""
         call = FunctionToolCall(self.session.new_id("call"), name, tool_input, kind, self)
         self.start_call(call.id, name, tool_input, summary=summary, kind=kind)
         try:
@@ -46,7 +46,7 @@ class FunctionTurn(TaskTurn):
 
 
 class FunctionToolCall:
-    """A tool call that a function makes."""
+    """A tool call of a function."""
 
     def __init__(
         self,
@@ -64,15 +64,15 @@ class FunctionToolCall:
         self._turn = turn
 
     def progress(self, content: str) -> None:
-        """Show output of the tool while it runs."""
+        """Emit output of the running tool."""
         self._turn.call_progress(self.id, content)
 
     def result(self, output: str) -> None:
-        """Say what the tool returned."""
+        """Set the result of the tool."""
         self.output = output
 
     def fail(self, output: str) -> None:
-        """Say that the tool failed, and why."""
+        """Record that the tool failed, with the reason."""
         self.output, self.failed = output, True
 
     async def allowed(
@@ -83,10 +83,10 @@ class FunctionToolCall:
         rules: Sequence[ari.PermissionRule] = (),
         takes_message: bool = True,
     ) -> ari.PermissionResponse:
-        """Ask whether the tool may run, and return the answer.
+        """Ask for permission to run the tool, and return the answer.
 
-        What may run is `updated_input` of the answer, or else the input of the call. Without an
-        answer it is a denial.
+        The input to run is `updated_input` of the answer, or else the input of the call. Without an
+        answer the permission is denied.
 
         Cancel: Safe; the request is withdrawn.
         """
@@ -112,13 +112,14 @@ AgentFunction: TypeAlias = Callable[[FunctionTurn], Awaitable[str | None] | Asyn
 
 
 class FunctionRuntime(TaskRuntime):
-    """A runtime whose agent is a function.
+    """A runtime with an agent that is a function.
 
     Args:
-        function: Gets a `FunctionTurn`; returns a text, or yields texts, or says all by itself.
-        name: What the runtime is called.
-        cwd: As for every runtime.
-        directory: Where sessions are kept, so that other processes find them; `None`: in memory.
+        function: Receives a `FunctionTurn`; returns a text, yields texts, or calls `say` itself.
+        name: Name of the runtime.
+        cwd: Directory of the runtime, as in `DrivenRuntime`.
+        directory: Directory that stores sessions so that other processes find them; `None` means in
+            memory.
     """
 
     name = "function"
@@ -145,7 +146,7 @@ class FunctionRuntime(TaskRuntime):
             self.name = name  # type: ignore[misc]  # of this object, not of the class
 
     async def run_turn(self, turn: TaskTurn) -> None:
-        """Call the function, and say what it returns or yields."""
+        """Call the function, and emit the text that it returns or yields."""
         assert isinstance(turn, FunctionTurn)
         returned = self.function(turn)
         if inspect.isawaitable(returned):

@@ -1,8 +1,8 @@
-"""`AgentProcess`: how every adapter runs the program of its agent.
+"""`AgentProcess`: runs the program of an agent, for all adapters.
 
-The program gets exactly the environment that it is given. It is supervised (`supervise`): whatever
-it has started ends with it, also a process in a session of its own, and also when we are killed. On
-other systems than Linux only its process group ends with it.
+The program gets exactly the environment that the adapter passes. It runs under `supervise`:
+everything that it starts ends with it, including processes in sessions of their own, also if this
+process is killed. On systems other than Linux, only its process group ends with it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from arp.redact.names import secrets_of
 logger = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 64 * 2**20
-"""A message of an agent is a line; images and outputs of tools come whole."""
+"""Largest message of an agent, which is one line; images and tool outputs are sent as a whole."""
 READ_BYTES = 2**16
 NO_MESSAGE_S = 3.0
-"""How long a program that has printed something else first may take to send its first message."""
+"""Seconds until the first message of a program that has printed other text before it."""
 END_S = GRACE_S + LEFTOVERS_S + 2.0
-"""How long a supervised program may take to end when it is asked to; then all is killed."""
+"""Seconds that a supervised program may take to end when asked; then everything is killed."""
 
 
 MAX_QUOTED = 200
@@ -42,36 +42,36 @@ MAX_QUOTED = 200
 
 
 class ProcessStart(msgspec.Struct, frozen=True):
-    """How a program is started."""
+    """Program to start, with its arguments, environment and directory."""
 
     command: Sequence[str]
-    """The program, by its path or its name in the `PATH` of the environment, and its arguments."""
+    """Program, by path or by name in the `PATH` of the environment, and its arguments."""
     environment: Mapping[str, str]
-    """The whole environment of the process."""
+    """Complete environment of the process."""
     cwd: str
-    """Where it works."""
+    """Directory that it works in."""
     name: str = ""
-    """What messages call it; empty: the name of the program."""
+    """Name for messages; if empty, the name of the program."""
 
 
 class ProgramResult(NamedTuple):
-    """What a program that was run to its end left."""
+    """Result of a program that was run to its end."""
 
     exit_code: int | None
-    """`None`: it did not end in time, and was killed."""
+    """Exit code; `None` if it did not end in time and was killed."""
     output: bytes
     errors: bytes
 
     def cause(self) -> str:
-        """Return the line that names why it failed."""
+        """Return the line that gives the reason of its failure."""
         lines = self.errors.decode(errors="replace").splitlines()
         return cause_of([one.strip() for one in lines if one.strip()])
 
 
 class AgentProcess:
-    """A program that runs, and its pipes; made by `start`.
+    """A running program and its pipes; create it with `start`.
 
-    Whoever starts it reads its output to the end: until then it may wait for a reader.
+    The caller must read the output to its end: the program may wait until it is read.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class AgentProcess:
         self.input = process.stdin
         self.output = process.stdout
         secrets = secrets_of(start.environment)
-        self._lines = ErrorLines(secrets, self._take_error_line)
-        self._notes = ErrorLines(secrets, self._take_error_line)
+        self._lines = ErrorLines(secrets, self._on_error_output)
+        self._notes = ErrorLines(secrets, self._on_error_output)
         self._process = process
         self._on_error_line = on_error_line
         self._is_supervised = _is_supervised(start.command)
@@ -94,11 +94,11 @@ class AgentProcess:
     async def start(
         cls, start: ProcessStart, on_error_line: Callable[[str], None] = lambda line: None
     ) -> AgentProcess:
-        """Start a program, in a process group of its own; in the thread of the loop.
+        """Start a program in a process group of its own; call this in the thread of the loop.
 
         Args:
-            start: How it is started.
-            on_error_line: Gets each line of its standard error, without secrets.
+            start: Program to start.
+            on_error_line: Receives each line of its standard error, without secrets.
 
         Raises:
             OSError: It cannot be started.
@@ -117,16 +117,16 @@ class AgentProcess:
 
     @property
     def errors(self) -> Sequence[str]:
-        """The newest lines of its standard error, without secrets."""
+        """Newest lines of its standard error, without secrets."""
         return self._lines.newest
 
     @property
     def notes(self) -> Sequence[str]:
-        """The newest lines of its output that are no messages, without secrets."""
+        """Newest lines of its output that are not messages, without secrets."""
         return self._notes.newest
 
     def cause(self) -> str:
-        """Return the line that names why it ended; empty if it wrote none."""
+        """Return the line that gives the reason of its end; empty if it wrote none."""
         cause = cause_of([*self.notes, *self.errors])
         if is_about_arguments(cause):
             return f"{cause}; it may be too old for its arguments: update it, or check its command"
@@ -134,25 +134,26 @@ class AgentProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """How the program ended, as `Popen.returncode` has it; `None` while it runs."""
+        """Exit code, as in `Popen.returncode`; `None` while it runs."""
         return self._process.returncode
 
     @property
     def program_id(self) -> int:
-        """The id of the program's own process; 0 if it has ended."""
+        """Id of the program's own process; 0 if it has ended."""
         if self.exit_code is not None:
             return 0
         pid = self._process.pid
         if not self._is_supervised:
             return pid
         with suppress(OSError):
-            # The oldest child of `supervise`; the others are orphans that it has taken.
+            # The oldest child of `supervise` is the program; the others are orphans that it has
+            # adopted.
             for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
                 return int(child)
         return 0
 
     async def wait(self, within_s: float) -> int | None:
-        """Wait for the end of the program and of its output; return its exit code, if it came.
+        """Wait for the end of the program and of its output; return its exit code if it has ended.
 
         Cancel: Safe.
         """
@@ -165,12 +166,12 @@ class AgentProcess:
         await asyncio.wait([self._reading_errors], timeout=within_s)
 
     def end_input(self) -> None:
-        """End the input, after which most agents end; may be called again."""
+        """Close the input; most agents then end. May be called again."""
         if not self.input.is_closing():
             self.input.close()
 
     def terminate(self) -> None:
-        """Tell the program to end, and all that it has started; may be called again."""
+        """Make the program end, with everything that it has started; may be called again."""
         if not self._is_supervised:
             self._kill_group()
         elif self.exit_code is None:
@@ -178,7 +179,10 @@ class AgentProcess:
                 self._process.terminate()
 
     def kill(self) -> None:
-        """Kill the program, so that it does nothing at its end; what it has started ends too."""
+        """Kill the program, so that it cannot do anything at its end.
+
+        What it has started ends too.
+        """
         if self.exit_code is not None:
             return
         if program_id := self.program_id:
@@ -188,7 +192,7 @@ class AgentProcess:
             self.terminate()
 
     async def stop(self, grace_s: float) -> int | None:
-        """End the input, wait for the end of the program, and make it end if that takes longer.
+        """Close the input and wait for the program to end; end it by force after `grace_s`.
 
         Returns:
             Its exit code.
@@ -203,8 +207,8 @@ class AgentProcess:
                 self._kill_group()
                 await self.wait(END_S)
         elif not self._is_supervised:
-            self._kill_group()  # What it has left.
-        # What a grandchild keeps open is not read to its end.
+            self._kill_group()  # processes that it has left behind
+        # A grandchild may keep the pipe open for ever, so it is not read to its end.
         self._reading_errors.cancel()
         await asyncio.wait([self._reading_errors])
         return self.exit_code
@@ -221,16 +225,16 @@ class AgentProcess:
         self._lines.end()
 
     def note(self, line: bytes) -> None:
-        """Take a line for a person that is no message, but came in the output."""
+        """Record a line of the output that is text for people instead of a message."""
         self._notes.take(line.rstrip(b"\n") + b"\n")
 
-    def _take_error_line(self, line: str) -> None:
+    def _on_error_output(self, line: str) -> None:
         logger.debug("%s: %.75s", self.name, line)
         self._on_error_line(line)
 
 
 def speaks_no_json(name: str, printed: str) -> str:
-    """Return what is wrong with a program that prints text where messages are expected."""
+    """Return the error text for a program that prints text instead of messages."""
     quoted = printed if len(printed) <= MAX_QUOTED else printed[:MAX_QUOTED] + "…"
     return (
         f"{name} prints no JSON: it printed {quoted!r}; check that its command starts it as an "
@@ -239,7 +243,7 @@ def speaks_no_json(name: str, printed: str) -> str:
 
 
 async def run_program(start: ProcessStart, within_s: float) -> ProgramResult:
-    """Run a program that reads nothing to its end, supervised like an agent.
+    """Run a program without input to its end, under the same supervision as agents.
 
     Raises:
         OSError: It cannot be started.
@@ -266,9 +270,9 @@ async def run_program(start: ProcessStart, within_s: float) -> ProgramResult:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a program with all that it has started, and wait until it has ended.
+    """End a program with everything that it has started, and wait for its end.
 
-    Without waiting, the loop could be closed before it hears of the end, and nobody would.
+    Without the wait, the loop could be closed before it learns of the end.
     """
     for end in (process.terminate, process.kill):
         with suppress(ProcessLookupError):
@@ -280,10 +284,12 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _command_of(start: ProcessStart) -> list[str]:
-    """Return the command with the path of its program: `supervise` is always found.
+    """Return the command with the absolute path of its program.
+
+    The process that is started is `supervise`, so a missing program would not raise there.
 
     Raises:
-        FileNotFoundError: There is no such program.
+        FileNotFoundError: The program does not exist.
     """
     program, *arguments = start.command
     path = shutil.which(program, path=start.environment.get("PATH", ""))

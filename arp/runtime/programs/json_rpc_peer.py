@@ -1,12 +1,14 @@
-"""JSON-RPC over the pipes of a child process: one JSON object a line, both sides may ask.
+"""JSON-RPC over the pipes of a child process: one JSON object per line, calls in both directions.
 
-`JsonRpcPeer` is the protocol without a process: bytes in, bytes out. What the child sends can never
-make it raise: what is no JSON-RPC is logged and skipped. `JsonRpcChild` starts a program as all
-adapters do (`agent_process`), and runs a peer over its pipes until it ends. A program that prints
-text and sends no message soon after it is ended: it is no agent, or was started as something else.
+Theory of operation. `JsonRpcPeer` is the protocol without I/O: bytes in, bytes out. Nothing that
+the
+child sends can make it raise: a line that is not JSON-RPC is logged and skipped. `JsonRpcChild`
+starts a program as all adapters do (`agent_process`), and runs a peer over its pipes until it ends.
+A program that prints text, and sends no message soon after it, is ended: it is not an agent, or it
+was started in the wrong way.
 
-A child that ends, or closes its output, closes the peer: every call that waits fails with
-`PeerClosed`, and `closed` is called once, behind the last message.
+When the child ends or closes its output, the peer is closed. Every waiting call fails with
+`PeerClosed`, and `closed` of the handler is called once, after the last message.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from arp.runtime.programs.agent_process import (
 logger = logging.getLogger(__name__)
 
 EXIT_S = 1.0
-"""How long to wait for the end of a program whose output has ended."""
+"""Seconds to wait for the end of a program that has closed its output."""
 
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
@@ -52,30 +54,31 @@ class JsonRpcError(Exception):
 
 
 class PeerClosed(Exception):
-    """The other side is gone; the text says why."""
+    """The connection has ended; the text gives the reason."""
 
 
 class JsonRpcHandler(Protocol):
-    """Receives what the other side sends, in order."""
+    """Receiver of the other side's messages, in order."""
 
     def notified(self, method: str, params: JsonObject) -> None:
-        """Take a notification."""
+        """Handle a notification."""
 
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
-        """Take a request; it is answered with `answer` or `refuse`, then or later."""
+        """Handle a request; it is answered with `answer` or `refuse`, at once or later."""
 
     def closed(self, reason: str) -> None:
-        """Take that the other side is gone; called once."""
+        """Handle the end of the connection; called once."""
 
 
 class JsonRpcPeer:
     """One side of a JSON-RPC connection.
 
     Args:
-        write: Gets the bytes of each message.
-        handler: Is told what the other side says.
-        has_version: Whether messages say `"jsonrpc": "2.0"`; what comes in may or may not.
-        note: Gets each line that is no JSON object.
+        write: Receives the bytes of each message.
+        handler: Receives the messages of the other side.
+        has_version: Whether our messages have `"jsonrpc": "2.0"`; received messages need not have
+            it.
+        note: Receives each line that is not a JSON object.
     """
 
     def __init__(
@@ -87,9 +90,9 @@ class JsonRpcPeer:
         note: Callable[[bytes], None] = lambda line: None,
     ) -> None:
         self.closed_because = ""
-        """Empty as long as it is open."""
+        """Reason of the end of the connection; empty while it is open."""
         self.has_spoken = False
-        """Whether a JSON object has come."""
+        """Whether a JSON object has been received."""
         self._note = note
         self._write = write
         self._handler = handler
@@ -98,14 +101,14 @@ class JsonRpcPeer:
         self._last_id = 0
         self._buffer = bytearray()
         self._searched = 0
-        """So many bytes of the buffer have no line end."""
+        """Number of bytes at the start of the buffer that are known to have no line end."""
 
     async def call(self, method: str, params: JsonObject | None = None) -> Json:
         """Return the result of a call.
 
         Raises:
             JsonRpcError: The other side answered with an error.
-            PeerClosed: It is gone, or goes before it answers.
+            PeerClosed: The connection has ended, or ends before the answer.
 
         Cancel: Safe; the answer is dropped.
         """
@@ -116,10 +119,10 @@ class JsonRpcPeer:
             future.cancel()
 
     def begin(self, method: str, params: JsonObject | None = None) -> asyncio.Future[Json]:
-        """Send a call at once, before anything that is sent after it; return its result to come.
+        """Send a call at once, so that later messages follow it, and return its future result.
 
         Raises:
-            PeerClosed: The other side is gone.
+            PeerClosed: The connection has ended.
         """
         self._check_open()
         self._last_id += 1
@@ -134,7 +137,7 @@ class JsonRpcPeer:
         """Send a notification.
 
         Raises:
-            PeerClosed: The other side is gone.
+            PeerClosed: The connection has ended.
         """
         self._send({"method": method, "params": params} if params else {"method": method})
 
@@ -142,7 +145,7 @@ class JsonRpcPeer:
         """Answer a request.
 
         Raises:
-            PeerClosed: The other side is gone.
+            PeerClosed: The connection has ended.
         """
         self._send({"id": request_id, "result": result})
 
@@ -150,27 +153,30 @@ class JsonRpcPeer:
         """Answer a request with an error.
 
         Raises:
-            PeerClosed: The other side is gone.
+            PeerClosed: The connection has ended.
         """
         self._send({"id": request_id, "error": {"code": code, "message": message}})
 
     def receive(self, data: bytes) -> None:
-        """Take bytes of the other side; what is not JSON-RPC is skipped."""
+        """Receive bytes; a line that is not JSON-RPC is skipped."""
         self._buffer += data
         start = 0
         while (end := self._buffer.find(b"\n", max(start, self._searched))) >= 0:
             line = bytes(self._buffer[start:end])
             start = end + 1
-            self._take_line(line)
+            self._receive_line(line)
         if start:
             del self._buffer[:start]
         self._searched = len(self._buffer)
         if len(self._buffer) > MAX_LINE_BYTES:
-            # An answer may be in it: whoever waits for it must not wait for ever.
+            # The line may be the answer to a call, which would otherwise wait for ever.
             self.close(f"it sent a line of more than {MAX_LINE_BYTES} bytes")
 
     def printed_text(self) -> bool:
-        """Return whether text came and no message; the text of an unfinished line is noted."""
+        """Return whether text but no message was received.
+
+        The text of an unfinished line is noted.
+        """
         rest = bytes(self._buffer).strip()
         if self.has_spoken or rest.startswith(b"{"):
             return False
@@ -179,11 +185,11 @@ class JsonRpcPeer:
         return True
 
     def end_of_file(self) -> str:
-        """Return what the other side left unfinished, for the reason; its output has ended."""
+        """Return a text for the reason of the end if the last line is unfinished, else `""`."""
         return "in the middle of a line" if self._buffer.strip() else ""
 
     def close(self, reason: str) -> None:
-        """Fail what waits, and take nothing more; may be called again."""
+        """Fail the waiting calls and ignore further messages; may be called again."""
         if self.closed_because:
             return
         self.closed_because = reason
@@ -202,7 +208,7 @@ class JsonRpcPeer:
         self._check_open()
         self._write(msgspec.json.encode(self._version | message) + b"\n")
 
-    def _take_line(self, line: bytes) -> None:
+    def _receive_line(self, line: bytes) -> None:
         if self.closed_because or not line.strip():
             return
         try:
@@ -218,26 +224,26 @@ class JsonRpcPeer:
         request_id = message.get("id")
         params = params if isinstance(params, dict) else {}
         if isinstance(method, str):
-            self._take_call(request_id, method, params)
+            self._receive_call(request_id, method, params)
         elif type(request_id) is int and request_id in self._waiting:
-            self._take_answer(self._waiting.pop(request_id), message)
+            self._receive_answer(self._waiting.pop(request_id), message)
         else:
             logger.debug("no method and no call that waits, skipped: %.75r", line)
 
-    def _take_call(self, request_id: object, method: str, params: JsonObject) -> None:
+    def _receive_call(self, request_id: object, method: str, params: JsonObject) -> None:
         try:
             if isinstance(request_id, int | str):
                 self._handler.requested(request_id, method, params)
             else:
                 self._handler.notified(method, params)
         except Exception:
-            # One message that is not understood must not end the sessions of all others.
+            # One message that the handler cannot process must not end all other sessions.
             logger.warning("%s: not understood", method, exc_info=True)
             if isinstance(request_id, int | str):
                 with suppress(PeerClosed):
                     self.refuse(request_id, INTERNAL_ERROR, "the client did not understand it")
 
-    def _take_answer(self, future: asyncio.Future[Json], message: JsonObject) -> None:
+    def _receive_answer(self, future: asyncio.Future[Json], message: JsonObject) -> None:
         if future.done():
             return
         error = message.get("error")
@@ -250,21 +256,21 @@ class JsonRpcPeer:
 
 
 class JsonRpcChild:
-    """The program of an agent, and the peer over its pipes; made by `start`."""
+    """The program of an agent and the peer over its pipes; create it with `start`."""
 
     def __init__(self, process: AgentProcess, peer: JsonRpcPeer) -> None:
         self.process = process
         self.peer = peer
         self._is_stopping = False
         self._deadline: asyncio.TimerHandle | None = None
-        """Of the first message; set when anything has come."""
+        """Timer for the first message; set when the first bytes are received."""
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
     async def start(
         cls, start: ProcessStart, handler: JsonRpcHandler, *, has_version: bool = True
     ) -> JsonRpcChild:
-        """Start a program, and tell the handler what it says.
+        """Start a program, and pass its messages to the handler.
 
         Raises:
             OSError: It cannot be started.
@@ -279,13 +285,13 @@ class JsonRpcChild:
         return not self.peer.closed_because
 
     async def stop(self, grace_s: float) -> None:
-        """End the program, by force if it does not end in time, and all that it has started."""
+        """End the program and all that it has started, by force if it does not end in time."""
         self._is_stopping = True
         self.peer.close(f"{self.process.name} was ended")
         if self._deadline is not None:
             self._deadline.cancel()
         await self.process.stop(grace_s)
-        # What a grandchild keeps open is not read to its end.
+        # A grandchild may keep the pipe open for ever, so it is not read to its end.
         self._reading.cancel()
         await asyncio.wait([self._reading])
 
@@ -294,14 +300,14 @@ class JsonRpcChild:
         while data := await process.output.read(READ_BYTES):
             if self.is_running:
                 peer.receive(data)
-                self._expect_message()
+                self._start_message_timer()
             if not (self.is_running or self._is_stopping):
-                break  # It has sent what cannot be taken.
+                break  # it has sent a line that is too long
         unfinished = peer.end_of_file()
         if self._is_stopping:
             return
-        # Its standard error and its exit code say why it ended. One that has closed its output
-        # alone is ended.
+        # Its standard error and its exit code give the reason. A program that has closed its output
+        # but still runs is ended.
         await process.wait(EXIT_S)
         await process.wait_for_errors(EXIT_S)
         code = await process.stop(0)
@@ -311,13 +317,16 @@ class JsonRpcChild:
         cause = process.cause()
         peer.close(f"{reason}: {cause}" if cause else reason)
 
-    def _expect_message(self) -> None:
-        """End a program that prints text alone: nobody waits for its messages in vain."""
+    def _start_message_timer(self) -> None:
+        """Start the timer for the first message.
+
+        A program that prints only text must not run on.
+        """
         if not self.peer.has_spoken and self._deadline is None:
             loop = asyncio.get_running_loop()
-            self._deadline = loop.call_later(NO_MESSAGE_S, self._check_speaks)
+            self._deadline = loop.call_later(NO_MESSAGE_S, self._end_if_no_message)
 
-    def _check_speaks(self) -> None:
+    def _end_if_no_message(self) -> None:
         if self.is_running and self.peer.printed_text():
             printed = next(iter(self.process.notes), "")
             self.peer.close(speaks_no_json(self.process.name, printed))

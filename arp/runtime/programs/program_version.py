@@ -1,4 +1,4 @@
-"""Which version of a program is there, and whether it is too old."""
+"""The version of a program, and whether it is too old."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from arp.runtime.programs.agent_process import ProcessStart, run_program
 
 VERSION_S = 10.0
-"""How long `--version` may take."""
+"""Seconds that `--version` may take."""
 
 _NUMBERS = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\S*")
 
 
 class ProgramVersions:
-    """Asks programs for their versions, each once until it is another file.
+    """Versions of programs; each program is run once, and again when its file changes.
 
     Args:
-        name: What messages call the program.
-        oldest: The oldest version that works, such as `2.0.0`.
+        name: Name of the program for messages.
+        oldest: Oldest version that works, such as `2.0.0`.
     """
 
     def __init__(self, name: str, oldest: str) -> None:
@@ -30,19 +30,19 @@ class ProgramVersions:
         self._known: dict[tuple[str, int], str] = {}
 
     async def of(self, program: str, environment: Mapping[str, str], cwd: Path) -> str:
-        """Return the version of a program; empty if it does not tell one."""
+        """Return the version of a program; empty if it prints none."""
         with suppress(OSError):
             file = program, os.stat(program).st_mtime_ns
             if file not in self._known:
                 start = ProcessStart([program, "--version"], environment, str(cwd))
                 result = await run_program(start, VERSION_S)
-                told = _NUMBERS.search(result.output.decode(errors="replace"))
-                self._known = {file: told[0] if told else ""}
+                found = _NUMBERS.search(result.output.decode(errors="replace"))
+                self._known = {file: found[0] if found else ""}
             return self._known[file]
         return ""
 
     def problem(self, version: str) -> str:
-        """Return that a version is too old, and what to do; empty if it is not, or not known."""
+        """Return an error text if a version is too old; empty if it is not, or is unknown."""
         numbers, oldest = _numbers(version), _numbers(self._oldest)
         is_own_build = numbers == (0, 0, 0)
         if not numbers or is_own_build or numbers >= oldest:

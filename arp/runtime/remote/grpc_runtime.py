@@ -1,4 +1,4 @@
-"""`GrpcRuntime`: a runtime behind a `GrpcServer`."""
+"""`GrpcRuntime`: client of a runtime behind a `GrpcServer`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from arp.runtime.remote.tls import RemoteAddress, is_loopback
 logger = logging.getLogger(__name__)
 
 RECONNECTS = 5
-"""Tries in a row to continue a stream of events that broke."""
+"""Number of attempts in a row to continue a broken stream of events."""
 RECONNECT_S = 0.5
-"""Pause before the first of them; it doubles."""
+"""Seconds before the first attempt; the pause doubles each time."""
 
 PATHS = {method.name: f"/{PACKAGE}.{service_method(method)}" for method in REMOTE_METHODS}
 
@@ -48,11 +48,12 @@ class GrpcRuntime(RemoteRuntime):
     """A runtime at an address; used in one event loop until it is closed.
 
     Args:
-        address: Of the server, such as `127.0.0.1:7001` or, with TLS, `grpcs://example.org:7001`.
-        token: What it asks for.
-        ca: A PEM file with the authorities that are trusted; empty: the usual ones.
+        address: Address of the server, such as `127.0.0.1:7001` or, with TLS,
+            `grpcs://example.org:7001`.
+        token: Token that the server requires.
+        ca: PEM file with the trusted authorities; empty means those of the system.
         plaintext: Whether the token may be sent without TLS to another machine.
-        timeout_s: How long a call may take.
+        timeout_s: Seconds that a call may take.
 
     Raises:
         InvalidArgument: The token would be sent without TLS, or the file cannot be used.
@@ -75,7 +76,7 @@ class GrpcRuntime(RemoteRuntime):
         host = "localhost" if address.startswith("unix:") else self._address.rpartition(":")[0]
         reached = RemoteAddress(host, bool(is_ours) and scheme == "grpcs", ca, plaintext)
         reached.check(token)
-        # A proxy cannot reach this machine for us, and is not to see the token.
+        # A proxy cannot reach this machine for us, and must not see the token.
         self._options = (("grpc.enable_http_proxy", 0),) if is_loopback(host) else ()
         self._credentials: grpc.ChannelCredentials | None = None
         if reached.is_tls:
@@ -87,11 +88,12 @@ class GrpcRuntime(RemoteRuntime):
 
     @property
     def _channel(self) -> grpc.aio.Channel:
-        """The channel, which belongs to the loop that runs when it is made."""
+        """Channel of the loop that runs when the channel is first used."""
         if self._is_closed:
             raise closed()
         if self._made is None:
-            # Pauses between connections that fail are ours, so that a call fails at once.
+            # gRPC must not wait between failed connections: a call fails at once, and we choose the
+            # pauses.
             options = (*OPTIONS, ("grpc.max_reconnect_backoff_ms", 1000), *self._options)
             if self._credentials is None:
                 self._made = grpc.aio.insecure_channel(self._address, options)
@@ -117,17 +119,20 @@ class GrpcRuntime(RemoteRuntime):
             raise RuntimeInternal(f"{method}: the answer cannot be read: {failed}") from failed
 
     async def session_events(self, request: ari.SessionEventsRequest) -> EventSubscription:
-        """As `EventManager.session_events`; a connection that breaks is made again."""
+        """Subscribe to a session; a broken connection is restored."""
         call = await self._open(request)
         cursor = dict(await call.initial_metadata()).get(CURSOR_KEY, "0")
         return GrpcEvents(self, request.session_id, call, int(cursor))
 
     async def open(self) -> None:
-        """Connect again after `close`, also in another event loop; a new runtime is open."""
+        """Connect again after `close`, also in another event loop.
+
+        A new runtime is open already.
+        """
         self._is_closed = False
 
     async def close(self, request: ari.CloseRequest | None = None) -> ari.CloseResponse:
-        """Close the connection; the runtime at the other end goes on."""
+        """Close the connection; the remote runtime keeps running."""
         self._is_closed = True
         made, self._made = self._made, None
         if made is not None:
@@ -135,16 +140,17 @@ class GrpcRuntime(RemoteRuntime):
         return ari.CloseResponse()
 
     async def _open(self, request: ari.SessionEventsRequest) -> Any:
-        """Return a stream of events that has subscribed.
+        """Return a stream of events after the server has subscribed.
 
         Raises:
-            AriError: As `session_events` does; `Unavailable` if the server cannot be reached.
+            AriError: `session_events` raised it; `Unavailable` if the server cannot be reached.
         """
         function: Any = self._channel.unary_stream(PATHS["session_events"])
         call = function(encoded("session_events", request), metadata=self._metadata)
         try:
             async with asyncio.timeout(self._timeout_s):
-                # Without metadata it has failed: the server sends them when it has subscribed.
+                # The server sends the metadata after it has subscribed. Without metadata the call
+                # has failed.
                 if CURSOR_KEY not in dict(await call.initial_metadata()):
                     await call.read()
                     raise RuntimeInternal("session_events: the server does not say where it begins")
@@ -157,7 +163,7 @@ class GrpcRuntime(RemoteRuntime):
 
 
 class GrpcEvents:
-    """Events of a session over gRPC; a stream that breaks is continued behind the last event."""
+    """Events of a session over gRPC; a broken stream is continued after the last event."""
 
     def __init__(self, runtime: GrpcRuntime, session_id: str, call: Any, cursor: int) -> None:
         self.cursor = cursor
@@ -171,19 +177,21 @@ class GrpcEvents:
         return self
 
     async def __anext__(self) -> ari.Event:
-        """Return the next event; may be cancelled without losing one.
+        """Return the next event.
 
         Raises:
             AriError: The stream cannot be continued.
+
+        Cancel: Safe; no event is lost.
         """
         while not self._is_over:
-            # A read of gRPC that is cancelled ends the stream, so it goes on for the next call.
+            # Cancelling a read of gRPC ends the stream, so the read continues for the next call.
             self._reading = self._reading or asyncio.ensure_future(self._call.read())
             await asyncio.wait([self._reading])
             reading, self._reading = self._reading, None
             if self._is_over:
                 break
-            if reading.cancelled():  # by the `close` of the runtime
+            if reading.cancelled():  # `close` of the runtime cancelled it
                 raise closed()
             failed = reading.exception()
             if isinstance(failed, grpc.aio.AioRpcError):
@@ -199,15 +207,15 @@ class GrpcEvents:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Unsubscribe, at the server too."""
+        """Unsubscribe, also at the server."""
         self._is_over = True
         self._call.cancel()
 
     async def _continue(self, broken: grpc.aio.AioRpcError) -> None:
-        """Open the stream again; the events since are still kept at the other end.
+        """Open the stream again after the last event; the server still has the events since then.
 
         Raises:
-            AriError: The server itself ended it, or cannot be reached.
+            AriError: The server itself ended the stream, or cannot be reached.
         """
         if _status_in(broken) is not None:
             raise error_in(broken, "session_events")
@@ -232,7 +240,7 @@ def encoded(method: str, request: msgspec.Struct) -> bytes:
     """Return a request as bytes.
 
     Raises:
-        InvalidArgument: It cannot be sent; the message says which field.
+        InvalidArgument: It cannot be sent; the message names the field.
     """
     try:
         data = encode(request)
@@ -244,7 +252,7 @@ def encoded(method: str, request: msgspec.Struct) -> bytes:
 
 
 def error_in(failed: grpc.aio.AioRpcError, method: str) -> AriError:
-    """Return the error of a call: the server's own, or one for what gRPC says."""
+    """Return the error of a call: the server's own, or one for the status that gRPC made."""
     status = _status_in(failed)
     if status is not None:
         return error_of(status)

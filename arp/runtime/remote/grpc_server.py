@@ -1,8 +1,8 @@
-"""`GrpcServer`: a runtime over gRPC, as `schemas/ari/runtime/v1/api.proto` has it.
+"""`GrpcServer`: a runtime over gRPC, as `schemas/ari/runtime/v1/api.proto` defines it.
 
-It runs commands for whoever may come in. Without a token or a hook it listens on loopback alone. No
-browser can be made to call it: pages cannot send HTTP/2 without TLS, and never the header `te` that
-gRPC demands. So there is neither `Host` nor `Origin` to check as over HTTP.
+It runs commands for every accepted caller. Without a token or a hook it listens only on loopback.
+No web page can call it: browsers do not send HTTP/2 without TLS, and never the header `te` that
+gRPC requires. So `Host` and `Origin` are not checked as they are for HTTP.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 _STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 
 SPARE_CALLS = 100
-"""Calls that are refused at once on one connection."""
+"""Number of calls that one connection may have above the limit; they are refused at once."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
@@ -53,13 +53,12 @@ Answering: TypeAlias = Callable[[bytes, Context], Awaitable[bytes | None]]
 
 
 class GrpcServer:
-    """Serves a runtime over gRPC; made and used in one loop.
+    """Serves a runtime over gRPC; created and used in one loop.
 
     Args:
-        runtime: Who does the work; it is not closed with the server.
-        access: Who may come in; without a token only this machine. Its hosts and origins do not
-            matter here.
-        own_code: What the runtime runs, and must not come in; `None`: it runs nothing.
+        runtime: Runtime that does the work; it is not closed with the server.
+        access: Who may call; without a token only this machine. Its hosts and origins are not used.
+        own_code: Code that the runtime runs, which must not call; `None` if it runs none.
     """
 
     def __init__(
@@ -72,12 +71,13 @@ class GrpcServer:
         self._access = access or Access()
         self._port = 0
         bounds = self._access.bounds
-        door = _Door(Guard(self._access, own_code=own_code), bounds, lambda: self._port)
-        # All clients of a process share a connection. A call beyond the bound must be refused: one
-        # beyond the streams of its connection would wait without an end.
+        guard = Guard(self._access, own_code=own_code)
+        interceptor = _AccessInterceptor(guard, bounds, lambda: self._port)
+        # All clients of a process share a connection. A call above the streams of its connection
+        # would wait for ever, so there are more streams than calls, and surplus calls are refused.
         each = bounds.max_connections_per_address + SPARE_CALLS
         self._server = grpc.aio.server(
-            interceptors=[door],
+            interceptors=[interceptor],
             options=bounded_options(bounds, GrpcBounds(MAX_MESSAGE_BYTES, each)),
             maximum_concurrent_rpcs=MAX_CALLS,
         )
@@ -86,17 +86,17 @@ class GrpcServer:
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, *, tls: TlsFiles | None = None
     ) -> int:
-        """Listen, and return the port; 0 is any that is free.
+        """Listen, and return the port.
 
         Args:
-            host: The address.
-            port: The port.
-            tls: What it shows to its clients; `None`: it does not encrypt.
+            host: Address to listen on.
+            port: Port; 0 means any free port.
+            tls: Certificate and key; `None` means no encryption.
 
         Raises:
-            InvalidArgument: Others can reach the address, and nothing keeps them out; or the files
-                are no certificate and its key.
-            Unavailable: The address cannot be had.
+            InvalidArgument: Others can reach the address although no token is required, or the
+                files are not a certificate and its key.
+            Unavailable: The address cannot be used.
         """
         if self._access.is_open and not is_loopback(host):
             raise InvalidArgument(f"{host} can be reached by others: give Access a token")
@@ -113,7 +113,7 @@ class GrpcServer:
         return bound
 
     async def stop(self, grace_s: float | None = None) -> None:
-        """Take no more calls, and end those that are under way after `grace_s`."""
+        """Refuse new calls, and end the running ones after `grace_s`."""
         await self._server.stop(grace_s)
 
 
@@ -123,8 +123,8 @@ def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([pair])
 
 
-class _Door(grpc.aio.ServerInterceptor):
-    """Refuses calls before their messages are read, and counts those that it lets in."""
+class _AccessInterceptor(grpc.aio.ServerInterceptor):
+    """Refuses calls before their messages are read, and counts the accepted ones."""
 
     def __init__(self, guard: Guard, bounds: Bounds, port: Callable[[], int]) -> None:
         self._guard = guard
@@ -137,7 +137,7 @@ class _Door(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Return what answers a call."""
+        """Return the handler of a call."""
         metadata = handler_call_details.invocation_metadata or ()
         headers = [(name.encode(), _bytes(value)) for name, value in metadata]
         scope = {"type": "http", "path": handler_call_details.method, "headers": headers}
@@ -177,7 +177,10 @@ class _Door(grpc.aio.ServerInterceptor):
 
 
 def _asynchronous(function: Callable[[Any, Any], Any] | None) -> Answering:
-    """Return a function of a handler; the types of the library know the synchronous ones."""
+    """Return a handler's function as asynchronous.
+
+    The library's types describe synchronous ones.
+    """
     assert function is not None
     return function
 
@@ -205,7 +208,7 @@ def _handlers(runtime: RuntimeService) -> list[grpc.GenericRpcHandler]:
 def _handler(runtime: RuntimeService, method: AriMethod) -> Handler:
     """Return the handler of a method.
 
-    Messages come as bytes: one that cannot be read is an error like all others.
+    It receives bytes, so that an unreadable message gets an error like any other.
     """
 
     async def unary(data: bytes, context: Context) -> bytes | None:
@@ -230,9 +233,9 @@ async def call_with(runtime: RuntimeService, method: AriMethod, data: bytes) -> 
     """Call a method with its request as Protocol Buffers.
 
     Raises:
-        InvalidArgument: The request cannot be read; the message says which field.
+        InvalidArgument: The request cannot be read; the message names the field.
         Unimplemented: The runtime does not have the service.
-        AriError: As the method does.
+        AriError: The method raised it.
     """
     request = _request(method.name, method.request, data)
     function = getattr(runtime, method.name, None)
@@ -254,7 +257,7 @@ async def _stream(runtime: RuntimeService, data: bytes, context: Context) -> Non
     request = _request("session_events", ari.SessionEventsRequest, data)
     subscription = await runtime.session_events(request)
     try:
-        # The client knows by these that it has subscribed.
+        # These tell the client that it has subscribed.
         await context.send_initial_metadata(((CURSOR_KEY, str(subscription.cursor)),))
         async for event in subscription:
             await context.write(encode(event))
@@ -263,7 +266,7 @@ async def _stream(runtime: RuntimeService, data: bytes, context: Context) -> Non
 
 
 async def _fail(context: Context, failed: Exception) -> None:
-    if context.cancelled():  # nobody waits for the answer
+    if context.cancelled():  # the client no longer waits for the answer
         return
     if not isinstance(failed, AriError):
         logger.error("a call failed", exc_info=failed)

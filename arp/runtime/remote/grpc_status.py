@@ -1,8 +1,8 @@
-"""What server and client of gRPC agree on besides messages: options, metadata, errors.
+"""Options, metadata and errors that gRPC server and client share.
 
-An error has the gRPC status of its code, and as a whole, with its details, it is the message
+An error has the gRPC status of its code. The complete error, with its details, is the message
 `ErrorStatus` in the trailing metadata. A status without it was made by gRPC itself: the connection
-broke, or the deadline is over.
+broke, or the deadline has passed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from arp.runtime.contract.errors import (
 from arp.runtime.remote.proto_codec import encode
 
 MAX_MESSAGE_BYTES = 32 * 2**20
-"""A message with an image or two."""
+"""Largest message, in bytes; enough for an image or two."""
 MAX_STATUS_BYTES = 48 * 2**10
-"""Of an error; details beyond that are left out."""
+"""Largest error in the metadata, in bytes; the details of a larger one are left out."""
 MAX_TEXT = 1000
-"""Characters of the message of an error in the gRPC status; the metadata has all of it."""
+"""Characters of an error's message in the gRPC status; the metadata has all of it."""
 
 STATUS_KEY = "ari-status-bin"
 CURSOR_KEY = "ari-cursor"
-"""In the initial metadata of events: behind which sequence they begin."""
+"""Key in the initial metadata of events: the sequence number that they begin after."""
 
 KEEP_ALIVE_MS = 15_000
-"""After how long without a byte each side asks whether the other one is still there."""
+"""Milliseconds without data after which each side checks that the other one still answers."""
 
 OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -42,17 +42,17 @@ OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", KEEP_ALIVE_MS // 2),
 )
-"""Of servers and clients alike."""
+"""Options of servers and clients."""
 
 OF_GRPC = {1: Canceled, 4: DeadlineExceeded, 13: RuntimeInternal, 14: Unavailable}
-"""Errors for statuses that gRPC made itself; every other one is `RuntimeInternal`."""
+"""Errors for statuses that gRPC made itself; every other status becomes `RuntimeInternal`."""
 
 
 def trailing(status: ErrorStatus) -> tuple[tuple[str, bytes], ...]:
-    """Return the trailing metadata that carries an error."""
+    """Return the trailing metadata with an error."""
     data = encode(status)
     if len(data) > MAX_STATUS_BYTES:
-        # Rather without details than not at all: a peer drops metadata that is too long.
+        # A peer drops metadata that is too long, so an error without details is better than none.
         short = status.message[: MAX_STATUS_BYTES // 8]
         data = encode(msgspec.structs.replace(status, message=short, details={}))
     return ((STATUS_KEY, data),)

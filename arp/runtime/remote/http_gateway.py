@@ -1,8 +1,8 @@
 """A runtime over HTTP: `POST /ari/v1/METHOD` with a request as JSON, events as an event stream.
 
-It runs commands for whoever may come in, so everything passes the guard: a token elsewhere than on
-loopback, `Host` and `Origin` of ours. An error is an `ErrorStatus` as JSON, with the status of its
-code.
+It runs commands for every accepted caller, so the guard checks every request: a token unless the
+caller is on loopback, and our own `Host` and `Origin`. An error is an `ErrorStatus` as JSON, with
+the HTTP status of its code.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from arp.runtime.remote.proto_codec import MAX_REQUEST_VALUES
 logger = logging.getLogger(__name__)
 
 MAX_REQUEST_BYTES = 32 * 2**20
-"""A message with an image or two."""
+"""Largest request, in bytes; enough for a message with an image or two."""
 KEEP_ALIVE_S = 15.0
-"""After how long without an event a comment keeps proxies awake."""
+"""Seconds without an event after which a comment is sent, so that proxies keep the connection."""
 
 _CALLED = {
     method.name: method for method in METHODS if method.name not in ("session_events", "close")
@@ -54,12 +54,12 @@ class HttpGateway:
     """The ASGI application of a runtime.
 
     Args:
-        runtime: Who does the work; it is not closed with the gateway.
-        access: Who may come in; without a token only this machine.
-        own_code: What the runtime runs, and must not come in; `None`: it runs nothing.
+        runtime: Runtime that does the work; it is not closed with the gateway.
+        access: Who may call; without a token only this machine.
+        own_code: Code that the runtime runs, which must not call; `None` if it runs none.
 
     Raises:
-        ValueError: Others can reach it by a name, and nothing keeps them out.
+        ValueError: Others can reach the gateway by a name although no token is required.
     """
 
     def __init__(
@@ -134,9 +134,9 @@ async def call(runtime: RuntimeService, method: AriMethod, body: bytes) -> msgsp
     """Call a method with its request as JSON.
 
     Raises:
-        InvalidArgument: The request cannot be read; the message says where.
+        InvalidArgument: The request cannot be read; the message names the position.
         Unimplemented: The runtime does not have the service.
-        AriError: As the method does.
+        AriError: The method raised it.
     """
     try:
         request = msgspec.json.decode(body or b"{}", type=method.request)
@@ -150,7 +150,7 @@ async def call(runtime: RuntimeService, method: AriMethod, body: bytes) -> msgsp
 
 
 async def _stream(subscription: EventSubscription) -> AsyncIterator[bytes]:
-    """Yield the events of a session; the last one says why the stream ends, if it fails."""
+    """Yield the events of a session; if the stream fails, the last message has the error."""
     yield b'event: subscribed\ndata: {"after": %d}\n\n' % subscription.cursor
     following = asyncio.ensure_future(anext(subscription))
     try:

@@ -1,4 +1,4 @@
-"""`HttpRuntime`: a runtime behind an `HttpGateway`."""
+"""`HttpRuntime`: client of a runtime behind an `HttpGateway`."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ from arp.runtime.remote.tls import RemoteAddress, is_loopback
 logger = logging.getLogger(__name__)
 
 RECONNECTS = 5
-"""Tries in a row to continue a stream of events that broke."""
+"""Number of attempts in a row to continue a broken stream of events."""
 RECONNECT_S = 0.5
-"""Pause before the first of them; it doubles."""
+"""Seconds before the first attempt; the pause doubles each time."""
 STREAM_TIMEOUT_S = 45.0
-"""Without a byte for so long a stream is broken: the gateway sends a comment every 15 s."""
+"""Seconds without data after which a stream counts as broken; the gateway sends a comment every 15
+s."""
 
 
 MAX_EVENT_BYTES = 64 * 2**20
-"""Of one event: more than a tool's whole output."""
+"""Largest event, in bytes; more than the whole output of a tool."""
 
 T = TypeVar("T")
 
@@ -54,11 +55,11 @@ class HttpRuntime(RemoteRuntime):
     """A runtime at an address.
 
     Args:
-        url: Of the gateway, such as `http://127.0.0.1:7002` or `https://example.org`.
-        token: What it asks for.
-        ca: A PEM file with the authorities that are trusted; empty: the usual ones.
+        url: Address of the gateway, such as `http://127.0.0.1:7002` or `https://example.org`.
+        token: Token that the gateway requires.
+        ca: PEM file with the trusted authorities; empty means those of the system.
         plaintext: Whether the token may be sent without TLS to another machine.
-        timeout_s: How long a call may take.
+        timeout_s: Seconds that a call may take.
 
     Raises:
         InvalidArgument: The token would be sent without TLS, or the file cannot be used.
@@ -84,7 +85,7 @@ class HttpRuntime(RemoteRuntime):
             headers={"authorization": f"Bearer {token}"} if token else {},
             timeout=timeout_s,
             verify=reached.context() if ca else True,
-            # A proxy cannot reach this machine for us, and is not to see the token.
+            # A proxy cannot reach this machine for us, and must not see the token.
             trust_env=not is_loopback(reached.host),
         )
         self._client = self._make_client()
@@ -101,7 +102,7 @@ class HttpRuntime(RemoteRuntime):
         return _decoded(answer.content, response, f"{method}: the answer of {answer.url}")
 
     async def session_events(self, request: ari.SessionEventsRequest) -> EventSubscription:
-        """As `EventManager.session_events`; a connection that breaks is made again."""
+        """Subscribe to a session; a broken connection is restored."""
         if self._client.is_closed:
             raise closed()
         response = await open_events(self._client, request)
@@ -115,12 +116,15 @@ class HttpRuntime(RemoteRuntime):
         return HttpEvents(self._client, request.session_id, response, messages, subscribed.after)
 
     async def open(self) -> None:
-        """Connect again after `close`, also in another event loop; a new runtime is open."""
+        """Connect again after `close`, also in another event loop.
+
+        A new runtime is open already.
+        """
         if self._client.is_closed:
             self._client = self._make_client()
 
     async def close(self, request: ari.CloseRequest | None = None) -> ari.CloseResponse:
-        """Close the connection; the runtime at the other end goes on."""
+        """Close the connection; the remote runtime keeps running."""
         await self._client.aclose()
         return ari.CloseResponse()
 
@@ -128,10 +132,10 @@ class HttpRuntime(RemoteRuntime):
 async def open_events(
     client: httpx.AsyncClient, request: ari.SessionEventsRequest
 ) -> httpx.Response:
-    """Open a stream of events; it has subscribed when this returns.
+    """Open a stream of events; the gateway has subscribed when this returns.
 
     Raises:
-        AriError: As `session_events` does; `Unavailable` if the gateway cannot be reached.
+        AriError: `session_events` raised it; `Unavailable` if the gateway cannot be reached.
     """
     params = {} if request.after is None else {"after": str(request.after)}
     path = f"sessions/{quote(request.session_id, safe='')}/events"
@@ -152,7 +156,7 @@ async def open_events(
 
 
 class HttpEvents:
-    """Events of a session over HTTP; a stream that breaks is continued behind the last event."""
+    """Events of a session over HTTP; a broken stream is continued after the last event."""
 
     def __init__(
         self,
@@ -190,7 +194,7 @@ class HttpEvents:
                 break
             if message.name == "error":
                 raise error_of(_decoded(message.data, ErrorStatus, "the end of the events"))
-            if message.name == "subscribed":
+            if message.name == "subscribed":  # a stream that was opened again begins with it
                 continue
             event = _decoded(message.data, ari.Event, "an event of the runtime")
             self.cursor = event.sequence
@@ -205,7 +209,10 @@ class HttpEvents:
             await self._response.aclose()
 
     async def _continue(self) -> None:
-        """Open the stream again; the events since are still kept at the other end."""
+        """Open the stream again after the last event.
+
+        The gateway still has the events since then.
+        """
         await self._response.aclose()
         request = ari.SessionEventsRequest(self._session_id, self.cursor)
         pause = RECONNECT_S
@@ -235,7 +242,7 @@ class _GatewayStream:
 
         Raises:
             EOFError: The stream has ended.
-            RuntimeInternal: A message is longer than any event may be.
+            RuntimeInternal: A message is larger than `MAX_EVENT_BYTES`.
         """
         while not self._waiting:
             try:
@@ -248,10 +255,10 @@ class _GatewayStream:
 
 
 def _decoded(data: str | bytes, kind: type[T], what: str) -> T:
-    """Return what the gateway sent.
+    """Return data of the gateway as a value.
 
     Raises:
-        RuntimeInternal: It cannot be read, as from a page in the place of the gateway.
+        RuntimeInternal: It cannot be read; a page may have answered instead of the gateway.
     """
     try:
         return msgspec.json.decode(data, type=kind)

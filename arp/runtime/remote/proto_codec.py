@@ -1,8 +1,8 @@
-"""Structs as Protocol Buffers and back.
+"""Codec between Structs and Protocol Buffers.
 
 A message is a series of fields: a tag (number and wire type), then a value. Unknown fields are
-skipped, so that a newer peer can be read. The types are few and the Structs are there already, so
-this needs neither generated classes nor another library.
+skipped, so that messages of a newer peer can be read. Few types are needed and the Structs exist
+already, so this codec needs neither generated classes nor another library.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from arp.runtime.remote.proto_fields import ZEROS, ProtoField, fields_of, number
 S = TypeVar("S", bound=msgspec.Struct)
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-"""Wire types; 3 and 4, groups, are of Protocol Buffers 1."""
+"""Wire types; the groups 3 and 4 belong to Protocol Buffers 1."""
 
 WIRE_TYPES = {"bool": VARINT, "int64": VARINT, "enum": VARINT, "double": FIXED64}
-"""Of the kinds of fields; all others are `BYTES`."""
+"""Wire types of field kinds; all other kinds are `BYTES`."""
 
 MAX_VARINT_BYTES = 10
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 class ProtoError(ValueError):
-    """Bytes are no message of that type, or a value does not fit into one."""
+    """The bytes are not a message of the type, or a value does not fit into a field."""
 
 
 class ValueNotAllowed(ProtoError):
-    """An enum has no such value; the peer may be newer."""
+    """An enum does not have the value; the peer may be newer."""
 
 
 # -- to bytes ------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def encode(message: msgspec.Struct) -> bytes:
     """Return a Struct as bytes.
 
     Raises:
-        ProtoError: An integer has more than 64 bits, or a text is no Unicode.
+        ProtoError: An integer has more than 64 bits, or a text is not valid Unicode.
     """
     out = bytearray()
     for field, tag in _tags(type(message)):
@@ -105,7 +105,7 @@ def _write_bytes(out: bytearray, tag: bytes, data: bytes) -> None:
 
 
 def _entry(name: str, text: str) -> bytes:
-    """Return an entry of a map: a message with the key as field 1, the value as field 2."""
+    """Return an entry of a map: a message with the key as field 1 and the value as field 2."""
     entry = bytearray()
     _write_bytes(entry, b"\x0a", name.encode())
     _write_bytes(entry, b"\x12", text.encode())
@@ -137,24 +137,25 @@ def _varint(value: int) -> bytes:
 # -- from bytes ----------------------------------------------------------------------------------
 
 MAX_REQUEST_VALUES = 10 * MAX_VALUES
-"""Values of a request: a long conversation is in one that begins a session."""
+"""Limit for the values of a request; the request that creates a session may have a long
+conversation."""
 
 
 class TooManyValues(ProtoError):
-    """A message has more fields and values than are taken."""
+    """A message has more fields and values than allowed."""
 
 
 def decode(kind: type[S], data: bytes, max_values: int | None = None) -> S:
-    """Return the Struct that bytes are.
+    """Return the Struct of a message.
 
     Args:
-        kind: Its type.
-        data: The bytes.
-        max_values: How many fields and values it may have over all levels; `None`: any number,
-            for what our own client has asked for.
+        kind: Type of the Struct.
+        data: Bytes of the message.
+        max_values: Limit for its fields and values at all levels; `None` means no limit, for
+            answers to requests of our own client.
 
     Raises:
-        ProtoError: They are none; the message says which field is wrong.
+        ProtoError: The bytes are not a valid message; the text names the field.
     """
     try:
         return msgspec.convert(_ProtoReader(max_values).values(kind, data), kind)
@@ -163,9 +164,10 @@ def decode(kind: type[S], data: bytes, max_values: int | None = None) -> S:
 
 
 class _ProtoReader:
-    """Reads one message with all that are in it, and counts what it finds.
+    """Reads one message with all nested messages, and counts their fields and values.
 
-    A field takes two bytes at least, and a hundred in memory.
+    A field takes at least two bytes in the message, but about a hundred in memory, so a limit is
+    needed.
     """
 
     def __init__(self, max_values: int | None) -> None:
@@ -173,11 +175,11 @@ class _ProtoReader:
         self._count = 0
 
     def values(self, kind: type[msgspec.Struct], data: bytes) -> JsonObject:
-        """Return the fields of a message by name, not yet checked."""
+        """Return the fields of a message by name, without validation."""
         known = _by_number(kind)
         found: dict[str, list[Any]] = {}
         for number, wire_type, value in _split(data):
-            self._found()
+            self._count_one()
             field = known.get(number)
             if field is None:
                 continue
@@ -187,7 +189,7 @@ class _ProtoReader:
                 several.append(value)
             elif field.is_repeated and wire_type == BYTES:
                 for one in _packed(value, own):
-                    self._found()
+                    self._count_one()
                     several.append(one)
         fields = {field.name: field for field in known.values()}
         values = dict(_zeros(kind))
@@ -207,7 +209,7 @@ class _ProtoReader:
                 values[name] = value
         return values
 
-    def _found(self) -> None:
+    def _count_one(self) -> None:
         self._count += 1
         if self._max_values is not None and self._count > self._max_values:
             raise TooManyValues(f"more than {self._max_values} values; send less at once")
@@ -217,8 +219,8 @@ class _ProtoReader:
             return [self._one(field, one) for one in several]
         if field.kind == "map":
             return dict(_read_entry(one) for one in several)
-        # A message that is there more than once is one message with all of its fields; of
-        # everything else the last one counts.
+        # If a message field occurs several times, its parts are merged. Of any other field that is
+        # not repeated, the last value counts.
         last = b"".join(several) if field.kind == "message" else several[-1]
         return self._one(field, last)
 
@@ -248,7 +250,7 @@ class _ProtoReader:
 
 @cache
 def _zeros(kind: type[msgspec.Struct]) -> JsonObject:
-    """Return the values of required fields that are zero: those are not written."""
+    """Return the zero values of required fields, which are not written."""
     return {
         field.name: ZEROS[field.kind]
         for field in fields_of(kind)
@@ -263,7 +265,7 @@ def _by_number(kind: type[msgspec.Struct]) -> dict[int, ProtoField]:
 
 
 def _read_enum(kind: type[StrEnum], number: int) -> str | None:
-    """Return the value of an enum; 0 is none."""
+    """Return the value of an enum; `None` for the number 0."""
     if number == 0:
         return None
     names = _enum_names(kind)

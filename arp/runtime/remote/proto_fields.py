@@ -1,8 +1,10 @@
-"""Which Protocol Buffers field each field of a Struct is: its number and its type.
+"""The Protocol Buffers field of each field of a Struct: its number and its type.
 
-`proto_numbers.json` has the numbers, which never change; `tools/gen_proto.py` adds new ones to it
-and writes `schemas/ari/runtime/v1/api.proto` from the same tables. `None` and a default other than
-the type's zero need a field that can be absent: those are `optional`.
+`proto_numbers.json` has the numbers, which never change. `tools/gen_proto.py` adds new numbers to
+it
+and writes `schemas/ari/runtime/v1/api.proto` from the same tables. A field is `optional` if it can
+be `None` or has a default other than its type's zero, because such a field must be able to be
+absent.
 """
 
 from __future__ import annotations
@@ -46,18 +48,18 @@ ZEROS: dict[FieldKind, object] = {
     "json": {},
     "map": {},
 }
-"""What a field is that is not there; enums and messages have no such value."""
+"""Values of fields that are absent; enums and messages have no such value."""
 
 
 class ProtoNumbers(msgspec.Struct, frozen=True):
     """The committed tables.
 
-    An entry of something that was removed stays, so that nothing else gets its number.
+    The entry of a removed field stays, so that its number is not used again.
     """
 
     enums: dict[str, dict[str, int]] = {}
     messages: dict[str, dict[str, tuple[int, str]]] = {}
-    """Of each field the number and the type."""
+    """Number and type of each field, by message and field."""
     methods: dict[str, str] = {}
 
 
@@ -67,15 +69,15 @@ class ProtoField(NamedTuple):
     name: str
     kind: FieldKind
     of: Any
-    """The Struct of a message, the class of an enum, the values of a `Literal`; else `None`."""
+    """Struct of a message, class of an enum, or values of a `Literal`; `None` for other kinds."""
     is_repeated: bool
     is_optional: bool
     is_required: bool
-    """Whether the Struct has no default for it."""
+    """Whether the Struct has no default for the field."""
 
     @property
     def type_text(self) -> str:
-        """The type as tables and `.proto` files have it; JSON is named as such."""
+        """Type in the form of tables and `.proto` files; JSON is named `json`."""
         name = self.of.__name__ if self.kind in ("enum", "message") else self.kind
         name = "map<string, string>" if self.kind == "map" else name
         if self.is_repeated:
@@ -119,12 +121,13 @@ def _kind_of(kind: Any) -> tuple[FieldKind, Any]:
 
 
 def service_method(method: AriMethod) -> str:
-    """Return a method as gRPC calls it: `SessionManager/CreateSession`."""
+    """Return the gRPC name of a method: `SessionManager/CreateSession`."""
     return f"{method.service.__name__}/{method.name.title().replace('_', '')}"
 
 
 REMOTE_METHODS = tuple(method for method in METHODS if method.name != "close")
-"""Methods that can be called from elsewhere: `close` of a client closes its connection alone."""
+"""Methods that remote clients can call. `close` is missing, because a client closes only its
+connection."""
 
 
 @cache

@@ -1,7 +1,7 @@
-"""TLS between a runtime and its clients: the server's files, the client's check, and tokens.
+"""TLS between a runtime and its clients: the server's files, the client's checks, and tokens.
 
-A token that is sent without TLS can be read on the way. So clients send theirs without TLS to this
-machine alone, unless they are told to.
+A token that is sent without TLS can be read on the way. So clients send tokens without TLS only to
+this machine, unless the caller allows it (`plaintext`).
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from arp.runtime.contract.errors import InvalidArgument
 
 
 class TlsFiles(msgspec.Struct, frozen=True):
-    """What a server shows to its clients, as PEM files."""
+    """Certificate and key of a server, as PEM files."""
 
     certificate: str
-    """Its certificate, and those between it and the authority that the clients know."""
+    """Certificate of the server, with the intermediate certificates up to an authority that clients
+    know."""
     key: str
-    """The key of the certificate, without a passphrase."""
+    """Key of the certificate, without a passphrase."""
 
     def check(self) -> None:
-        """Raise if a server cannot use them.
+        """Raise if a server cannot use the files.
 
         Raises:
-            InvalidArgument: It is so.
+            InvalidArgument: The files cannot be used.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
-            # An empty passphrase fails; without one, a prompt would wait for somebody to type it.
+            # An empty passphrase fails at once; without one, a prompt would wait for input at the
+            # terminal.
             context.load_cert_chain(self.certificate, self.key, password="")
         except OSError as failed:
             files = f"{self.certificate} and {self.key}"
@@ -39,20 +41,20 @@ class TlsFiles(msgspec.Struct, frozen=True):
 
 
 class RemoteAddress(msgspec.Struct, frozen=True):
-    """Where a client finds a runtime, and how it knows that it is the right one."""
+    """Address of a runtime, and how a client verifies it."""
 
     host: str
     is_tls: bool
     ca: str = ""
-    """A PEM file with the authorities that it trusts; empty: the usual ones."""
+    """PEM file with the trusted authorities; empty means those of the system."""
     plaintext: bool = False
-    """Whether a token may be sent without TLS to another machine: a tunnel protects it."""
+    """Whether a token may be sent without TLS to another machine, because a tunnel protects it."""
 
     def check(self, token: str | None) -> None:
-        """Raise if a client must not use it.
+        """Raise if a client must not use the address.
 
         Raises:
-            InvalidArgument: It is so; the message says what to do.
+            InvalidArgument: It must not; the message says what to do.
         """
         if self.ca and not self.is_tls:
             raise InvalidArgument(f"ca: {self.ca} is for TLS: write https:// or grpcs://")
@@ -64,7 +66,7 @@ class RemoteAddress(msgspec.Struct, frozen=True):
             )
 
     def context(self) -> ssl.SSLContext:
-        """Return what checks the certificate of the server.
+        """Return the context that verifies the server's certificate.
 
         Raises:
             InvalidArgument: The file of the authorities cannot be used.
@@ -75,7 +77,7 @@ class RemoteAddress(msgspec.Struct, frozen=True):
             raise InvalidArgument(f"ca: {self.ca} cannot be used: {failed}") from failed
 
     def authorities(self) -> bytes | None:
-        """Return the authorities that it trusts; `None`: the usual ones.
+        """Return the trusted authorities; `None` means those of the system.
 
         Raises:
             InvalidArgument: The file cannot be used.
@@ -85,7 +87,7 @@ class RemoteAddress(msgspec.Struct, frozen=True):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
+    """Return whether only this machine can reach an address."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

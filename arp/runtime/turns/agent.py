@@ -1,9 +1,10 @@
-"""`RuntimeAgent`: drives any runtime as an ARP agent, so that it is on every screen.
+"""`RuntimeAgent`: an agent of ARP that runs any runtime, so that the runtime works on every screen.
 
 Theory of operation. A session of ARP has one session of the runtime, which `AgentSessions` finds,
-creates and closes. A turn sends the runtime a message and shows the events of the runtime's turn
-until its end (`RuntimeTurn`), with what it asks meanwhile (`TurnQuestions`). Commands that switch a
-session are carried out by `SessionCommands`, without the runtime.
+creates and closes. A turn sends a message to the runtime, shows the events of the runtime's turn
+until its end (`RuntimeTurn`) and asks its questions meanwhile (`TurnQuestions`). Commands that
+switch a setting of the session are carried out by `SessionCommands`; the runtime does not receive
+them as messages.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ if TYPE_CHECKING:
     from arp.turn.turn import Turn
 
 BUSY_TRIES = 3
-"""Turns of the runtime's own that a message waits for."""
+"""Number of the runtime's own turns that a message waits for."""
 MAX_FOLLOWING = 20
-"""Messages of one turn that tell the runtime why something was denied."""
+"""Number of messages in one turn that give the runtime the reasons of denials."""
 
 
 class RuntimeAgent:
-    """An agent of ARP whose turns are those of a runtime: `app.agent(RuntimeAgent(runtime))`.
+    """An agent of ARP with the turns of a runtime: `app.agent(RuntimeAgent(runtime))`.
 
     Args:
-        runtime: Who does the work.
-        session: How sessions of the runtime are created.
+        runtime: Runtime that does the work.
+        session: Request that creates sessions of the runtime.
         offers: What users may switch.
-        limits: How many of its sessions are open.
-        app: Where it is registered, for what the runtime does between turns; `None`: that shows
-            with the next message.
+        limits: Limits for open sessions.
+        app: App that receives events between turns; if `None`, they are shown with the next
+            message.
     """
 
     def __init__(
@@ -69,11 +70,11 @@ class RuntimeAgent:
             app,
         )
         self.runtime_name = re.sub("[^!-~]+", "-", str(getattr(runtime, "name", "")))[:64]
-        """The runtime's name, as far as it is known before the first turn: what `runtimeId` begins
-        with in facts."""
+        """Name of the runtime, as far as it is known before the first turn. `runtimeId` in facts
+        begins with it."""
 
     async def open(self) -> None:
-        """Let the runtime take calls; the app opens it with its server, each time.
+        """Make the runtime accept calls; the app calls this at each start of its server.
 
         Raises:
             AriError: It cannot be opened again; the message says what to do.
@@ -81,7 +82,7 @@ class RuntimeAgent:
         await self._runtime.open()
 
     async def aclose(self) -> None:
-        """Close the runtime, and forget which of its sessions are open."""
+        """Close the runtime, and forget its open sessions."""
         self._sessions.forget()
         await self._runtime.aclose()
 
@@ -94,7 +95,7 @@ class RuntimeAgent:
             raise ToolFailed(f"{name}: {failed.message}") from failed
 
     async def remove(self, kept: Elsewhere) -> bool:
-        """As `SessionKeeper.remove`: delete a session of the runtime."""
+        """Delete a session of the runtime, as `SessionKeeper.remove` does."""
         if self.runtime_name not in ("", kept.keeper):
             return False
         try:
@@ -114,7 +115,8 @@ class RuntimeAgent:
     async def _run(self, turn: Turn) -> None:
         await self._runtime.learn_name()
         if turn.origin is not None and turn.origin == self._runtime.name:
-            # The runtime has begun this turn, in a session that is open.
+            # The runtime began this turn in an open session. If the session was closed since then,
+            # nothing is left to show.
             link = self._sessions.opened(str(turn.input.data.get("session")))
             if link is not None:
                 link.began(turn)
@@ -126,17 +128,18 @@ class RuntimeAgent:
             await self._answer(turn, link)
 
     async def _answer(self, turn: Turn, link: LinkedSession) -> None:
-        """Carry out a command, or have the runtime answer the user."""
+        """Carry out a command, or send the user's message to the runtime."""
         if turn.id in link.taken:
-            return  # the turn before it asked again, and has given the runtime this answer
+            return  # an earlier turn has already given this answer to the runtime
         if turn.command in SWITCHES and await self._commands.carry_out(turn, link):
             return
-        if turn.command == COMPACT and await self._compacted(turn, link):
+        if turn.command == COMPACT and await self._compact(turn, link):
             return
-        if turn.input.source_component is not None and (again := await self._taken_up(link)):
-            # The runtime has taken up the turn again that asked, and asks again: with this answer.
+        if turn.input.source_component is not None and (active := await self._active_turn(link)):
+            # The runtime continues the turn that asked, and repeats its question: this input
+            # answers it.
             link.began(turn)
-            await self._play_rest(turn, link, again)
+            await self._play_rest(turn, link, active)
             return
         message = await message_of(turn, link)
         if message is None:
@@ -149,7 +152,7 @@ class RuntimeAgent:
         link.began(turn)
         await self._play(turn, link, events, turn_id)
 
-    async def _compacted(self, turn: Turn, link: LinkedSession) -> bool:
+    async def _compact(self, turn: Turn, link: LinkedSession) -> bool:
         """Carry out `/compact`; return `False` if the runtime has such a command of its own."""
         service = self._runtime.service
         if not await self._commands.offers_compact(link.session_id):
@@ -158,15 +161,15 @@ class RuntimeAgent:
         events = await self._runtime.events(link.session_id, None)
         request = ari.CompactSessionRequest(link.session_id, turn.arguments)
         begun = await service.compact_session(request)
-        await self._shown(turn, link).play(events, begun.turn_id)
+        await self._runtime_turn(turn, link).play(events, begun.turn_id)
         return True
 
-    async def _taken_up(self, link: LinkedSession) -> str:
-        """Return the id of the runtime's active turn, once no earlier turn of ours is active.
+    async def _active_turn(self, link: LinkedSession) -> str:
+        """Return the id of the runtime's active turn, after an earlier turn of ours has ended.
 
-        Such a turn was cancelled and takes its time to stop: it belongs to the turn of ARP that
-        sent its message. What is active otherwise, the runtime has begun by itself or has taken up
-        again. Empty: nothing is active.
+        An earlier turn may have been cancelled and need some time to stop. Its events belong to the
+        turn of ARP that sent its message. Any other active turn was begun or continued by the
+        runtime itself. The result is empty if no turn is active.
         """
         active = (await self._runtime.session(link.session_id)).active_turn_id
         if not active or active != link.sent_turn:
@@ -186,33 +189,35 @@ class RuntimeAgent:
     async def _send(
         self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage, key: str
     ) -> tuple[EventSubscription, str]:
-        """Send a message; return the events of the turn that it begins, and its id."""
+        """Send a message; return the events of the turn that it begins, and the turn's id."""
         try:
-            sent = await self._sent(turn, link, message, key)
+            sent = await self._send_when_idle(turn, link, message, key)
             link.sent_turn = sent.turn_id
             return await self._runtime.events(link.session_id, sent.sequence), sent.turn_id
         except asyncio.CancelledError:
-            # The runtime may have the message already: nobody would watch what it does. A turn of
+            # The runtime may already have the message, and no one would read the events of its
+            # turn. If questions stay open, a turn of the runtime itself precedes the message and
+            # must wait for the next process.
             # its own that asks something comes before the message: that waits for the next process.
             if not turn._leaves_questions_open:
                 await asyncio.shield(self._runtime.cancel(link.session_id))
             raise
 
-    async def _sent(
+    async def _send_when_idle(
         self, turn: Turn, link: LinkedSession, message: ari.RuntimeMessage, key: str
     ) -> ari.SendMessageResponse:
-        """Send a message, after the turns that the runtime has begun by itself are shown."""
+        """Send a message, after the turns that the runtime began by itself have been shown."""
         service = self._runtime.service
-        tells = {ari.RECORD_MESSAGES: "true"} if turn._host.services.records_messages else {}
+        metadata = {ari.RECORD_MESSAGES: "true"} if turn._host.services.records_messages else {}
         request = ari.SendMessageRequest(
-            link.session_id, message, idempotency_key=key, metadata=tells
+            link.session_id, message, idempotency_key=key, metadata=metadata
         )
         for _ in range(BUSY_TRIES):
             try:
                 return await service.send_message(request)
             except FailedPrecondition:
-                if again := await self._taken_up(link):
-                    await self._play_rest(turn, link, again)
+                if active := await self._active_turn(link):
+                    await self._play_rest(turn, link, active)
         return await service.send_message(request)
 
     async def _play(
@@ -220,10 +225,10 @@ class RuntimeAgent:
     ) -> None:
         """Show a turn of the runtime.
 
-        Why something was denied follows as a message of its own, where a denial carries none.
+        If a denial cannot carry its reason, the reason follows as a message of its own.
         """
         for number in range(MAX_FOLLOWING + 1):
-            shown = self._shown(turn, link)
+            shown = self._runtime_turn(turn, link)
             await shown.play(events, turn_id)
             questions = shown.questions
             if not questions.unsent or number == MAX_FOLLOWING:
@@ -242,9 +247,9 @@ class RuntimeAgent:
         await self._play(turn, link, events, turn_id)
 
     async def _play_rest(self, turn: Turn, link: LinkedSession, turn_id: str) -> None:
-        """Show what is left of a turn of the runtime."""
+        """Show the rest of a turn of the runtime."""
         events = await self._runtime.events(link.session_id, link.cursor)
         await self._play(turn, link, events, turn_id)
 
-    def _shown(self, turn: Turn, link: LinkedSession) -> RuntimeTurn:
+    def _runtime_turn(self, turn: Turn, link: LinkedSession) -> RuntimeTurn:
         return RuntimeTurn(self._runtime, self._commands, turn, link)

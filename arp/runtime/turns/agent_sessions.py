@@ -1,10 +1,12 @@
-"""`AgentSessions`: which session of a runtime belongs to a turn, and which of them are open.
+"""`AgentSessions`: finds, creates and closes the runtime's sessions behind a session of ARP.
 
-Theory of operation. Each thread of a session of ARP has one session of the runtime, and so has each
-branch: a branch that the runtime has not heard begins a new one, with what was said on that branch.
-A session that is idle, or that must make room, is closed; the next turn resumes it. While a session
-is open a task watches it. What the runtime does between turns of ARP is noticed there: a turn of
-its own begins one that nobody typed, and other events are recorded, or change the commands.
+Theory of operation. Each thread of a session of ARP has one session of the runtime. So has each
+branch: if the runtime has not received the messages of a branch, a new session is created with the
+conversation of that branch. A session that is idle, or that must make room for another one, is
+closed; the next turn resumes it. While a session is open, a task watches it between turns of ARP.
+If
+the runtime begins a turn by itself, the task begins a turn of ARP without user input; other events
+are recorded, or they change the commands.
 """
 
 from __future__ import annotations
@@ -36,9 +38,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OWN_TURN = "Goes on by itself."
-"""The input of a turn that the runtime begins, as the screens show it beside the runtime's name."""
+"""Input text of a turn that the runtime begins; the screens show it beside the runtime's name."""
 MAX_CANDIDATES = 50
-"""Models that a fact lists."""
+"""Number of models that a fact lists."""
 _BETWEEN_TURNS = CHANGES_COMMANDS | frozenset(
     (
         ari.Lifecycle.SUBAGENT,
@@ -48,23 +50,24 @@ _BETWEEN_TURNS = CHANGES_COMMANDS | frozenset(
         ari.Lifecycle.WARNING,
     )
 )
-"""What is recorded while no turn runs."""
+"""Lifecycle events that are recorded while no turn is active."""
 
 
 class RuntimeLimits(msgspec.Struct, frozen=True):
-    """How many sessions of a runtime are open: each may be a process with hundreds of megabytes.
+    """Limits for open sessions of a runtime. Each may be a process with hundreds of megabytes.
 
-    A session that is closed is resumed with its next message.
+    A session that was closed is resumed with its next message.
     """
 
     max_open: int = 32
-    """At most so many; the one that was used least recently is closed for a new one."""
+    """Largest number of open sessions. If it is reached, the least recently used session is
+    closed."""
     idle_s: float = 1_800.0
-    """After how long without a turn one is closed."""
+    """Seconds without a turn after which a session is closed."""
 
 
 class AppCalls(Protocol):
-    """What an app is asked to do between turns; an `App` can."""
+    """Calls to an app between turns; `App` implements them."""
 
     async def push(
         self,
@@ -75,24 +78,24 @@ class AppCalls(Protocol):
         origin: str = "app",
         id: str | None = None,
     ) -> object:
-        """As `App.push`."""
+        """Begin a turn, as `App.push` does."""
 
     async def set_commands(self, session: str, commands: Iterable[Command]) -> None:
-        """As `App.set_commands`."""
+        """Replace the commands of a session, as `App.set_commands` does."""
 
     async def recorder(self, session: str) -> Recorder:
-        """As `App.recorder`."""
+        """Return the recorder of a session, as `App.recorder` does."""
 
 
 class AgentSessions:
     """The sessions of a runtime behind the sessions of ARP.
 
     Args:
-        runtime: Whose sessions they are.
-        commands: Their commands.
-        request: How they are created.
-        limits: How many are open.
-        app: What is asked for what the runtime does between turns; `None`: nobody watches for it.
+        runtime: Runtime of the sessions.
+        commands: Commands of the sessions.
+        request: Request that creates a session.
+        limits: Limits for open sessions.
+        app: App that receives events between turns; `None` means that sessions are not watched.
     """
 
     def __init__(
@@ -109,13 +112,13 @@ class AgentSessions:
         self._limits = limits
         self._app = app
         self._open: dict[str, LinkedSession] = {}
-        """The sessions that are open, by the runtime's id."""
+        """Open sessions, by the runtime's id."""
         self._opening = 0
-        """Sessions that are being opened, for which there is room."""
+        """Number of sessions that are being opened; they count against the limit."""
         self._closing: set[asyncio.Task[None]] = set()
 
     def forget(self) -> None:
-        """Forget the open sessions: the runtime is closed now, with all of them."""
+        """Forget the open sessions because the runtime was closed with all of them."""
         for link in self._open.values():
             if link.watcher is not None:
                 link.watcher.cancel()
@@ -124,79 +127,82 @@ class AgentSessions:
         self._open.clear()
 
     def opened(self, session_id: str) -> LinkedSession | None:
-        """Return the session with the runtime's id, if it is open."""
+        """Return the open session with this id of the runtime, or `None`."""
         return self._open.get(session_id)
 
     @contextmanager
     def using(self, link: LinkedSession) -> Iterator[None]:
-        """Keep a session open meanwhile."""
+        """Keep a session open while it is in use."""
         link.turns += 1
         try:
             yield
         finally:
             link.turns -= 1
-            self._used(link)
+            self._note_use(link)
 
     async def linked(self, turn: Turn) -> LinkedSession:
-        """Return the runtime's session of a turn's branch, open: resumed or created if need be."""
+        """Return the open session of a turn's branch; resume or create it if necessary."""
         key = key_of(turn.thread_id)
         kept = turn.state.get(key)
         state: JsonObject = kept if isinstance(kept, dict) else {}
         session_id = state.get("session_id")
         link: LinkedSession | None = turn.cache.get(key)
         if link is not None and link.is_at(state):
-            return await self._reopened(turn, link)
+            return await self._ensure_open(turn, link)
         if link is not None and link.watcher is not None:
             link.watcher.cancel()
-        if link is None:  # an edit after a restart: the runtime has heard the other version
+        # The runtime must not continue a conversation that differs from this branch. Without a link
+        # (after a restart) an edited input is the sign: the runtime has received another version.
+        # With a link, the same session has since received turns of another branch.
+        if link is None:
             has_other_past = len(turn.input.versions or ()) > 1
-        else:  # the same session, after turns of another branch
+        else:
             has_other_past = link.session_id == session_id
         if isinstance(session_id, str) and not has_other_past:
             with suppress(NotFound):
                 link = LinkedSession(key, session_id)
                 link.recall(state, same_session=True)
-                return await self._reopened(turn, link)
+                return await self._ensure_open(turn, link)
             turn.record(
                 "runtime.warning", {"message": f"{self._runtime.name} has lost its session"}
             )
-        return await self._created(turn, key, state)
+        return await self._create(turn, key, state)
 
-    async def _created(self, turn: Turn, key: str, state: JsonObject) -> LinkedSession:
+    async def _create(self, turn: Turn, key: str, state: JsonObject) -> LinkedSession:
         """Create a session of the runtime for a branch.
 
-        The branch was left, or the runtime knows nothing of it. The new session gets what was said
-        on the branch: its agent knows that, and nothing that was edited away.
+        The branch was left earlier, or the runtime does not know it. The new session gets the
+        conversation of the branch, so its agent knows nothing that was edited away.
         """
-        async with self._room():
-            request = await self._seeded(turn, state.get("session_id"))
+        async with self._reserve_room():
+            request = await self._creation_request(turn, state.get("session_id"))
             try:
-                created = await self._new(request)
-            except NotFound:  # the turn before left nothing to fork
+                created = await self._create_in_runtime(request)
+            except NotFound:  # the previous turn left nothing that can be forked
                 request = msgspec.structs.replace(request, fork_session_id="", fork_after="")
-                created = await self._new(request)
+                created = await self._create_in_runtime(request)
         link = LinkedSession(key, created.session_id)
-        # At once: whoever deletes the session of ARP has to find it, also if the turn ends now.
+        # Noted at once: if the turn ends now, deleting the session of ARP must still find this one.
         note_elsewhere(turn.cache, Elsewhere(self._runtime.name, link.session_id))
         about: JsonObject = {"runtime": self._runtime.name, "runtimeSessionId": link.session_id}
         turn.record("thread.started", correlation=about)
         link.knows_past = bool(request.history)
         link.recall(state, same_session=False)
-        await self._keep(turn, link, created)
+        await self._register(turn, link, created)
         return link
 
-    async def _new(self, request: ari.CreateSessionRequest) -> ari.RuntimeSession:
-        """Create a session of the runtime; a turn that is stopped meanwhile leaves none."""
+    async def _create_in_runtime(self, request: ari.CreateSessionRequest) -> ari.RuntimeSession:
+        """Create a session of the runtime; if the turn is stopped meanwhile, no session remains."""
         loop = asyncio.get_running_loop()
         creating = loop.create_task(self._runtime.service.create_session(request))
         try:
             return (await asyncio.shield(creating)).session
         except asyncio.CancelledError:
-            self._beside(self._undo(creating))
+            self._run_in_background(self._delete_when_created(creating))
             raise
 
-    async def _undo(self, creating: asyncio.Task[ari.CreateSessionResponse]) -> None:
-        """Delete a session that nobody knows, once it is created."""
+    async def _delete_when_created(self, creating: asyncio.Task[ari.CreateSessionResponse]) -> None:
+        """Delete a session that no turn uses, once it has been created."""
         with suppress(AriError):
             await self.remove((await creating).session.session_id)
 
@@ -204,8 +210,8 @@ class AgentSessions:
         """Close and delete a session of the runtime.
 
         Raises:
-            Unimplemented: The runtime cannot delete sessions; it is closed.
-            AriError: As `delete_session` says.
+            Unimplemented: The runtime cannot delete sessions; it was only closed.
+            AriError: `delete_session` raised it.
         """
         link = self._open.pop(session_id, None)
         if link is not None and link.watcher is not None:
@@ -217,14 +223,14 @@ class AgentSessions:
             await service.close_session(ari.CloseSessionRequest(session_id))
             raise
 
-    async def _seeded(self, turn: Turn, left: Json) -> ari.CreateSessionRequest:
-        """Return how a session is created that begins with the conversation of a branch.
+    async def _creation_request(self, turn: Turn, left: Json) -> ari.CreateSessionRequest:
+        """Return the request that creates a session with the conversation of a branch.
 
-        Where the runtime cannot begin so, the conversation comes with the first message.
+        If the runtime cannot begin with a conversation, the first message contains it instead.
 
         Args:
-            turn: The first one of the session.
-            left: The session of the runtime that knew the turns before; `None` without one.
+            turn: First turn of the new session.
+            left: Id of the runtime's session that has the earlier turns; `None` if there is none.
         """
         past = history_of(turn)
         if not past or not await self._runtime.can("history_seed"):
@@ -234,8 +240,8 @@ class AgentSessions:
             return msgspec.structs.replace(request, fork_session_id=left, fork_after=turn.parent)
         return request
 
-    async def _reopened(self, turn: Turn, link: LinkedSession) -> LinkedSession:
-        """Return the link once its session is open."""
+    async def _ensure_open(self, turn: Turn, link: LinkedSession) -> LinkedSession:
+        """Open the session of a link if necessary, and return the link."""
         try:
             state = (await self._runtime.session(link.session_id)).state
             is_open = state not in (ari.SessionState.CLOSED, ari.SessionState.FAILED)
@@ -253,22 +259,24 @@ class AgentSessions:
                 mcp_servers=request.mcp_servers,
                 permission_timeout_s=request.permission_timeout_s,
             )
-            async with self._room():
+            async with self._reserve_room():
                 resumed = await self._runtime.service.resume_session(resuming)
-            await self._keep(turn, link, resumed.session)
+            await self._register(turn, link, resumed.session)
             link.cursor, link.knows_past = resumed.sequence, True
         return link
 
-    async def _keep(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
-        """Keep a session that was opened, and watch it."""
+    async def _register(self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession) -> None:
+        """Register a session that was opened, and watch it."""
         turn.cache[link.key] = link
         link.cwd = "" if isinstance(self._runtime.service, RemoteRuntime) else session.cwd
         link.remember(turn)
         before = self._open.get(link.session_id)
         if before is not None and before.watcher is not None:
-            before.watcher.cancel()  # of a session of ARP that was evicted since
+            # The session of ARP was evicted and loaded again. Two watchers would begin each turn
+            # of the runtime twice.
+            before.watcher.cancel()
         self._open[link.session_id] = link
-        self._used(link)
+        self._note_use(link)
         await self._commands.switch_again(link)
         await self._commands.announce(turn, link)
         if self._app is not None:
@@ -281,7 +289,7 @@ class AgentSessions:
     async def _record_choices(
         self, turn: Turn, link: LinkedSession, session: ari.RuntimeSession
     ) -> None:
-        """Record which models there are, which one answers, and what the agent asks."""
+        """Record the available models, the model in use, and the mode."""
         known = {switch.name: switch for switch in await self._commands.switches(link.session_id)}
         _, choices, model = known.get("model", Switch("model", (), ""))
         _, _, mode = known.get("mode", Switch("mode", (), ""))
@@ -303,7 +311,7 @@ class AgentSessions:
         link: LinkedSession,
         subscription: EventSubscription,
     ) -> None:
-        """Begin a turn for each that the runtime begins, and record what it does besides."""
+        """Begin a turn of ARP for each turn that the runtime begins, and record other events."""
         with suppress(AriError):
             async for event in subscription:
                 is_own = event.details.get("origin") == "runtime"
@@ -338,10 +346,10 @@ class AgentSessions:
             link.limits[str(event.details.get("limit"))] = event.details
         record_event(await app.recorder(session_id), event)
 
-    # -- how many are open -----------------------------------------------------------------------
+    # -- limit of open sessions ------------------------------------------------------------------
 
-    def _used(self, link: LinkedSession) -> None:
-        """Close the session later, unless it is used again by then."""
+    def _note_use(self, link: LinkedSession) -> None:
+        """Note the use of a session, and close it after `idle_s` unless it is used again."""
         loop = asyncio.get_running_loop()
         link.used_at = loop.time()
         loop.call_later(self._limits.idle_s, self._close_if_idle, link, link.used_at)
@@ -349,18 +357,18 @@ class AgentSessions:
     def _close_if_idle(self, link: LinkedSession, used_at: float) -> None:
         if link.turns or link.used_at != used_at or self._open.get(link.session_id) is not link:
             return
-        self._beside(self._close(link))
+        self._run_in_background(self._close(link))
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
     async def _close(self, link: LinkedSession) -> None:
-        """Close a session, unless the runtime works in it by itself."""
+        """Close a session, unless the runtime is working in it by itself."""
         with suppress(AriError):
             if (await self._runtime.session(link.session_id)).active_turn_id:
-                self._used(link)
+                self._note_use(link)
                 return
             if self._open.get(link.session_id) is link and not link.turns:
                 del self._open[link.session_id]
@@ -368,14 +376,14 @@ class AgentSessions:
                 await self._runtime.service.close_session(request)
 
     @asynccontextmanager
-    async def _room(self) -> AsyncIterator[None]:
-        """Keep room for a session while it is opened.
+    async def _reserve_room(self) -> AsyncIterator[None]:
+        """Reserve room for a session while it is being opened.
 
-        If as many as may are open, close the one that was used least recently. Turns of several
-        sessions come here at the same time, so those that are still being opened count too.
+        If the limit is reached, the least recently used session is closed. Turns of several
+        sessions can be here at the same time, so sessions that are still being opened count too.
 
         Raises:
-            Unavailable: All of them are at work.
+            Unavailable: All open sessions are at work.
         """
         most = self._limits.max_open
         for link in sorted(self._open.values(), key=lambda one: one.used_at):

@@ -1,11 +1,15 @@
-"""`LateAnswers`: what people answered although the turn that asked is over.
+"""`LateAnswers`: matches answers to questions of a turn that has already ended.
 
-Theory of operation. A process ends while a runtime asks several things. After the restart the
-answer to one of them begins a turn; the runtime goes on there, and asks all of them again. Each
-request then finds, in this order: an answer that it had before the restart (`again`); an answer
-that came since, with the turn or behind it, or with an earlier turn whose process ended before it
-was taken (`permission`, `component`); or its old question, which the new one replaces. So nothing
-shows twice, and each answer reaches one request, once.
+Theory of operation. A process ends while several requests of a runtime are open. After the restart,
+an answer to one of them begins a turn. The runtime continues in that turn and asks all its requests
+again. For each of them this class finds, in this order:
+
+1. an answer from before the restart (`again`);
+2. an answer that came later: with this turn, with a turn that waits behind it, or with an earlier
+   turn that ended with its process before the answer was used (`permission`, `component`);
+3. the old question, which the new one replaces.
+
+So no question is shown twice, and each answer reaches one request, once.
 """
 
 from __future__ import annotations
@@ -31,41 +35,42 @@ if TYPE_CHECKING:
     from arp.turn.turn import Turn
 
 MAX_KEPT_BYTES = 4 << 10
-"""Of an answer that a restart must find; with a longer one its request is asked again."""
+"""Largest size of an answer that is stored for a restart, in bytes; a longer one is asked again."""
 
 
 class LateAnswers:
-    """The late answers that a turn may take, and the questions of earlier turns that are open.
+    """The late answers that a turn may use, and the open questions of earlier turns.
 
     Args:
-        turn: In which the runtime asks.
-        link: The session of the runtime.
+        turn: Turn in which the runtime asks.
+        link: Session of the runtime.
     """
 
     def __init__(self, turn: Turn, link: LinkedSession) -> None:
         self._turn = turn
         self._link = link
         self._earlier = turn._earlier_questions
-        # Without a question that is open, or was until now, the runtime was at work when its
+        # If no question is open, and none was until now, the runtime was at work when its process
+        # ended. Then an earlier approval must not count again.
         # process ended: what a person allowed for that does not count again.
         was_asking = turn.input.source_component is not None or bool(self._earlier.left_open())
         self._before = dict(link.answered) if was_asking else {}
-        """Answers of before a restart that the runtime may have lost."""
-        self._lost = [one for one in link.answering if was_asking and one != turn.id]
-        """Turns whose input nobody has taken before a restart, so it may answer what is asked."""
+        """Answers from before a restart that the runtime may have lost."""
+        self._unused_turns = [one for one in link.answering if was_asking and one != turn.id]
+        """Turns with an input that was not used before a restart; it may answer a request."""
 
     @property
     def are_others_asked(self) -> bool:
-        """Whether an earlier turn has asked something else that the runtime may ask again."""
-        is_answered = any(True for _ in self._earlier.answers(self._lost))
+        """Whether an earlier turn has another question that the runtime may ask again."""
+        is_answered = any(True for _ in self._earlier.answers(self._unused_turns))
         return bool(self._before or self._earlier.left_open()) or is_answered
 
     async def ask(self, component: Component, *, check: Check | None = None) -> Json | Declined:
-        """As `Turn.ask`, unless a late input is the answer already.
+        """Ask like `Turn.ask`, unless a late input already answers the question.
 
         Args:
             component: The question.
-            check: Refuses an answer that fits the component, but not who asked.
+            check: Additional validation of the answer; raises `InvalidAnswer`.
         """
         given = self.component(component, check=check)
         if given is None:
@@ -73,12 +78,12 @@ class LateAnswers:
             given = await self._turn._ask_checked(component, check)
         return given
 
-    # -- answers of before a restart -------------------------------------------------------------
+    # -- answers from before a restart -----------------------------------------------------------
 
     def again(
         self, request: ari.PermissionRequest, files: str = ""
     ) -> ari.PermissionResponse | None:
-        """Return the answer that exactly this request had before; `None`: it had none."""
+        """Return the earlier answer to exactly this request; `None` if it had none."""
         kept = self._before.pop(_key_of(request), None)
         if not isinstance(kept, dict) or kept.get("files") != files:
             return None
@@ -87,7 +92,7 @@ class LateAnswers:
     def keep(
         self, request: ari.PermissionRequest, response: ari.PermissionResponse, files: str = ""
     ) -> None:
-        """Keep an answer for the next process: the runtime may wait for others meanwhile."""
+        """Store an answer for the next process, because the runtime may wait for other answers."""
         key = _key_of(request)
         given: JsonObject = msgspec.to_builtins(response)
         text = encoded(given).decode()
@@ -97,7 +102,7 @@ class LateAnswers:
         self._save()
 
     def asks(self, request: ari.PermissionRequest) -> None:
-        """Note that a request is asked now: what it was answered before is over."""
+        """Record that a request is open now; an earlier answer to it no longer counts."""
         if self._link.answered.pop(_key_of(request), None) is not None:
             self._link.remember(self._turn)
 
@@ -105,27 +110,29 @@ class LateAnswers:
         self._link.remember(self._turn)
         self._earlier.save_state()
 
-    # -- answers that came since -----------------------------------------------------------------
+    # -- later answers ---------------------------------------------------------------------------
 
     def permission(
         self, request: ari.PermissionRequest, call: ToolCall, files: str
     ) -> ari.PermissionResponse | None:
-        """Return what an answer says of exactly this call; `None`: there is none, so ask.
+        """Return the late answer to exactly this call; `None` if there is none.
 
-        The answer belongs to a question about the same tool and the same input, and counts if the
-        files that the input names are as they were.
+        The answer must belong to a question about the same tool and the same input, and the files
+        that the input names must not have changed.
         """
         digest = input_digest(request)
+        # An empty mark means that the state of the files is unknown: the approval may be for other
+        # contents, so the person is asked again.
         if files == "" or self._link.asked.get(asked_key(call.name, digest)) != files:
             return None
-        for answer in self._earlier.answers(self._lost):
+        for answer in self._earlier.answers(self._unused_turns):
             echo = answer.input
             payload, action = echo.data.get("payload"), echo.data.get("action")
             given: JsonObject = payload if isinstance(payload, dict) else {}
             is_same = self._earlier.is_about(echo.source_component or "", call.name, digest)
             if action not in ("confirm", "deny") or not is_same or "updated_input" in given:
                 continue
-            self._take(answer)
+            self._use(answer)
             if action == "confirm":
                 return ari.PermissionResponse("allow")
             reason = str(given.get("reason") or "") if request.takes_message else ""
@@ -135,14 +142,14 @@ class LateAnswers:
     def component(
         self, asked: Component, mark: str = "", check: Check | None = None
     ) -> Json | Declined:
-        """Return the answer to a component that an earlier turn asked; `None`: there is none.
+        """Return the late answer to a component of an earlier turn; `None` if there is none.
 
         Args:
-            asked: What is asked now.
-            mark: As in `EarlierQuestions.asks_same`.
-            check: As in `ask`.
+            asked: The component of the new question.
+            mark: Prefix of component ids, as in `EarlierQuestions.asks_same`.
+            check: Additional validation, as in `ask`.
         """
-        for answer in self._earlier.answers(self._lost):
+        for answer in self._earlier.answers(self._unused_turns):
             echo = answer.input
             source = echo.source_component or ""
             if not source or not self._earlier.asks_same(source, asked, mark):
@@ -153,25 +160,25 @@ class LateAnswers:
                 value = DECLINED if is_declined else answer_value(asked, echo.input_type, fitting)
                 if check is not None and not is_declined:
                     check(value)
-            except ArpError:  # the agent asks something else by now
+            except ArpError:  # the new question differs from the old one, so ask it
                 continue
-            self._take(answer)
+            self._use(answer)
             return value
         return None
 
-    def _take(self, answer: LateAnswer) -> None:
+    def _use(self, answer: LateAnswer) -> None:
         queued = self._earlier.take(answer)
-        # What was taken once must not count again, whatever the runtime asks after a restart.
+        # A used answer must not count again, whatever the runtime asks after a restart.
         self._link.answer_taken(answer.turn_id)
         self._link.remember(self._turn)
         if queued:
             self._link.take_answer_of(queued)
             self._save()
 
-    # -- questions that are open still -----------------------------------------------------------
+    # -- open questions of earlier turns ---------------------------------------------------------
 
     def replace_permission(self, request: ari.PermissionRequest, call: ToolCall) -> None:
-        """Close the open question of an earlier turn that asks for this call."""
+        """Close the open question of an earlier turn about the same call."""
         digest = input_digest(request)
         for question in self._earlier.left_open():
             if self._earlier.is_about(question.component_id, call.name, digest):
@@ -188,16 +195,16 @@ class LateAnswers:
 
 
 def input_digest(request: ari.PermissionRequest) -> str:
-    """Return the digest of the input that is shown; facts have it unless there is a secret."""
+    """Return the digest of the input; facts have it unless the input has a secret."""
     return digest_of(encoded(request.tool_input_raw).decode())
 
 
 def asked_key(tool: str, digest: str) -> str:
-    """Return the name under which a link knows the permission to run a tool with an input."""
+    """Return the key of a link's open permission to run a tool with an input."""
     return f"{tool} {digest}"
 
 
 def _key_of(request: ari.PermissionRequest) -> str:
-    """Return what names a request also after a restart, where its runtime keeps ids of calls."""
+    """Return a key of a request that survives a restart, if its runtime keeps the ids of calls."""
     call, tool = fitting_name(request.tool_call_id, ""), fitting_name(request.tool_name, "tool")
     return f"{call} {asked_key(tool, input_digest(request))}"

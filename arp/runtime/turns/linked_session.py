@@ -1,7 +1,7 @@
 """`LinkedSession`: the session of a runtime behind one thread of a session of ARP.
 
-What a restart must find of it is in `turn.state`: its id, what its user has switched, the agent's
-list of tasks, and the newest turns that it knows. The rest is in memory only.
+The part that a restart needs is in `turn.state`: the id, the user's choices, the agent's list of
+tasks, and the newest turns that the runtime knows. The rest is only in memory.
 """
 
 from __future__ import annotations
@@ -25,43 +25,45 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STATE_KEY = "arp.runtime"
-"""Where `turn.state` and `turn.cache` keep the link of the first thread. The key of another thread
+"""Key of the link of the first thread in `turn.state` and `turn.cache`. The key of another thread
 ends with its name."""
 FIRST_THREAD = "main"
-"""The thread with which a session begins."""
+"""Thread that a session begins with."""
 MAX_KNOWN_TURNS = 20
-"""How many of the turns that the runtime knows are kept, the newest. They show whether the branch
-of a turn is the one that the runtime has heard, and since when others have answered the user. The
-newest alone says both, unless it was cancelled at once: then the one before it counts."""
+"""Number of known turns that are stored, the newest. They show whether the runtime knows the branch
+of a turn, and since when other agents have answered. The newest one is usually enough for both. If
+it was cancelled at once, the one before it counts."""
 MAX_CALLERS = 1_000
-"""How many calls of sub-agents a session remembers."""
+"""Number of calls of sub-agents that a session remembers."""
 MAX_ASKED = 50
-"""Open permissions whose files are remembered; the others are asked again after a restart."""
+"""Number of open permissions with remembered files; further ones are asked again after a
+restart."""
 MAX_ANSWERED = 8
-"""Answers of a turn that are remembered; the others are asked again after a restart."""
+"""Number of answers of a turn that are remembered; further requests are asked again after a
+restart."""
 MAX_WARNINGS = 100
-"""Warnings of a session that are remembered."""
+"""Number of warnings that a session remembers."""
 SUBAGENT = "agent"
-"""What a sub-agent without a name is called."""
+"""Name of a sub-agent without a name."""
 
 
 def key_of(thread_id: str) -> str:
-    """Return the key under which `turn.state` and `turn.cache` keep the link of a thread."""
+    """Return the key of a thread's link in `turn.state` and `turn.cache`."""
     return STATE_KEY if thread_id == FIRST_THREAD else f"{STATE_KEY}.{thread_id}"
 
 
 class RuntimeHandle:
-    """A runtime, with its name and its capabilities, for which it is asked once."""
+    """A runtime with its name and its capabilities, each requested only once."""
 
     def __init__(self, service: RuntimeService) -> None:
         self.service = service
         self.name = ""
-        """The runtime's name; empty until `learn_name`."""
+        """Name of the runtime; empty until `learn_name`."""
         self._capabilities: frozenset[str] | None = None
         self._was_closed = False
 
     async def open(self) -> None:
-        """Let the runtime take calls, which an earlier life of the app may have closed.
+        """Make the runtime accept calls; an earlier run of the app may have closed it.
 
         Raises:
             FailedPrecondition: It cannot be opened again; the message says what to do.
@@ -85,7 +87,7 @@ class RuntimeHandle:
         await self.service.close(ari.CloseRequest())
 
     async def learn_name(self) -> None:
-        """Ask the runtime for its name, if it is not known yet."""
+        """Request the runtime's name if it is not known yet."""
         if not self.name:
             self.name = (await self.service.version(ari.VersionRequest())).runtime_name
 
@@ -100,16 +102,16 @@ class RuntimeHandle:
         """Return a session of the runtime.
 
         Raises:
-            NotFound: There is none with this id.
+            NotFound: The session does not exist.
         """
         return (await self.service.get_session(ari.GetSessionRequest(session_id))).session
 
     async def events(self, session_id: str, after: int | None) -> EventSubscription:
-        """Return the events of a session after a sequence number; `None`: those that come."""
+        """Return the events of a session after a sequence number; `None` means only new events."""
         return await self.service.session_events(ari.SessionEventsRequest(session_id, after))
 
     async def cancel(self, session_id: str, turn_id: str = "") -> None:
-        """Cancel a turn of the runtime if it is active; an empty id: whichever is active."""
+        """Cancel a turn of the runtime if it is active; an empty id means any active turn."""
         with suppress(AriError):
             await self.service.cancel_turn(ari.CancelTurnRequest(session_id, turn_id))
 
@@ -118,52 +120,53 @@ class LinkedSession:
     """The session of a runtime behind a thread of a session of ARP.
 
     Args:
-        key: Where `turn.state` and `turn.cache` keep it.
-        session_id: The runtime's own id.
+        key: Key of the link in `turn.state` and `turn.cache`.
+        session_id: Id of the runtime's session.
     """
 
     def __init__(self, key: str, session_id: str) -> None:
         self.key = key
         self.session_id = session_id
         self.cursor = 0
-        """The sequence number of the last event that was shown."""
+        """Sequence number of the last event that was shown."""
         self.cwd = ""
-        """The directory where its agent works; empty: on another machine, or not known."""
+        """Directory that the agent works in; empty if it is on another machine or unknown."""
         self.model = ""
-        """The model that answers, as the runtime said last."""
+        """Model in use, as the runtime last reported it."""
         self.tasks: dict[str, Json] = {}
-        """The agent's list, as it is in the ledger: the status of each task by its id."""
+        """The agent's list of tasks as recorded in the ledger: task id → status."""
         self.switched: dict[str, str] = {}
-        """What its user has chosen, by "model", "mode" and "provider"."""
+        """The user's choices, by "model", "mode" and "provider"."""
         self.limits: dict[str, JsonObject] = {}
-        """Limits that the runtime reported between turns, for the next turn to show, by name."""
+        """Limits that the runtime reported between turns, by name; the next turn shows them."""
         self.knows_past = False
-        """Whether it began with the conversation before its first turn."""
+        """Whether the session began with the conversation before its first turn."""
         self.watcher: asyncio.Task[None] | None = None
-        """Takes what the runtime does between turns."""
+        """Task that handles the runtime's events between turns."""
         self.turns = 0
-        """How many turns of ARP use it now."""
+        """Number of turns of ARP that use the session now."""
         self.used_at = 0.0
-        """When a turn used it last, on the loop's clock."""
+        """Time of the last use, on the loop's clock."""
         self.known_turns: list[str] = []
-        """The newest turns of ARP that the runtime has heard, oldest first."""
+        """Newest turns of ARP that the runtime has received, oldest first."""
         self.asked: dict[str, str] = {}
-        """Permissions that are asked now: by the tool and the digest of its input a mark of the
-        files that the input names."""
+        """Open permissions: tool and digest of its input → mark of the files that the input
+        names."""
         self.answered: dict[str, Json] = {}
-        """Answers of the runtime's turn: while it asks something else too, it may lose them."""
+        """Answers to requests of the active turn. The runtime may lose them if it ends before the
+        turn does."""
         self.taken: list[str] = []
-        """Turns whose input an earlier turn has taken as an answer: they have nothing to do."""
+        """Turns that need no work, because an earlier turn has used their input as an answer."""
         self.answering: list[str] = []
-        """Turns that began with an answer which the runtime may not have taken yet."""
+        """Turns that began with an answer that the runtime may not have received yet."""
         self.sent_turn = ""
-        """The runtime's turn that began with the newest message of ours."""
+        """Turn of the runtime that began with our newest message."""
         self._callers: dict[str, tuple[str, str]] = {}
         self._warned: dict[str, None] = {}
-        """The newest warnings that are recorded; each counts once."""
+        """Newest warnings that were recorded; each is recorded once."""
 
     def warn(self, record: Recorder, warnings: Iterable[str]) -> None:
-        """Record what of the runtime is left out or shortened; the same is said once."""
+        """Record what was left out or shortened; the same warning is recorded once."""
         for warning in warnings:
             if warning not in self._warned:
                 self._warned[warning] = None
@@ -173,14 +176,14 @@ class LinkedSession:
                 del self._warned[next(iter(self._warned))]
 
     def began(self, turn: Turn) -> None:
-        """Note that the runtime has heard a turn: a restart while it asks must find it."""
+        """Record that the runtime has received a turn; a restart during a question needs it."""
         self.known_turns = [*self.known_turns, turn.id][-MAX_KNOWN_TURNS:]
         if turn.input.source_component is not None:
             self.answering = [*self.answering, turn.id][-MAX_ASKED:]
         self.remember(turn)
 
     def remember(self, turn: Turn) -> None:
-        """Write into `turn.state` what a restart must find."""
+        """Write the part that a restart needs into `turn.state`."""
         turn.state[self.key] = {
             "session_id": self.session_id,
             "turns": list(self.known_turns),
@@ -193,22 +196,22 @@ class LinkedSession:
         }
 
     def asks_for(self, key: str, files: str) -> None:
-        """Note a permission that is asked, with a mark of the files that its input names."""
+        """Record an open permission with the mark of the files that its input names."""
         self.asked[key] = files
         if len(self.asked) > MAX_ASKED:
             del self.asked[next(iter(self.asked))]
 
     def keep_answer(self, key: str, answer: JsonObject) -> None:
-        """Keep an answer that the runtime was given, until its turn ends."""
+        """Store an answer that the runtime has received, until the runtime's turn ends."""
         self.answered[key] = answer
         if len(self.answered) > MAX_ANSWERED:
             del self.answered[next(iter(self.answered))]
 
     def forget_questions(self, *, is_asking: bool) -> None:
-        """Forget what a turn of the runtime asked, which is over.
+        """Forget the questions of a turn of the runtime that has ended.
 
         Args:
-            is_asking: Whether questions of earlier turns are open: their answers have to fit.
+            is_asking: Whether questions of earlier turns are open; their files are still needed.
         """
         self.answered.clear()
         self.answering.clear()
@@ -216,24 +219,24 @@ class LinkedSession:
             self.asked.clear()
 
     def take_answer_of(self, turn_id: str) -> None:
-        """Note that the input of a turn that waits was taken as an answer."""
+        """Record that the input of a waiting turn was used as an answer."""
         self.taken = [*self.taken, turn_id][-MAX_ASKED:]
 
     def answer_taken(self, turn_id: str) -> None:
-        """Note that the runtime has the answer with which a turn began."""
+        """Record that the runtime has received the answer that a turn began with."""
         self.answering = [one for one in self.answering if one != turn_id]
 
     def is_at(self, state: JsonObject) -> bool:
-        """Return whether the runtime has heard exactly the turns behind the state of a branch."""
+        """Return whether the runtime has received exactly the turns of a branch's state."""
         return self.session_id == state.get("session_id") and self.known_turns == _turns_of(state)
 
     def recall(self, state: JsonObject, *, same_session: bool) -> None:
-        """Take over what was written down.
+        """Load what `remember` has written.
 
         Args:
-            state: What `remember` has written.
-            same_session: Whether the session of the runtime is still the one that wrote it. A new
-                one has heard no turn, and has no tasks.
+            state: State that `remember` has written.
+            same_session: Whether the runtime's session is the one that wrote the state. A new
+                session has received no turns and has no tasks.
         """
         switched, tasks = state.get("switched"), state.get("tasks")
         self.switched = {
@@ -241,6 +244,7 @@ class LinkedSession:
             for name, value in (switched.items() if isinstance(switched, dict) else ())
             if isinstance(value, str)
         }
+        # The user's choices hold for every session; the rest describes one session of the runtime.
         if same_session:
             self.known_turns = _turns_of(state)
             self.tasks = dict(tasks) if isinstance(tasks, dict) else {}
@@ -252,9 +256,9 @@ class LinkedSession:
             self.answering = [str(one) for one in answering] if isinstance(answering, list) else []
 
     def caller(self, event: ari.Event) -> tuple[str, str]:
-        """Return id and name of the sub-agent that makes a call; empty: the agent itself does.
+        """Return id and name of the sub-agent that makes a call; empty for the agent itself.
 
-        An agent repeats a call without them when its question outlives its turn, so they are
+        If a question outlives its turn, agents repeat the call without this data, so it is
         remembered.
         """
         subagent_id = event.details.get("subagent_id")
@@ -268,6 +272,6 @@ class LinkedSession:
 
 
 def _turns_of(state: JsonObject) -> list[str]:
-    """Return the turns of a state; an older version wrote all of them."""
+    """Return the known turns of a state; an older version stored all turns."""
     turns = state.get("turns")
     return [str(one) for one in turns][-MAX_KNOWN_TURNS:] if isinstance(turns, list) else []

@@ -1,13 +1,13 @@
-"""The files that the input of a tool call names, and whether they are still what was shown.
+"""The files that the input of a tool call names, and whether they changed since they were shown.
 
-Theory of operation. A person who approves `sh run.sh` approves the `run.sh` that is there when the
-question is shown. So every word of the input that is the path of an existing file is looked at
-before the question, and again when the answer is "allow": a file that has another content,
-vanished, appeared or leads elsewhere makes the answer one about something else, and nothing runs.
+Theory of operation. A person who approves `sh run.sh` approves the `run.sh` that exists when the
+question is shown. So each word of the input that is the path of an existing file is looked up
+before the question is shown, and again when the answer is "allow". If a file has changed, vanished
+or appeared, or if its path leads to another file, the answer no longer fits and nothing runs.
 
-A word that names nothing costs one `stat` and binds nothing, so words are taken generously, and
-nothing is known here of interpreters and their options. Names that only a shell makes (variables,
-patterns, substitutions) and files that nobody names are not found.
+A word that is not the path of a file costs one `stat` and binds nothing. Therefore all words are
+tried, and no knowledge of interpreters and their options is needed. Names that only a shell makes
+(variables, patterns, substitutions) and files that the input does not name are not found.
 """
 
 from __future__ import annotations
@@ -29,33 +29,35 @@ from arp.runtime.contract import types as ari
 from arp.turn.tool import Approval, SecondLook
 
 LOOK_S = 5.0
-"""How long one look may take; what takes longer counts as changed."""
+"""Seconds that one look-up may take; a file that takes longer counts as changed."""
 MAX_WORDS = 100_000
-"""Of one input. A command on Linux has at most 128 KiB, which is 65,536 words."""
+"""Number of words of one input. A command on Linux has at most 128 KiB, which is 65,536 words."""
 MAX_DIRECTORIES = 64
-"""In which the words of one input may be files."""
+"""Number of directories that the words of one input are looked up in."""
 MAX_FILE_BYTES = 16 << 20
-"""A larger file is recognised by its size, its times and its place on the disk."""
+"""Size of the largest file that is read; a larger one is identified by size, times and inode."""
 MAX_READ_BYTES = 64 << 20
-"""Of all files of one look."""
+"""Bytes of all files that one look-up reads."""
 MAX_SEARCHED_BYTES = 1 << 20
-"""A larger file is not searched for secrets: nobody can guess its whole content."""
+"""Size of the largest file that is searched for secrets; the whole content of a larger one cannot
+be guessed."""
 MAX_RECORDED = 100
-"""Files that a fact lists."""
+"""Number of files that a fact lists."""
 MAX_PATH = 4_096
 MAX_NESTED = 4
-"""Commands in quotes, within each other: `bash -c "sh -c '…'"`."""
+"""Depth of nested commands in quotes: `bash -c "sh -c '…'"`."""
 READ_BYTES = 1 << 20
 
 COMMAND_NAMES = frozenset(("args", "argv", "cmd", "command", "commands", "script"))
-"""Fields of an input that hold commands, also where its kind does not say so."""
-_ENTERS = frozenset(("-C", "--cwd", "--directory", "--prefix", "cd", "pushd"))
-"""Words that are followed by the name of a directory."""
+"""Fields of an input that hold commands, even if the kind of the request is not `command`."""
+_BEFORE_DIRECTORY = frozenset(("-C", "--cwd", "--directory", "--prefix", "cd", "pushd"))
+"""Words that precede the name of a directory."""
 _PIECE = re.compile(r"[^\s'\"`;&|<>(){}\[\]$,=:@]+")
 _SPLITS = re.compile(r"[\s'\"`;&|<>()]")
-_OF_THE_KERNEL = ("/proc/", "/sys/")
-"""What is there is no file: it is made when it is read."""
-_FLAGS = os.O_RDONLY | sum(
+_KERNEL_PATHS = ("/proc/", "/sys/")
+"""File systems of the kernel. Their contents are generated when they are read, so they are
+skipped."""
+_OPEN_FLAGS = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW", "O_CLOEXEC")
 )
 
@@ -64,53 +66,54 @@ class InputWords(NamedTuple):
     """The words of an input."""
 
     words: tuple[str, ...]
-    """Each once; any may be the path of a file."""
+    """All words, each once; any of them may be the path of a file."""
     directories: tuple[str, ...]
-    """Those that may be a directory in which a command works, in their order."""
+    """Words that may name the directory of a command, in their order."""
 
 
 class NamedFile(msgspec.Struct, frozen=True):
-    """A file that an input names, as it is at one moment."""
+    """A file that an input names, at one point in time."""
 
     word: str
-    """As the input has it."""
+    """Word in the input."""
     path: str
-    """Behind all links."""
+    """Path after all links are resolved."""
     bytes: int
     sha256: str = ""
-    """Of its content; empty: it is too large, or cannot be read."""
+    """SHA-256 of the content; empty if the file is too large or unreadable."""
     stamp: tuple[int, ...] = ()
-    """Of one without a digest: place on the disk and times."""
+    """Identity of a file without a digest: device, inode and times."""
     has_secret: bool = False
-    """Its digest is not told: who knows the rest could try secrets with it."""
+    """Whether the content has a secret. Its digest is then not published: a person who knows the
+    rest of the content could use it to test guesses of the secret."""
 
     def is_as(self, other: NamedFile) -> bool:
-        """Return whether it is the same file with the same content."""
+        """Return whether both are the same file with the same content."""
         mine = (self.path, self.bytes, self.sha256, self.stamp)
         return mine == (other.path, other.bytes, other.sha256, other.stamp)
 
 
 class SeenFiles(NamedTuple):
-    """What one look has found."""
+    """Result of one look-up."""
 
     files: dict[str, NamedFile]
-    """By path as the input and its directories give it."""
+    """Files, by the path that the input and its directories give."""
     words: frozenset[str] = frozenset()
-    """Those that were looked up."""
+    """Words that were looked up."""
     problem: str = ""
-    """Why not all could be looked at; empty: all were."""
+    """Reason why the look-up is incomplete; empty if it is complete."""
 
 
 class FilesUnclear(Exception):
-    """Not all files could be looked at; the text says why, for people."""
+    """Raised if a look-up is incomplete; the text gives the reason for people."""
 
 
 def words_of(tool_input: Json, *, is_command: bool) -> InputWords:
     """Return the words of an input.
 
     Args:
-        tool_input: As a runtime gives it.
-        is_command: Whether its texts are commands; else those of `COMMAND_NAMES` are.
+        tool_input: Input as the runtime gives it.
+        is_command: Whether its texts are commands; otherwise only those in `COMMAND_NAMES` are.
 
     Raises:
         FilesUnclear: There are more than `MAX_WORDS`.
@@ -120,10 +123,10 @@ def words_of(tool_input: Json, *, is_command: bool) -> InputWords:
     for text, splits in _texts(tool_input, is_command):
         before = ""
         for word in _words(text) if splits else iter([text]):
-            for one in map(_plain, _variants(word)):
+            for one in map(_normalised, _variants(word)):
                 if 0 < len(one) <= MAX_PATH and "\0" not in one:
                     words[one] = None
-                    if before in _ENTERS or not splits or word is text:
+                    if before in _BEFORE_DIRECTORY or not splits or word is text:
                         directories[one] = None
             if len(words) > MAX_WORDS:
                 raise FilesUnclear(f"the input has more than {MAX_WORDS:,} words")
@@ -132,7 +135,7 @@ def words_of(tool_input: Json, *, is_command: bool) -> InputWords:
 
 
 def _texts(value: Json, is_command: bool) -> Iterator[tuple[str, bool]]:
-    """Return each text in a value in order, names of fields too, and whether it is a command."""
+    """Yield each text of a value in order, with field names, and whether it is a command."""
     stack: list[tuple[Json, bool]] = [(value, is_command)]
     while stack:
         one, splits = stack.pop()
@@ -147,7 +150,7 @@ def _texts(value: Json, is_command: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _words(text: str, depth: int = 0) -> Iterator[str]:
-    """Return the words of a command as a shell splits it, and smaller pieces of it."""
+    """Yield the words of a command as a shell splits it, and smaller pieces of it."""
     yield text
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
@@ -156,14 +159,14 @@ def _words(text: str, depth: int = 0) -> Iterator[str]:
             yield token
             if depth < MAX_NESTED and token != text and _SPLITS.search(token):
                 yield from _words(token, depth + 1)
-    except ValueError:  # quotes that do not end: the pieces are there all the same
+    except ValueError:  # an unterminated quote: the smaller pieces below still cover the text
         pass
     if depth == 0:
         yield from _PIECE.findall(text)
 
 
 def _variants(word: str) -> Iterator[str]:
-    """Return a word, and what of it can be a path: of `--file=a`, `-fa`, `@a`, `./a`."""
+    """Yield a word and the parts of it that can be a path, as in `--file=a`, `-fa`, `@a`."""
     yield word
     stripped = word.strip()
     if stripped != word:
@@ -176,26 +179,26 @@ def _variants(word: str) -> Iterator[str]:
         yield word[2:]
 
 
-def _plain(path: str) -> str:
-    """Return a path in the words of a person: without `./` before it, and with their home."""
+def _normalised(path: str) -> str:
+    """Return a path without a leading `./`, and with `~` expanded."""
     while path.startswith("./"):
         path = path[2:].lstrip("/")
     return os.path.expanduser(path) if path.startswith("~") else path
 
 
 def look(words: InputWords, cwd: str, hides: Callable[[str], bool]) -> dict[str, NamedFile]:
-    """Return the files that words name, by their paths; blocks, at most `LOOK_S` of reading.
+    """Return the files that words name, by path; blocks for at most about `LOOK_S`.
 
     Args:
-        words: Of an input.
-        cwd: Where relative paths begin.
-        hides: Whether a text has something that must not be told.
+        words: Words of an input.
+        cwd: Directory of relative paths.
+        hides: Returns whether a text has a secret.
 
     Raises:
         FilesUnclear: It takes too long, or there are too many directories.
     """
     until = time.monotonic() + LOOK_S
-    looking = _OneLook(hides, until)
+    looking = _LookUp(hides, until)
     found: dict[str, NamedFile] = {}
     bases = _bases(words.directories, cwd)
     for word in words.words:
@@ -209,7 +212,7 @@ def look(words: InputWords, cwd: str, hides: Callable[[str], bool]) -> dict[str,
 
 
 def _bases(directories: tuple[str, ...], cwd: str) -> list[str]:
-    """Return the directories in which words may be files: one may be below another."""
+    """Return the directories to look words up in; each may be relative to another one."""
     bases = [cwd]
     for name in directories:
         for base in list(bases):
@@ -221,8 +224,8 @@ def _bases(directories: tuple[str, ...], cwd: str) -> list[str]:
     return bases
 
 
-class _OneLook:
-    """Reads the files of one look, each once."""
+class _LookUp:
+    """Reads the files of one look-up, each once."""
 
     def __init__(self, hides: Callable[[str], bool], until: float) -> None:
         self._hides, self._until = hides, until
@@ -230,14 +233,14 @@ class _OneLook:
         self._known: dict[str, NamedFile] = {}
 
     def file(self, word: str, path: str) -> NamedFile | None:
-        """Return the file at a path; `None` if there is no regular file."""
+        """Return the file at a path; `None` if it is not a regular file."""
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):
                 return None
             real = os.path.realpath(path)
         except (OSError, ValueError):
             return None
-        if real.startswith(_OF_THE_KERNEL):
+        if real.startswith(_KERNEL_PATHS):
             return None
         known = self._known.get(real)
         if known is None:
@@ -245,23 +248,25 @@ class _OneLook:
         return msgspec.structs.replace(known, word=word)
 
     def _read(self, path: str) -> NamedFile:
-        """Return what a file is now. It does not wait: neither for a pipe nor for a device."""
+        """Return the current state of a file, without waiting for a pipe or a device."""
+        # The file is identified through its descriptor: between `stat` and `open`, the path could
+        # be replaced by another file, a pipe or a link.
         try:
-            descriptor = os.open(path, _FLAGS)
+            descriptor = os.open(path, _OPEN_FLAGS)
         except OSError:
-            return _stamped(path, _status(path))
+            return _with_stamp(path, _status(path))
         try:
             status = os.fstat(descriptor)
             is_small = status.st_size <= min(MAX_FILE_BYTES, self._left)
             if not stat.S_ISREG(status.st_mode) or not is_small:
-                return _stamped(path, status)
-            return self._digested(path, descriptor, status)
+                return _with_stamp(path, status)
+            return self._with_digest(path, descriptor, status)
         except OSError:
-            return _stamped(path, _status(path))
+            return _with_stamp(path, _status(path))
         finally:
             os.close(descriptor)
 
-    def _digested(self, path: str, descriptor: int, status: os.stat_result) -> NamedFile:
+    def _with_digest(self, path: str, descriptor: int, status: os.stat_result) -> NamedFile:
         digest, size = sha256(), 0
         kept = bytearray()
         while piece := os.read(descriptor, READ_BYTES):
@@ -270,8 +275,8 @@ class _OneLook:
             self._left -= len(piece)
             if size <= MAX_SEARCHED_BYTES:
                 kept += piece
-            if size > MAX_FILE_BYTES or self._left < 0:  # it has grown meanwhile
-                return _stamped(path, status)
+            if size > MAX_FILE_BYTES or self._left < 0:  # the file has grown since `fstat`
+                return _with_stamp(path, status)
             if time.monotonic() > self._until:
                 raise FilesUnclear("its files could not be read in time")
         has_secret = size <= MAX_SEARCHED_BYTES and self._hides(kept.decode(errors="replace"))
@@ -285,10 +290,10 @@ def _status(path: str) -> os.stat_result | None:
         return None
 
 
-def _stamped(path: str, status: os.stat_result | None) -> NamedFile:
+def _with_stamp(path: str, status: os.stat_result | None) -> NamedFile:
     if status is None:
         return NamedFile("", path, 0)
-    # The time of the last change of the inode cannot be set back by who owns the file.
+    # The owner of a file can set back its modification time, but not its ctime.
     stamp = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
     return NamedFile("", path, status.st_size, stamp=stamp)
 
@@ -307,18 +312,18 @@ async def seen_files(
             return await asyncio.to_thread(work)
     except FilesUnclear as unclear:
         return SeenFiles({}, problem=str(unclear))
-    except TimeoutError:  # a file system does not answer
+    except TimeoutError:  # a file system does not respond
         return SeenFiles({}, problem="its files could not be read in time")
 
 
 def difference(before: SeenFiles, after: SeenFiles) -> str:
-    """Return what has changed between two looks, for people; empty if nothing has.
+    """Return what has changed between two look-ups, for people; empty if nothing has.
 
-    Who edits an input approves what only the edited one names, as it is then.
+    A file that only an edited input names is approved in its current state.
     """
     if before.problem or after.problem:
         return before.problem or after.problem
-    paths = [path for path in {**before.files, **after.files} if _differs(path, before, after)]
+    paths = [path for path in {**before.files, **after.files} if _has_changed(path, before, after)]
     if not paths:
         return ""
     was, now = before.files.get(paths[0]), after.files.get(paths[0])
@@ -332,7 +337,7 @@ def difference(before: SeenFiles, after: SeenFiles) -> str:
     return f"{file.word}{others} {what} after it was shown"
 
 
-def _differs(path: str, before: SeenFiles, after: SeenFiles) -> bool:
+def _has_changed(path: str, before: SeenFiles, after: SeenFiles) -> bool:
     was, now = before.files.get(path), after.files.get(path)
     if was is not None and now is not None:
         return not was.is_as(now)
@@ -342,7 +347,7 @@ def _differs(path: str, before: SeenFiles, after: SeenFiles) -> bool:
 
 
 def recorded(seen: SeenFiles) -> list[JsonObject]:
-    """Return what a fact says of files, each once."""
+    """Return the files for a fact, each once."""
     facts: dict[str, JsonObject] = {}
     for file in seen.files.values():
         fact: JsonObject = {"path": file.path, "bytes": file.bytes}
@@ -353,10 +358,10 @@ def recorded(seen: SeenFiles) -> list[JsonObject]:
 
 
 def mark_of(seen: SeenFiles) -> str:
-    """Return a text that is the same for the same files; empty: they must be shown again.
+    """Return a text that identifies the state of the files; empty if they must be shown again.
 
-    It is kept while the server is stopped. A file with a secret has none: who knows the rest of it
-    could try secrets with it.
+    It is stored while the server is stopped. If a file has a secret there is no mark: a person who
+    knows the rest of the content could use it to test guesses of the secret.
     """
     files = seen.files
     if seen.problem or any(one.has_secret for one in files.values()):
@@ -365,44 +370,47 @@ def mark_of(seen: SeenFiles) -> str:
 
 
 NO_FILES = mark_of(SeenFiles({}))
-"""Of an input that names no file."""
+"""Mark of an input that names no file."""
 
 
 class FileBinding:
-    """Binds the answer to a permission request to what was shown: its input, and its files.
+    """Binds the answer to a permission request to the input and the files that were shown.
 
     Args:
-        request: Of the runtime.
-        cwd: Where its session works; empty: on another machine, so that no file is looked at.
-        hides: Whether a text has something that must not be told.
+        request: Request of the runtime.
+        cwd: Directory of the session; empty if it is on another machine, so that no file is looked
+            up.
+        hides: Returns whether a text has a secret.
     """
 
     def __init__(
         self, request: ari.PermissionRequest, cwd: str, hides: Callable[[str], bool]
     ) -> None:
         self.refusal = ""
-        """Why an answer did not count; empty: it did, or there was none."""
+        """Reason why an answer did not count; empty if it counted or there was none."""
         self._request, self._cwd, self._hides = request, cwd, hides
         self._shown = SeenFiles({})
 
     async def look(self) -> list[JsonObject]:
-        """Look at the files of the request before it is shown, and return what a fact says."""
-        self._shown = await self._seen(self._request.tool_input_raw)
+        """Look up the files of the request before it is shown, and return them for a fact."""
+        self._shown = await self._look_up(self._request.tool_input_raw)
         return recorded(self._shown)
 
     @property
     def mark(self) -> str:
-        """What was looked at, as `mark_of` has it."""
+        """Mark of the files that were looked up; see `mark_of`."""
         return mark_of(self._shown)
 
     async def again(self, approval: Approval) -> SecondLook:
-        """Return whether an answer is about what is there now; an edited input has its own files.
+        """Return whether an answer still fits the current files.
+
+        An edited input has files of its own.
 
         Cancel: Safe; nothing has changed.
         """
         if not approval.edited and not approval.covers(self._request.tool_input_raw):
             return self._refused("the input changed after it was shown", SeenFiles({}))
-        seen = await self._seen(approval.args)
+        seen = await self._look_up(approval.args)
         changed = difference(self._shown, seen)
         if changed:
             return self._refused(changed, seen)
@@ -412,7 +420,7 @@ class FileBinding:
         self.refusal = f"{why}, so it was not run; ask again"
         return SecondLook(self.refusal, recorded(seen))
 
-    async def _seen(self, tool_input: Json) -> SeenFiles:
+    async def _look_up(self, tool_input: Json) -> SeenFiles:
         if not self._cwd:
             return SeenFiles({})
         is_command = self._request.kind is ari.PermissionKind.COMMAND

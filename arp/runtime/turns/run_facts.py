@@ -1,8 +1,7 @@
-"""What the events of a runtime are in the ledger: the table of `docs/ari.md`, as code.
+"""Records the events of a runtime in the ledger, as the table in `docs/ari.md` describes.
 
-`record_event` records a lifecycle event that says all by itself; it needs no turn. `RunFacts` knows
-what a turn has recorded so far, for what belongs to the whole of it: requests to models, what they
-cost, and how the turn ended.
+`record_event` records a lifecycle event that needs no context; it works without a turn. `RunFacts`
+keeps the context of one turn for the rest: requests to models, their cost, and the end of the turn.
 """
 
 from __future__ import annotations
@@ -25,37 +24,37 @@ if TYPE_CHECKING:
     from arp.record.work import ModelRequest
 
 MAX_TOLD_CHARACTERS = 2_000
-"""Of what a runtime says besides: a warning, the end of a sub-agent."""
+"""Largest length of a text of the runtime, such as a warning or a sub-agent's result."""
 MAX_OPEN_REQUESTS = 1_000
-"""Requests to models of one turn whose end was not told."""
+"""Number of open requests to models of one turn."""
 MAX_PARAMETER_BYTES = 16 << 10
 MAX_MESSAGE_BYTES = 256 << 10
-"""Of the messages of one request, as JSON; the newest stay."""
+"""Largest size of the messages of one request, as JSON; the newest are kept."""
 MAX_TOOLS, MAX_NAME = 500, 200
-"""Names of tools of one request, and their characters."""
+"""Number of tool names of one request, and the length of a name."""
 MAX_PLAN = 100
-"""Entries of an agent's list that are tasks."""
+"""Number of entries of an agent's list that become tasks."""
 LAST_SECOND = 253_402_300_799
-"""Of the year 9999: what is behind it is no time."""
+"""Last second of the year 9999; later times are invalid."""
 TOO_MANY_REQUESTS = 429
-"""The HTTP status by which a provider of models refuses for now."""
+"""HTTP status of a provider that refuses requests for now."""
 
 
 def record_event(record: Recorder, event: ari.Event) -> None:
-    """Record a lifecycle event, if it is one that says all by itself."""
-    recorded = _ALONE.get(event.lifecycle) if event.lifecycle is not None else None
+    """Record a lifecycle event, if it needs no context."""
+    recorded = _RECORDERS.get(event.lifecycle) if event.lifecycle is not None else None
     if recorded is not None:
         recorded(record, event)
 
 
 def record_warning(record: Recorder, message: str) -> None:
-    """Record what went wrong and is no error."""
+    """Record a problem that is not an error."""
     if message.strip():
         record("runtime.warning", {"message": message[:MAX_TOLD_CHARACTERS]})
 
 
 def record_mode(record: Recorder, mode: str) -> None:
-    """Record the mode, which says what the agent asks."""
+    """Record the mode, which determines what the agent asks."""
     if mode:
         record("policy.changed", {"policy": "permissionMode", "value": mode})
 
@@ -100,41 +99,41 @@ def _subagent(record: Recorder, event: ari.Event) -> None:
     subagent_id = _text(details, "subagent_id")
     if subagent_id is None:
         return
-    of_it = record.within(subagent_id=subagent_id)
+    scoped = record.within(subagent_id=subagent_id)
     match details.get("status"):
         case "started":
             named = {"name": _text(details, "name"), "objective": _text(details, "objective")}
-            of_it("subagent.spawned", dict(named))
+            scoped("subagent.spawned", dict(named))
         case "input":
-            of_it("subagent.input", {"text": text})
+            scoped("subagent.input", {"text": text})
         case "completed":
-            of_it("subagent.completed", {"outputs": [text] if text else None})
+            scoped("subagent.completed", {"outputs": [text] if text else None})
         case "failed":
-            of_it("subagent.failed", {"reason": text or "failed"})
+            scoped("subagent.failed", {"reason": text or "failed"})
         case "closed":
-            of_it("subagent.closed", {"reason": text or None})
+            scoped("subagent.closed", {"reason": text or None})
         case status:
-            of_it("subagent.status", {"message": text or None}, status=str(status or "running"))
+            scoped("subagent.status", {"message": text or None}, status=str(status or "running"))
 
 
 def _hook(record: Recorder, event: ari.Event) -> None:
     details = event.details
     name = _text(details, "name") or "hook"
-    of_it = record.within(request_id=_text(details, "hook_id") or name)
+    scoped = record.within(request_id=_text(details, "hook_id") or name)
     took = _number(details, "duration_ms")
     match details.get("status"):
         case "started":
-            of_it("hook.started", {"hook": name, "event": _text(details, "event")})
+            scoped("hook.started", {"hook": name, "event": _text(details, "event")})
         case "failed":
             reason = event.content[:MAX_TOLD_CHARACTERS] or "failed"
-            of_it("hook.failed", {"hook": name, "reason": reason, "durationMs": took})
+            scoped("hook.failed", {"hook": name, "reason": reason, "durationMs": took})
         case _:
             word = _text(details, "decision")
             decision = word if word in ("allow", "deny", "ask") else None
-            of_it("hook.completed", {"hook": name, "decision": decision, "durationMs": took})
+            scoped("hook.completed", {"hook": name, "decision": decision, "durationMs": took})
 
 
-_ALONE: dict[ari.Lifecycle, Callable[[Recorder, ari.Event], None]] = {
+_RECORDERS: dict[ari.Lifecycle, Callable[[Recorder, ari.Event], None]] = {
     ari.Lifecycle.WARNING: _warning,
     ari.Lifecycle.STDERR: _warning,
     ari.Lifecycle.MODE: _mode,
@@ -150,9 +149,9 @@ class RunFacts:
     """Records a turn of a runtime.
 
     Args:
-        record: Of the turn.
-        model: What answers, as far as it is known; empty: the runtime has not said.
-        keeps_messages: Whether the messages that a model gets are recorded.
+        record: Recorder of the turn.
+        model: Model in use; empty if the runtime has not reported it.
+        keeps_messages: Whether the messages to models are recorded.
     """
 
     def __init__(self, record: Recorder, model: str, *, keeps_messages: bool = False) -> None:
@@ -160,16 +159,16 @@ class RunFacts:
         self._record = record
         self._keeps_messages = keeps_messages
         self._open: dict[str, ModelRequest] = {}
-        """The requests to models that have begun and not ended, by the runtime's ids."""
+        """Open requests to models, by the runtime's id."""
         self._requests = 0
-        """How many to models were recorded."""
+        """Number of requests to models that were recorded."""
         self._failed_open = False
-        """Whether the newest request that had begun has failed: the turn's error is that one."""
+        """Whether the newest request has failed; then it is the cause of the turn's error."""
         self._amount = 0.0
-        """What they cost, as far as each of them said it."""
+        """Sum of the costs that the runtime reported for single requests."""
 
     def requested(self, event: ari.Event) -> None:
-        """Record that a request to a model begins, or that one has failed."""
+        """Record the start or the failure of a request to a model."""
         details, request_id = event.details, _text(event.details, "request_id") or ""
         if details.get("status") == "failed":
             request = self._open.pop(request_id, None)
@@ -184,11 +183,11 @@ class RunFacts:
         record = self._record.within(subagent_id=_text(details, "subagent_id"))
         self._requests += 1
         self._open[request_id] = record.model(
-            self._named(), _text(details, "provider"), **self._asked(details)
+            self._model_name(), _text(details, "provider"), **self._request_details(details)
         )
 
-    def _asked(self, details: JsonObject) -> JsonObject:
-        """Return what a request asks for: its parameters, tools and messages, each bounded."""
+    def _request_details(self, details: JsonObject) -> JsonObject:
+        """Return the parameters, tools and messages of a request, each limited in size."""
         asked: JsonObject = {}
         parameters, tools = details.get("parameters"), details.get("tools")
         if isinstance(parameters, dict):
@@ -205,7 +204,7 @@ class RunFacts:
         return asked
 
     def usage(self, details: JsonObject) -> None:
-        """Record a request to a model, what it used, and how full the context is."""
+        """Record a request to a model, its usage, and how full the context is."""
         self.model = _text(details, "model") or self.model
         tokens, most = _count(details, "context_tokens"), _count(details, "context_max")
         if tokens is not None:
@@ -214,15 +213,15 @@ class RunFacts:
             {key: value for key, value in details.items() if key in _USED}, ari.Usage, strict=False
         )
         if used.input_tokens is not None or used.output_tokens is not None:
-            self._request(used, details)
+            self._record_request(used, details)
         elif begun := self._open.pop(_text(details, "request_id") or "", None):
             begun.completed()
 
-    def _request(self, used: ari.Usage, details: JsonObject) -> None:
+    def _record_request(self, used: ari.Usage, details: JsonObject) -> None:
         begun = self._open.pop(_text(details, "request_id") or "", None)
         record = self._record.within(subagent_id=_text(details, "subagent_id"))
         self._requests += begun is None
-        with begun or record.model(_text(details, "model") or self._named()) as request:
+        with begun or record.model(_text(details, "model") or self._model_name()) as request:
             amount = used.cost if used.currency else None
             self._amount += amount or 0.0
             request.cost(
@@ -233,13 +232,13 @@ class RunFacts:
                 currency=used.currency if amount is not None else None,
             )
 
-    def _named(self) -> str:
+    def _model_name(self) -> str:
         return self.model or "unknown"
 
     def retried(self, event: ari.Event, message: str) -> None:
-        """Record a request to the model that failed and is made again."""
+        """Record a request to the model that failed and will be repeated."""
         details = event.details
-        with self._record.model(self._named()) as request:
+        with self._record.model(self._model_name()) as request:
             request.failed(message[:MAX_TOLD_CHARACTERS], retryable=True)
         if details.get("http_status") == TOO_MANY_REQUESTS:
             delay_ms = _number(details, "delay_ms")
@@ -247,20 +246,21 @@ class RunFacts:
             self._record("rate_limit.hit", {"limit": "requests", "retryAfterS": wait})
 
     def ended(self, event: ari.Event) -> None:
-        """Record what is known with the end of the turn alone."""
+        """Record what is known only at the end of the turn."""
         used = event.usage
-        self._end_open(event.error)
+        self._end_open_requests(event.error)
+        # The usage of a turn is the sum of its requests: it is recorded only if none of them was.
         if used is not None and not self._requests and used.is_known:
-            self._request(used, {})
+            self._record_request(used, {})
         elif used is not None and used.cost and used.currency and not self._amount:
-            # The requests had tokens and no price.
+            # The requests had tokens but no price.
             cost: JsonObject = {"amount": used.cost, "currency": used.currency}
-            self._record("cost.recorded", {"model": self._named(), **cost})
+            self._record("cost.recorded", {"model": self._model_name(), **cost})
         if event.error is not None:
-            self._failed(event.error)
+            self._record_failure(event.error)
 
-    def _end_open(self, error: ErrorStatus | None) -> None:
-        """End the requests whose end the runtime has not told, as the turn has ended."""
+    def _end_open_requests(self, error: ErrorStatus | None) -> None:
+        """End the requests that are still open at the end of the turn."""
         self._failed_open = error is not None and (self._failed_open or bool(self._open))
         for request in self._open.values():
             if error is None:
@@ -269,11 +269,13 @@ class RunFacts:
                 request.failed(error.message[:MAX_TOLD_CHARACTERS], retryable=error.retryable)
         self._open.clear()
 
-    def _failed(self, error: ErrorStatus) -> None:
+    def _record_failure(self, error: ErrorStatus) -> None:
         details = error.details
         limit, status = _text(details, "limit"), details.get("http_status")
+        # A status means that a request to the model failed. If the runtime has not reported that
+        # request, it is recorded here; otherwise it would be counted twice.
         if isinstance(status, int) and not self._failed_open:
-            with self._record.model(self._named()) as request:
+            with self._record.model(self._model_name()) as request:
                 request.failed(error.message[:MAX_TOLD_CHARACTERS], retryable=error.retryable)
         if limit is not None:
             resets_at = rfc3339(_number(details, "resets_at_s"))
@@ -283,13 +285,13 @@ class RunFacts:
 
 
 def record_plan(record: Recorder, todos: Json, known: dict[str, Json], of: str) -> None:
-    """Record the agent's list as tasks: what is new in it, what has changed, what has left it.
+    """Record the changes of an agent's list as tasks: new, changed and removed entries.
 
     Args:
-        record: Where to.
-        todos: All of the list: `[{text, status}]`.
-        known: The tasks that are known with their status, by their ids; it is changed.
-        of: Whose list it is: the ids of its tasks begin with it.
+        record: Recorder of the session.
+        todos: The complete list: `[{text, status}]`.
+        known: Status of each known task by id; this function updates it.
+        of: Prefix of the ids of the tasks.
     """
     now: dict[str, Json] = {}
     for todo in todos[:MAX_PLAN] if isinstance(todos, list) else ():
@@ -310,7 +312,7 @@ def record_plan(record: Recorder, todos: Json, known: dict[str, Json], of: str) 
 
 
 def newest_within(messages: list[Json], most: int) -> list[Json]:
-    """Return the newest messages that have so many bytes as JSON together at most."""
+    """Return the newest messages with a total size of at most `most` bytes as JSON."""
     size = 0
     for kept, message in enumerate(reversed(messages)):
         size += len(msgspec.json.encode(message)) + 1
@@ -324,7 +326,7 @@ _USED = frozenset(ari.Usage.__struct_fields__)
 
 
 class Notice(NamedTuple):
-    """What people are told of a limit."""
+    """Text for people about a limit."""
 
     is_reached: bool
     title: str
@@ -332,7 +334,7 @@ class Notice(NamedTuple):
 
 
 def notice_of(details: Mapping[str, Json]) -> Notice:
-    """Return what people are told when a runtime says that a limit is reached, or nearly."""
+    """Return the text for people when a limit is reached or nearly reached."""
     limit = (_text(details, "limit") or "requests").replace("_", " ")
     used, moment = _number(details, "used"), _moment(_number(details, "resets_at_s"))
     is_reached = details.get("status") != "warning"
@@ -346,7 +348,7 @@ def notice_of(details: Mapping[str, Json]) -> Notice:
 
 
 def rfc3339(seconds: float | None) -> str | None:
-    """Return seconds since 1970 as facts have them; `None` for what is not known, or no time."""
+    """Return seconds since 1970 in the format of facts, or `None` for an invalid time."""
     moment = _moment(seconds)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment is not None else None
 

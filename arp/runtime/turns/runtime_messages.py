@@ -1,4 +1,4 @@
-"""What a runtime is sent: the message of a turn, and the conversation that it has not heard."""
+"""The messages to a runtime: a turn's input, after the conversation that the runtime has missed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from arp.turn.turn import Turn
 
 MAX_TOLD = 200
-"""Earlier messages that a new session gets with its first one."""
+"""Number of earlier messages that a new session gets with its first message."""
 MAX_MISSED = 2_000
 """Characters of a message in a turn that another agent answered."""
 
 _PART = re.compile(r"message\.parts\[(\d+)\][.\w]*: ")
-"""What an error says before what is wrong with a part of a message."""
+"""Prefix of an error text about a part of a message."""
 
 
 async def message_of(turn: Turn, link: LinkedSession) -> ari.RuntimeMessage | None:
-    """Return what the runtime is sent for a turn; `None`: the turn has nothing to send."""
+    """Return the message to the runtime for a turn; `None` if there is nothing to send."""
     parts: list[ari.ContentPart] = []
     for ref in turn.files:
         kind = ref.mime.partition("/")[0]
@@ -41,16 +41,16 @@ async def message_of(turn: Turn, link: LinkedSession) -> ari.RuntimeMessage | No
         )
     text = turn.text
     if not text and not parts:
-        text = _answered_late(turn)
+        text = _late_answer_text(turn)
     if not text and not parts:
         return None
-    return ari.RuntimeMessage(content=_with_unheard(turn, link, text), parts=tuple(parts))
+    return ari.RuntimeMessage(content=_with_missed_messages(turn, link, text), parts=tuple(parts))
 
 
-def _with_unheard(turn: Turn, link: LinkedSession, text: str) -> str:
-    """Return a text, after what was said before it that the runtime has not heard."""
+def _with_missed_messages(turn: Turn, link: LinkedSession, text: str) -> str:
+    """Return a text after the part of the conversation that the runtime has missed."""
     if link.known_turns:
-        before = _missed(turn, link)
+        before = _missed_messages(turn, link)
         heading = "Since your last answer, others have answered the user"
     else:
         before = [] if link.knows_past else _without_own_commands(turn.history(MAX_TOLD))
@@ -61,11 +61,11 @@ def _with_unheard(turn: Turn, link: LinkedSession, text: str) -> str:
     return f"{heading}:\n\n{lines}\n\nNow the user says:\n\n{text}"
 
 
-def _answered_late(turn: Turn) -> str:
-    """Return what the agent is sent if a permission is answered after its turn has ended.
+def _late_answer_text(turn: Turn) -> str:
+    """Return the text for the agent if a permission is answered after its turn has ended.
 
-    Nothing runs by that answer: the runtime that had asked is gone, and asks again if it still
-    wants to.
+    The answer does not run anything: the runtime that asked is gone, and asks again if it still
+    needs to.
     """
     if turn.input.source_component is None:
         return ""
@@ -94,7 +94,7 @@ def _is_own_command(text: str) -> bool:
 
 
 def _without_own_commands(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return what was said, without commands of `RuntimeAgent` and what it answered to them."""
+    """Return a conversation without the commands of `RuntimeAgent` and their answers."""
     kept: list[tuple[str, str]] = []
     is_own = False
     for role, text in history:
@@ -105,11 +105,11 @@ def _without_own_commands(history: Sequence[tuple[str, str]]) -> list[tuple[str,
     return kept
 
 
-def _missed(turn: Turn, link: LinkedSession) -> list[tuple[str, str]]:
-    """Return what was said since the last turn that the runtime knows.
+def _missed_messages(turn: Turn, link: LinkedSession) -> list[tuple[str, str]]:
+    """Return the messages since the last turn that the runtime knows.
 
-    An app can answer some turns by functions of its own: commands, or an agent that hands only
-    some turns to this one.
+    An app can answer some turns with functions of its own, such as commands, or pass only some
+    turns to this agent.
     """
     known = frozenset(link.known_turns)
     missed: list[tuple[str, str]] = []
@@ -139,7 +139,7 @@ def history_of(turn: Turn) -> tuple[ari.RuntimeMessage, ...]:
 
 
 def about_file(turn: Turn, refused: InvalidArgument) -> AriError:
-    """Return the error of a message in words for its sender: which file is refused, and why."""
+    """Return the error of a message in words for its sender: which file was refused, and why."""
     found = _PART.match(refused.message)
     if found is None or int(found[1]) >= len(turn.files):
         return refused

@@ -1,7 +1,8 @@
-"""`RuntimeTurn`: what the events of a runtime's turn do to a turn of ARP.
+"""`RuntimeTurn`: shows the events of a runtime's turn in a turn of ARP.
 
-Text is output, thoughts are reasoning, and tools, plans, retries and limits are shown while they go
-on. What the runtime asks goes to `TurnQuestions`, what is worth recording to `RunFacts`.
+Text becomes output and thoughts become reasoning. Tools, plans, retries and limits are shown while
+they are in progress. `TurnQuestions` handles the runtime's requests to the user, and `RunFacts`
+records the turn.
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ if TYPE_CHECKING:
     from arp.turn.turn import Turn
 
 MAX_SHOWN = 20_000
-"""Characters of a command's output that are shown as a component; the tool's result has all."""
+"""Characters of a command's output that are shown as a component; the tool's result has all of
+it."""
 MAX_DIFF = 200_000
-"""Characters of a file before and after a change; a larger one is shown by its name only."""
+"""Characters of a file before and after a change; a larger change is shown without its content."""
 MAX_PATH = 500
-"""Characters of a path above a change."""
+"""Characters of the path above a change."""
 STOP_S = 15.0
-"""How long the end of a cancelled turn is waited for; runtimes have `CANCEL_GRACE_S`."""
+"""Seconds to wait for the end of a cancelled turn; runtimes have `CANCEL_GRACE_S`."""
 MAX_PROGRESS = 200
 """Characters of a tool's last line that are shown while it runs."""
 
@@ -54,10 +56,10 @@ class RuntimeTurn:
     """One turn of a runtime, on the screens.
 
     Args:
-        runtime: Whose turn it is.
-        commands: Shown again when the runtime changes them.
-        turn: Where it is shown.
-        link: The session of the runtime.
+        runtime: Runtime of the turn.
+        commands: Commands of the session; shown again when the runtime changes them.
+        turn: Turn of ARP that shows the events.
+        link: Session of the runtime.
     """
 
     def __init__(
@@ -69,25 +71,25 @@ class RuntimeTurn:
         self._link = link
         self._calls: dict[str, ToolCall] = {}
         self._begun: dict[str, ari.Event] = {}
-        """The events with which the calls began."""
+        """Events that began the calls, by call id."""
         self.questions = TurnQuestions(runtime, turn, link, self._calls)
         self._facts = RunFacts(
             turn.record, link.model, keeps_messages=turn._host.services.records_messages
         )
         self._plan = ""
-        """The component that shows the agent's list."""
+        """Id of the component with the agent's list."""
         self._retry = ""
-        """The component that shows that the model is asked again."""
+        """Id of the component for a repeated request to the model."""
         self._retries = 0
-        """Since the model answered last."""
+        """Number of retries since the last answer of the model."""
         self._limits: dict[str, str] = {}
-        """The components that tell of limits, by the name of the limit."""
+        """Components that show limits, by the name of the limit."""
 
     async def play(self, events: EventSubscription, turn_id: str) -> None:
-        """Show a turn to its end; a cancel of ours cancels the runtime's.
+        """Show a turn to its end; if this is cancelled, the runtime's turn is cancelled too.
 
-        If the server stops while the turn asks something, the runtime keeps its turn: the next
-        process takes it up again, and the answer goes there.
+        If the server stops while a question is open, the runtime keeps its turn: the next process
+        continues it and gives the answer there.
         """
         try:
             await self._finish(await self._show_all(events, turn_id))
@@ -115,20 +117,21 @@ class RuntimeTurn:
                     return event
             raise ToolFailed(f"{self._runtime.name}: the session was closed")
         except BaseException:
-            # Nobody watches it any more. First the questions end: the runtime may need some time
+            # No one will read this turn's events any more. The questions end first: the runtime may
+            # need some time to stop, and no answer must reach it during that time.
             # to stop, and no answer may come before that.
             self.questions.stop()
             if not self._turn._leaves_questions_open:
                 await asyncio.shield(self._runtime.cancel(self._link.session_id, turn_id))
-                await self._count_rest(events, turn_id)
+                await self._drain(events, turn_id)
             raise
 
-    async def _count_rest(self, events: EventSubscription, turn_id: str) -> None:
-        """Read a turn that was cancelled to its end: what it used belongs to this turn of ARP."""
+    async def _drain(self, events: EventSubscription, turn_id: str) -> None:
+        """Read a cancelled turn to its end, so that its usage counts for this turn of ARP."""
         with suppress(AriError, SurfaceDestroyed, TimeoutError):
-            await asyncio.wait_for(self._read_rest(events, turn_id), STOP_S)
+            await asyncio.wait_for(self._read_to_end(events, turn_id), STOP_S)
 
-    async def _read_rest(self, events: EventSubscription, turn_id: str) -> None:
+    async def _read_to_end(self, events: EventSubscription, turn_id: str) -> None:
         async for event in events:
             self._link.cursor = event.sequence
             if event.turn_id != turn_id:
@@ -140,7 +143,7 @@ class RuntimeTurn:
             elif event.lifecycle is ari.Lifecycle.USAGE:
                 self._facts.usage(event.details)
             if event.done:
-                self._count(event)
+                self._record_end(event)
                 return
 
     async def _show(self, event: ari.Event) -> None:
@@ -160,11 +163,11 @@ class RuntimeTurn:
             case ari.EventType.TOOL_RESULT:
                 await self._end_call(event)
             case ari.EventType.PERMISSION_REQUEST:
-                if event.tool_call_id not in self._calls:  # an earlier turn has shown that it began
+                if event.tool_call_id not in self._calls:  # it began in an earlier turn
                     self._begin_call(event)
                 self.questions.ask(event)
             case ari.EventType.LIFECYCLE:
-                self._take_lifecycle(event)
+                self._handle_lifecycle(event)
                 if event.lifecycle in CHANGES_COMMANDS:
                     found = await self._commands.listed(self._link.session_id)
                     self._turn.set_commands(found.commands)
@@ -235,10 +238,10 @@ class RuntimeTurn:
 
     # -- what else is shown ------------------------------------------------------------------------
 
-    def _take_lifecycle(self, event: ari.Event) -> None:
-        """Show and record a lifecycle event; one that cannot be is recorded as a warning.
+    def _handle_lifecycle(self, event: ari.Event) -> None:
+        """Show and record a lifecycle event; an invalid one is recorded as a warning.
 
-        Its details are free JSON of a program that we do not control: none of them ends the turn.
+        The details are free JSON of a program that we do not control; they must never end the turn.
         """
         try:
             self._show_lifecycle(event)
@@ -273,14 +276,14 @@ class RuntimeTurn:
         record_event(self._turn.record, event)
 
     def _show_speaker(self, name: str) -> None:
-        """Say who speaks from now on."""
+        """Show which agent speaks from now on."""
         self._turn._speak_as(name)
 
     def _show_component(self, given: Component | Json) -> str:
-        """Show a component of the agent, as far as it fits; what does not is recorded.
+        """Show a component of the agent, as far as it is valid; the rest is recorded as a warning.
 
         Returns:
-            Its id; empty: nothing shows.
+            Id of the component; empty if nothing is shown.
         """
         found = fitting_component(given, self._turn._host.session.rules.limits.max_message_bytes)
         if found.warning:
@@ -296,7 +299,7 @@ class RuntimeTurn:
         record_plan(self._turn.record, todos, self._link.tasks, f"plan-{self._link.session_id}")
 
     def _show_retry(self, event: ari.Event) -> None:
-        """Show that the model is asked again: a card, for as long as it does not answer."""
+        """Show a card while the request to the model is repeated."""
         attempt, attempts, status, delay = map(
             event.details.get, ("attempt", "attempts", "http_status", "delay_ms")
         )
@@ -318,7 +321,7 @@ class RuntimeTurn:
         record_warning(self._turn.record, text)
 
     def _end_retry(self, event: ari.Event) -> None:
-        """Let the card become a line: nothing is tried again any more."""
+        """Replace the card of a retry by one line: no further retry follows."""
         many = "1 retry" if self._retries == 1 else f"{self._retries} retries"
         is_over = event.type is ari.EventType.ERROR
         content = f"No answer after {many}." if is_over else f"The model answered after {many}."
@@ -326,7 +329,7 @@ class RuntimeTurn:
         self._retry, self._retries = "", 0
 
     def _show_limit(self, details: JsonObject) -> None:
-        """Say that a limit is reached, or nearly, and when it resets."""
+        """Show that a limit is reached or nearly reached, and when it resets."""
         notice = notice_of(details)
         props: JsonObject = {
             "status": "error" if notice.is_reached else "warning",
@@ -338,25 +341,26 @@ class RuntimeTurn:
         self._limits[limit] = self._show_component(Component(known, "status-card", props)) or known
 
     def _show_cut_off(self, event: ari.Event) -> None:
-        """Say behind the text so far that it is not complete, or that there is none."""
+        """Show after the text that the answer is incomplete or missing."""
         is_empty = event.details["cut_off"] == CutOff.EMPTY
         title = "No answer" if is_empty else "Not a complete answer"
         props: JsonObject = {"status": "warning", "title": title, "message": event.content}
         self._turn.show(Component("", "status-card", props))
 
-    def _count(self, event: ari.Event) -> None:
-        """Record what a turn used, and how it ended."""
+    def _record_end(self, event: ari.Event) -> None:
+        """Record the usage of a turn, and how it ended."""
         if event.usage is not None:
-            event = msgspec.structs.replace(event, usage=_counted(event.usage))
+            event = msgspec.structs.replace(event, usage=_valid_usage(event.usage))
             self._turn.usage(**msgspec.to_builtins(event.usage))
         self._facts.ended(event)
 
     async def _finish(self, event: ari.Event) -> None:
-        self._count(event)
+        self._record_end(event)
         if event.type is ari.EventType.ERROR:
             error = event.error or ErrorStatus(AriCode.INTERNAL)
             if error.code is AriCode.CANCELED:
-                # Some agents cancel their turn by themselves when something is denied.
+                # Some agents cancel their own turn when a request is denied; the reason follows as
+                # a message, so the turn must not look cancelled.
                 if not self.questions.unsent:
                     await self._turn.say("\n\n*Cancelled.*")
                 return
@@ -367,15 +371,15 @@ class RuntimeTurn:
 
 
 def _error_of(event: ari.Event) -> str:
-    """Return why a tool failed; a denied call says that it was denied, whatever the agent says."""
-    told = event.content
-    if event.details.get("denied") and not told.startswith(("denied", "not answered")):
-        return f"denied: {told}" if told else "denied"
-    return told or "failed"
+    """Return why a tool failed; the text for a denied call always says that it was denied."""
+    text = event.content
+    if event.details.get("denied") and not text.startswith(("denied", "not answered")):
+        return f"denied: {text}" if text else "denied"
+    return text or "failed"
 
 
-def _counted(used: ari.Usage) -> ari.Usage:
-    """Return what a runtime says of a turn, without numbers that nothing can be."""
+def _valid_usage(used: ari.Usage) -> ari.Usage:
+    """Return the usage of a turn without negative numbers, which are invalid."""
     given = msgspec.structs.asdict(used)
     below = {name: None for name, one in given.items() if isinstance(one, int | float) and one < 0}
     return msgspec.structs.replace(used, **below)

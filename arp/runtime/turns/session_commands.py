@@ -1,7 +1,8 @@
-"""The commands of a runtime's session: its own, and those by which users switch what it uses.
+"""Commands of a runtime's session: the runtime's own, and those that switch its settings.
 
-`/model`, `/mode` and `/provider` switch within what the operator offers. They, and `/compact` where
-the runtime has no such command itself, are carried out here: the runtime hears nothing of them.
+`/model`, `/mode` and `/provider` switch within the choices that the operator offers. They are
+carried out here and not sent to the runtime. So is `/compact`, unless the runtime has a command of
+that name.
 """
 
 from __future__ import annotations
@@ -29,50 +30,50 @@ if TYPE_CHECKING:
     from arp.turn.turn import Turn
 
 SWITCHES = ("model", "mode", "provider")
-"""What users may switch, and the names of the commands for it."""
+"""Settings that users may switch; also the names of the commands."""
 COMPACT = "compact"
-"""The command that makes the conversation shorter."""
+"""Command that makes the conversation shorter."""
 OWN_COMMANDS = (*SWITCHES, COMPACT)
-"""Commands that the runtime hears nothing of."""
+"""Commands that are not sent to the runtime."""
 CHANGES_COMMANDS = frozenset((ari.Lifecycle.COMMANDS, ari.Lifecycle.MODEL, ari.Lifecycle.MODE))
-"""Events that change the commands of a session, or which of their choices is the current one."""
+"""Events that change the commands of a session, or the current choice of a command."""
 
 
 class RuntimeOffers(msgspec.Struct, frozen=True):
-    """What users may switch, by slash commands and menus."""
+    """Choices that users may switch to, by slash commands and menus."""
 
     models: tuple[str, ...] = ()
-    """Empty: the runtime's own list."""
+    """Models to offer; empty means the runtime's own list."""
     modes: tuple[str, ...] = ()
-    """Empty: those of the runtime that ask before they change anything."""
+    """Modes to offer; empty means the modes that ask before they change anything."""
     providers: tuple[str, ...] = ()
-    """Empty: none."""
+    """Providers to offer; empty means none."""
 
 
 class Switch(NamedTuple):
-    """Something that users may switch."""
+    """A setting that users may switch."""
 
     name: str
-    """One of `SWITCHES`."""
+    """Name of the setting, one of `SWITCHES`."""
     choices: Sequence[ari.Choice]
     current: str
 
     def takes(self, wanted: str) -> bool:
-        """Return whether a choice may be made.
+        """Return whether a choice is allowed.
 
-        A runtime that lists no models takes any. A mode or provider must be offered, also where
-        none is.
+        If the runtime lists no models, any model is allowed. A mode or provider must always be
+        listed.
         """
         is_any = self.name == "model" and not self.choices
         return is_any or wanted in {one.id for one in self.choices}
 
 
 class SessionCommands:
-    """Lists the commands of sessions, and carries out those that are for us.
+    """Lists the commands of sessions, and carries out the ones that are not sent to the runtime.
 
     Args:
-        runtime: Whose sessions they are.
-        offers: What users may switch.
+        runtime: Runtime of the sessions.
+        offers: Choices that users may switch to.
     """
 
     def __init__(self, runtime: RuntimeHandle, offers: RuntimeOffers) -> None:
@@ -80,9 +81,10 @@ class SessionCommands:
         self._offers = offers
 
     async def listed(self, session_id: str) -> FittingCommands:
-        """Return what a session offers: the runtime's own commands, and what can be switched.
+        """Return the commands of a session: the runtime's own, and those that switch settings.
 
-        What people cannot type, and what is too much for one message, is left out with a warning.
+        A command that people cannot type, or that exceeds the limits of a message, is left out with
+        a warning.
         """
         commands = {one.name: one for one in await self._of_runtime(session_id)}
         if await self.offers_compact(session_id):
@@ -103,7 +105,10 @@ class SessionCommands:
         link.warn(turn.record, found.warnings)
 
     async def offers_compact(self, session_id: str) -> bool:
-        """Return whether `/compact` is ours: the runtime can do it, and has no command for it."""
+        """Return whether `/compact` is carried out here.
+
+        It is if the runtime can compact a session but has no command of that name.
+        """
         if not isinstance(self._runtime.service, SessionUtilityManager):
             return False
         names = [one.name for one in await self._of_runtime(session_id)]
@@ -122,7 +127,10 @@ class SessionCommands:
         ]
 
     async def switches(self, session_id: str) -> list[Switch]:
-        """Return what users may switch in a session; what the runtime cannot tell is left out."""
+        """Return the settings that users may switch.
+
+        A setting that the runtime cannot list is left out.
+        """
         runtime, offers = self._runtime.service, self._offers
         found: list[Switch] = []
         if isinstance(runtime, ModelManager):
@@ -134,7 +142,7 @@ class SessionCommands:
             with suppress(AriError):
                 modes = (await runtime.list_modes(ari.ListModesRequest(session_id))).modes
                 mode = (await runtime.get_mode(ari.GetModeRequest(session_id))).mode
-                # Never a mode without approvals, unless the operator lists it.
+                # A mode that does not ask is offered only if the operator lists it.
                 safe = [one for one in modes if one.asks]
                 choices = _offered(modes, offers.modes) if offers.modes else safe
                 found.append(Switch("mode", choices, mode))
@@ -147,7 +155,7 @@ class SessionCommands:
         return found
 
     async def carry_out(self, turn: Turn, link: LinkedSession) -> bool:
-        """Carry out `/model`, `/mode` or `/provider`; return whether it was one of ours."""
+        """Carry out `/model`, `/mode` or `/provider`; return `False` for any other command."""
         wanted = turn.arguments.strip()
         offered = {switch.name: switch for switch in await self.switches(link.session_id)}
         switch = offered.get(turn.command or "")
@@ -174,7 +182,7 @@ class SessionCommands:
         return True
 
     async def switch_again(self, link: LinkedSession) -> None:
-        """Switch a session that was opened to what its user has chosen, as far as it is offered."""
+        """Restore the user's choices in an opened session, as far as they are still offered."""
         switches = await self.switches(link.session_id) if link.switched else ()
         for switch in switches:
             wanted = link.switched.get(switch.name)
@@ -185,7 +193,7 @@ class SessionCommands:
                     await self._switch(switch.name, link.session_id, wanted)
 
     async def _switch(self, name: str, session_id: str, wanted: str) -> str:
-        """Switch a session; return what the runtime uses now."""
+        """Switch a setting; return the value that the runtime uses now."""
         runtime = self._runtime.service
         if name == "model" and isinstance(runtime, ModelManager):
             return (await runtime.set_model(ari.SetModelRequest(session_id, wanted))).model
@@ -197,7 +205,7 @@ class SessionCommands:
 
 
 def _offered(choices: Sequence[ari.Choice], ids: Sequence[str]) -> Sequence[ari.Choice]:
-    """Return the choices that are listed, in the order of the list; all without a list."""
+    """Return the listed choices in the order of the list; without a list, all choices."""
     if not ids:
         return choices
     known = {choice.id: choice for choice in choices}

@@ -1,9 +1,9 @@
-"""`TurnQuestions`: what a runtime asks during a turn, asked of the turn's user.
+"""`TurnQuestions`: asks the user of a turn what the runtime wants to know or to do.
 
-Theory of operation. Each request of the runtime is asked in a task of its own: its events go on
-meanwhile, and several questions can be open. A tool runs only what its user was shown: an approval
-is bound to the input by its digest, and to the files that the input names. Whatever goes wrong
-while somebody is asked, the runtime gets an answer, and that answer is a denial.
+Theory of operation. Each request of the runtime is asked in a task of its own: the turn's events
+continue meanwhile, and several questions can be open. A tool runs only the input that its user saw:
+an approval is bound to the digest of the input and to the files that the input names. If anything
+fails while a person is asked, the runtime gets a denial.
 """
 
 from __future__ import annotations
@@ -46,31 +46,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RULE = "runtime-permission"
-"""The rule by which a person is asked, in facts."""
+"""Name of the rule that requires a person's approval, in facts."""
 WHICH_RULE = "What may run without asking again?"
 ONCE = "Nothing more than this call"
 WHICH_WAY = "How is it allowed?"
 NO_WAY = "Not at all: deny it"
 NOT_CHOSEN = "The user chose none of the ways to allow it."
 MAX_RULE_ID = 100
-"""Characters of a rule's id that are shown where rules share a label."""
+"""Characters of a rule's id that are shown if several rules have the same label."""
 MAX_SHOWN_REASON = 500
-"""Characters of why nothing ran."""
+"""Characters of the reason why nothing ran."""
 NO_ANSWER = "The user does not answer this question."
-"""What the agent is told if its question is declined."""
+"""Text for the agent if its question is declined."""
 
 Asks = Callable[[ari.PermissionRequest], Awaitable[ari.PermissionResponse]]
-"""Asks a person, and returns the answer for the runtime."""
+"""Function that asks a person and returns the answer for the runtime."""
 
 
 class TurnQuestions:
-    """Asks the user of a turn what the runtime wants to know, or wants to do.
+    """Asks the user of a turn what the runtime wants to know or to do.
 
     Args:
-        runtime: What asks.
-        turn: Whose user is asked.
-        link: The session of the runtime.
-        calls: The tool calls that run now, by their ids.
+        runtime: Runtime that asks.
+        turn: Turn of the user.
+        link: Session of the runtime.
+        calls: Running tool calls, by id.
     """
 
     def __init__(
@@ -85,69 +85,71 @@ class TurnQuestions:
         self._link = link
         self._calls = calls
         self._open: dict[str, asyncio.Task[None]] = {}
-        """A task for each question that is open, by the id of its request."""
-        self._looking = asyncio.Lock()
-        """Held while files are looked at: questions come in the order of their requests."""
+        """Tasks of the open questions, by request id."""
+        self._reading_files = asyncio.Lock()
+        """Held while files are read, so that questions keep the order of their requests."""
         self._late = LateAnswers(turn, link)
         self._refusals: dict[str, str] = {}
-        """Why a call was not run although it was allowed, by its id."""
+        """Reasons why approved calls were not run, by call id."""
         self.unsent: dict[str, str] = {}
-        """Reasons of denials that the runtime has not been sent, by what shows them."""
+        """Reasons of denials that the runtime has not received, by the id of the component that
+        shows them."""
         self.messages: list[str] = []
-        """The same, as the runtime is sent them by a message."""
+        """The same reasons as messages to the runtime."""
 
     def ask(self, event: ari.Event) -> None:
-        """Ask what a `permission_request` asks, in a task."""
+        """Ask the request of a `permission_request` event, in a task."""
         request = event.permission
         assert request is not None
         if request.request_id in self._open:
-            return  # Somebody else has resumed the session, so the runtime asks again.
+            return  # Another client has resumed the session, so the runtime repeats its requests.
         task = asyncio.get_running_loop().create_task(self._answer(request))
         self._open[request.request_id] = task
         task.add_done_callback(lambda _: self._open.pop(request.request_id, None))
 
-    def _way_of(self, request: ari.PermissionRequest) -> Asks:
-        """Return how a request is asked: as a question, one component, or a permission."""
+    def _method_for(self, request: ari.PermissionRequest) -> Asks:
+        """Return the method for a request: a question, one component, or a permission."""
         if request.kind is ari.PermissionKind.QUESTION and request.takes_updated_input:
             once = asked_once(request.tool_input_raw, request.tool_call_id, self._turn.id)
             if once is not None or is_user_question(request.tool_input_raw):
-                return self._question
-        return self._permission
+                return self._ask_question
+        return self._ask_permission
 
     def resolved(self, event: ari.Event) -> None:
-        """Withdraw a question that the runtime does not wait for any more."""
+        """Withdraw a question that the runtime no longer waits for."""
         task = self._open.pop(event.request_id, None)
         if task is not None and event.details.get("outcome") in ("cancelled", "expired"):
             task.cancel()
 
     def stop(self) -> None:
-        """Ask no more; what is asked is withdrawn, unless the server stops."""
+        """Withdraw all open questions, unless the server stops."""
         for task in list(self._open.values()):
             task.cancel()
 
     def refusal_of(self, tool_call_id: str) -> str:
-        """Return why an approved call was not run after all; empty: it was. It is returned once."""
+        """Return and forget why an approved call was not run; empty if it was."""
         return self._refusals.pop(tool_call_id, "")
 
-    async def _question(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
-        """Ask what the agent wants to know, unless it was answered before a restart."""
+    async def _ask_question(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
+        """Ask a question of the agent, unless it was answered before a restart."""
         if (known := self._late.again(request)) is not None:
-            return self._kept(request, known)
+            return self._keep(request, known)
         self._late.asks(request)
         once = asked_once(request.tool_input_raw, request.tool_call_id, self._turn.id)
         if once is not None:
-            return self._kept(request, await self._asked_once(once, request))
+            return self._keep(request, await self._ask_component(once, request))
         answered = await ask_user(self._late, request.tool_input_raw)
         if answered is not None:
-            return self._kept(request, ari.PermissionResponse("allow", updated_input=answered))
+            return self._keep(request, ari.PermissionResponse("allow", updated_input=answered))
         denial = ari.PermissionResponse("deny", NO_ANSWER if request.takes_message else "")
-        return self._kept(request, denial)
+        return self._keep(request, denial)
 
-    async def _asked_once(
+    async def _ask_component(
         self, once: AskedOnce, request: ari.PermissionRequest
     ) -> ari.PermissionResponse:
-        """Ask one thing, unless a late input is its answer already."""
-        # A turn that the runtime has taken up has the calls that it had. A new one has others.
+        """Ask one question, unless a late input already answers it."""
+        # A turn that the runtime continues has its original calls, so the call id identifies the
+        # question. A new turn may use the id for another question, so the contents are compared.
         is_new = request.turn_id == self._link.sent_turn
         mark = "" if is_new else question_mark(request.tool_call_id)
         given = self._late.component(once.component, mark, once.check)
@@ -163,44 +165,49 @@ class TurnQuestions:
         answered = {**request.tool_input_raw, "answer": answer}
         return ari.PermissionResponse("allow", updated_input=answered)
 
-    def _kept(
+    def _keep(
         self, request: ari.PermissionRequest, response: ari.PermissionResponse, files: str = ""
     ) -> ari.PermissionResponse:
-        """Return an answer; while something else is asked, the next process has to find it."""
+        """Return an answer, and store it if another question is open.
+
+        Without that, a restart could lose the answer while the runtime waits for the other one.
+        """
         if len(self._open) > 1 or self._late.are_others_asked:
             self._late.keep(request, response, files)
         return response
 
-    async def _permission(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
-        """Ask a person whether a tool may run: what it runs is what was approved."""
-        rules = self._labelled(request.rules)
+    async def _ask_permission(self, request: ari.PermissionRequest) -> ari.PermissionResponse:
+        """Ask a person for permission; the tool runs only with the input that was approved."""
+        rules = self._rules_by_label(request.rules)
         call = self._calls[request.tool_call_id]
-        call.check_size(request.tool_input_raw)  # before files are looked for in it
+        call.check_size(request.tool_input_raw)  # before its files are looked up
         title = f"{call.name}: {one_line(request.tool_input_summary)}".rstrip(": ")
         binding = FileBinding(request, self._link.cwd, call.hides)
-        ways = _by_label(request.ways)
+        ways = _ways_by_label(request.ways)
         chosen = ""
 
         async def still_fits(approval: Approval) -> SecondLook:
             nonlocal chosen
             if approval.scope == "session":
-                rule = await self._chosen_rule(rules)
+                rule = await self._ask_rule(rules)
                 chosen = rule.rule_id if rule is not None else ""
             if ways and not chosen:
-                chosen = await self._chosen_way(ways)
+                chosen = await self._ask_way(ways)
                 if not chosen:
                     return SecondLook(NOT_CHOSEN)
             return await binding.again(approval)
 
-        async with self._looking:
+        # Reading files takes time that varies. Without the lock, a later request could be shown
+        # before an earlier one.
+        async with self._reading_files:
             files = await binding.look()
         late = self._late
         known = late.again(request, binding.mark) or late.permission(request, call, binding.mark)
         if known is not None:
             if ways and known.decision == "allow" and not known.rule_id:
-                chosen = await self._chosen_way(ways)
-                known = _in_a_way(chosen, known)
-            return self._kept(request, self._recorded(request, call, known), binding.mark)
+                chosen = await self._ask_way(ways)
+                known = _with_way(chosen, known)
+            return self._keep(request, self._record_answer(request, call, known), binding.mark)
         self._link.asks_for(asked_key(call.name, input_digest(request)), binding.mark)
         self._link.remember(self._turn)
         late.asks(request)
@@ -210,60 +217,59 @@ class TurnQuestions:
             rule=RULE,
             reason=request.message or None,
             input=request.tool_input_raw,
-            session_rule=_offered(list(rules)),
+            session_rule=_session_rule_text(list(rules)),
             keeps_grant=False,
             editable=request.takes_updated_input,
             timeout_s=_seconds_until(request),
             files=files,
             recheck=still_fits,
-            message=_with_ways(request.message, list(ways)) or None,
+            message=_message_with_ways(request.message, list(ways)) or None,
         )
         if binding.refusal:
             self._refusals[request.tool_call_id] = binding.refusal
         if approval.allowed:
             changed = approval.updated_input
             allowed = ari.PermissionResponse("allow", updated_input=changed, rule_id=chosen)
-            return self._kept(request, allowed, binding.mark)
-        return self._kept(request, self._denial(request, approval, title), binding.mark)
+            return self._keep(request, allowed, binding.mark)
+        return self._keep(request, self._denial(request, approval, title), binding.mark)
 
     def _denial(
         self, request: ari.PermissionRequest, approval: Approval, title: str
     ) -> ari.PermissionResponse:
-        """Return what the runtime is told of a no."""
+        """Return the denial for the runtime."""
         if approval.reason and not request.takes_message:
             if approval.decision == "deny":
                 self._send_later(title, approval.reason)
             return ari.PermissionResponse("deny")
         return ari.PermissionResponse("deny", message=approval.reason)
 
-    def _recorded(
+    def _record_answer(
         self, request: ari.PermissionRequest, call: ToolCall, given: ari.PermissionResponse
     ) -> ari.PermissionResponse:
-        """Record an answer that an earlier question had, and return it."""
+        """Record an answer to an earlier question, and return it."""
         digest = input_digest(request)
         if given.updated_input is not None:
             digest = digest_of(encoded(given.updated_input).decode())
         call.record.permission(call.name).evaluated(given.decision, "person", "user", digest=digest)
         return given
 
-    async def _chosen_rule(
-        self, rules: Mapping[str, ari.PermissionRule]
-    ) -> ari.PermissionRule | None:
-        """Return which rule is to hold; of several, the person chooses one."""
+    async def _ask_rule(self, rules: Mapping[str, ari.PermissionRule]) -> ari.PermissionRule | None:
+        """Return the rule to allow; if there are several, the person chooses one."""
         if len(rules) == 1:
             return next(iter(rules.values()))
         props: JsonObject = {"title": WHICH_RULE, "options": [*rules, ONCE], "style": "list"}
         return rules.get(str(await self._turn.ask(Component("", "choices", props))))
 
-    async def _chosen_way(self, ways: Mapping[str, str]) -> str:
-        """Return the id of the way in which a call is allowed; empty: the person wants none."""
+    async def _ask_way(self, ways: Mapping[str, str]) -> str:
+        """Return the id of the way to allow a call; empty if the person chooses none."""
         props: JsonObject = {"title": WHICH_WAY, "options": [*ways, NO_WAY], "style": "list"}
         return ways.get(str(await self._turn.ask(Component("", "choices", props))), "")
 
-    def _labelled(self, rules: Iterable[ari.PermissionRule]) -> dict[str, ari.PermissionRule]:
-        """Return rules by labels that people can tell apart.
+    def _rules_by_label(self, rules: Iterable[ari.PermissionRule]) -> dict[str, ari.PermissionRule]:
+        """Return rules by labels that people can distinguish.
 
-        A rule is offered whole or not at all: nobody may allow what they have not read.
+        A rule is offered completely or not at all: a person must not allow text that they could not
+        read.
         """
         fitting: list[ari.PermissionRule] = []
         for one in rules:
@@ -276,35 +282,35 @@ class TurnQuestions:
         return dict(zip(distinct([one.label for one in fitting], ids), fitting, strict=True))
 
     async def _answer(self, request: ari.PermissionRequest) -> None:
-        """Ask a person, and give the runtime the answer."""
+        """Ask a person, and send the answer to the runtime."""
         try:
-            response = await self._way_of(request)(request)
+            response = await self._method_for(request)(request)
             await self._runtime.service.respond_permission(
                 ari.RespondPermissionRequest(self._link.session_id, request.request_id, response)
             )
         except InvalidArgument as refused:
-            # Such as an agent of ACP that offers no permission for one call alone.
+            # For example, an agent of ACP that offers no permission for a single call.
             self._show_refused(refused.message)
             await self._deny(request)
-        except AriError as failed:  # the runtime has withdrawn it: nothing runs
+        except AriError as failed:  # the runtime has withdrawn the request: nothing runs
             logger.debug("permission %s: %s", request.request_id, failed.message)
-        except SurfaceDestroyed:  # the turn was over before the answer counted
+        except SurfaceDestroyed:  # the turn ended before the answer took effect
             await self._deny(request)
         except Exception as failed:
-            # Nobody can be asked: the runtime must not wait for ever, and nothing may run.
+            # No person can be asked. The runtime must not wait for ever, and nothing may run.
             logger.exception("permission %s cannot be asked", request.request_id)
             reason = failed.message if isinstance(failed, ArpError) else type(failed).__name__
             self._show_refused(f"{request.tool_name} cannot be asked for: {reason}")
             await self._deny(request)
 
     def _show_refused(self, why: str) -> None:
-        """Show that nothing ran, and why; a turn that is over shows nothing."""
+        """Show that nothing ran, and why; nothing is shown if the turn has ended."""
         with suppress(SurfaceDestroyed):
             content = shortened(f"Nothing ran: {why}", MAX_SHOWN_REASON)
             self._turn.show(Component("", "text", {"content": content}))
 
     async def _deny(self, request: ari.PermissionRequest) -> None:
-        """Deny what cannot be answered otherwise, unless the next process asks it again."""
+        """Deny a request that cannot be answered, unless the next process will ask it again."""
         if self._turn._leaves_questions_open:
             return
         denial = ari.PermissionResponse("deny")
@@ -314,16 +320,19 @@ class TurnQuestions:
             )
 
     def _send_later(self, title: str, reason: str) -> None:
-        """Keep why something was denied, for a message when the runtime has stopped."""
+        """Keep the reason of a denial.
+
+        It is sent as a message when the runtime's turn has ended.
+        """
         shown = Component("", "text", {"content": f"{self._runtime.name} is told next: {reason}"})
         self.unsent[self._turn.show(shown)] = reason
         self.messages.append(f"I have denied {title!r}: {reason}")
 
     def show_whether_sent(self, what: str) -> None:
-        """Say of each reason for a denial whether the runtime got it.
+        """Show for each reason of a denial whether the runtime has received it.
 
         Args:
-            what: `was told` or `was not told`, as it is shown.
+            what: Text to show: `was told` or `was not told`.
         """
         for shown, reason in self.unsent.items():
             props: JsonObject = {"content": f"{self._runtime.name} {what}: {reason}"}
@@ -331,38 +340,41 @@ class TurnQuestions:
         self.unsent.clear()
 
 
-def _offered(labels: Sequence[str]) -> str | None:
-    """Return what is offered for the session, in one sentence; of several, which one is asked."""
+def _session_rule_text(labels: Sequence[str]) -> str | None:
+    """Return one sentence about the rules for the session.
+
+    If there are several rules, the person chooses one of them later.
+    """
     if len(labels) < 2:
         return labels[0] if labels else None
     text = f"One of these, which you choose next: {'; '.join(labels)}"
     return text if len(text) <= MAX_RULE else f"One of {len(labels)} rules, which are shown next"
 
 
-def _by_label(ways: Sequence[ari.Choice]) -> dict[str, str]:
-    """Return the ids of ways by labels that people can tell apart."""
+def _ways_by_label(ways: Sequence[ari.Choice]) -> dict[str, str]:
+    """Return the ids of ways by labels that people can distinguish."""
     labels = [shortened(one_line(way.label) or way.id, MAX_RULE) for way in ways]
-    told = distinct(labels, [shortened(way.id, MAX_RULE_ID) for way in ways])
-    return {label: way.id for label, way in zip(told, ways, strict=True)}
+    unique = distinct(labels, [shortened(way.id, MAX_RULE_ID) for way in ways])
+    return {label: way.id for label, way in zip(unique, ways, strict=True)}
 
 
-def _with_ways(message: str, labels: Sequence[str]) -> str:
-    """Return why an agent asks, with the ways to allow it, of which a person chooses one next."""
+def _message_with_ways(message: str, labels: Sequence[str]) -> str:
+    """Return why an agent asks, with the ways to allow it; a person chooses one of them next."""
     if not labels:
         return message
     text = f"If you allow it, you choose next how: {'; '.join(labels)}."
     return f"{message}\n{text}" if message else text
 
 
-def _in_a_way(chosen: str, allowed: ari.PermissionResponse) -> ari.PermissionResponse:
-    """Return an answer of before a restart with the way that is chosen now; none is a denial."""
+def _with_way(chosen: str, allowed: ari.PermissionResponse) -> ari.PermissionResponse:
+    """Return an earlier answer with the way that was chosen now; a denial if none was chosen."""
     if not chosen:
         return ari.PermissionResponse("deny")
     return msgspec.structs.replace(allowed, rule_id=chosen)
 
 
 def _seconds_until(request: ari.PermissionRequest) -> float | None:
-    """Return how long a request may stay open, in seconds; `None`: for ever."""
+    """Return the seconds until a request expires; `None` if it does not expire."""
     if not request.deadline_ns:
         return None
     return max((request.deadline_ns - time.time_ns()) / 1e9, 0.001)

@@ -2,12 +2,13 @@
 
     runtime = AcpRuntime(["opencode", "acp"], cwd=project, environment={"PATH": …, "HOME": …})
 
-One process serves all sessions of a runtime object. It starts with the first session, and again
-after it has died: the sessions in it are then failed, and `resume_session` opens them again.
+One process serves all sessions of a runtime object. It starts with the first session. If it dies,
+its sessions have failed; it starts again with the next session, and `resume_session` opens the
+failed ones.
 
-What agents can do differs: `status` starts the agent, and lists what this one can. An agent decides
-by itself what it asks, so permissions are `advisory`; the protocol has neither messages with a
-denial nor changed inputs.
+Agents have different capabilities: `status` starts the agent and lists those of this one. An agent
+decides itself what it asks, so permissions are `advisory`. The protocol has neither reasons for
+denials nor changed inputs.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ from arp.runtime.programs.acp import messages as acp
 from arp.runtime.programs.acp.session import AcpConnection, AcpSession
 
 MAX_PAGES = 100
-"""Of a list of sessions."""
+"""Number of pages of a list of sessions."""
 MAX_LISTED = 1_000
 CHOICES = {"choices": "those of each session, perhaps none"}
-"""An agent says with each new session what can be switched in it, and not before."""
+"""Details of the capabilities `model` and `mode`: an agent reports the choices with each new
+session, not before."""
 ENDED = (ari.SessionState.CLOSED, ari.SessionState.FAILED)
 
 
@@ -47,11 +49,11 @@ class AcpRuntime(DrivenRuntime):
     """An agent of the Agent Client Protocol.
 
     Args:
-        command: The agent and its arguments. A name without a slash is looked up in the `PATH` of
+        command: The agent and its arguments. A name without a slash is searched in the `PATH` of
             the environment.
-        cwd: Where agents work if a session does not say; a session's own must be below it.
-        environment: All of the environment of the agent.
-        name: The name of the runtime; empty: that of the program.
+        cwd: Directory of the runtime. Sessions work in it by default, and always at or below it.
+        environment: Complete environment of the agent.
+        name: Name of the runtime; if empty, the name of the program.
     """
 
     name = "acp"
@@ -78,7 +80,7 @@ class AcpRuntime(DrivenRuntime):
     # -- the agent -------------------------------------------------------------------------------
 
     async def connection(self) -> AcpConnection:
-        """Return the process, which is started if there is none.
+        """Return the process; start it if it does not run.
 
         Raises:
             Unavailable: It cannot be started.
@@ -96,7 +98,7 @@ class AcpRuntime(DrivenRuntime):
         """Return the path of the program.
 
         Raises:
-            Unavailable: There is none.
+            Unavailable: It does not exist.
         """
         program = self.command[0]
         found = shutil.which(program, path=self.environment.get("PATH", ""))
@@ -164,8 +166,9 @@ class AcpRuntime(DrivenRuntime):
     async def _create(self, request: ari.CreateSessionRequest, feed: SessionFeed) -> AcpSession:
         connection = await self.connection()
         if request.session_id:
-            # It had no turn; what the agent calls it cannot be chosen, so it must still have it.
-            return await self._reopened(connection, request, feed)
+            # The session has had no turn. A new session would get another id, so the agent must
+            # still have this one.
+            return await self._reopen_session(connection, request, feed)
         place = self._place(connection, request)
         answer = await connection.call("session/new", place)
         if not isinstance(answer, dict) or not isinstance(answer.get("sessionId"), str):
@@ -173,20 +176,20 @@ class AcpRuntime(DrivenRuntime):
         session = AcpSession(connection, feed, answer["sessionId"], place)
         session.set_up(answer, is_new=True)
         connection.add(session)
-        return await self._chosen(session, request)
+        return await self._with_choices(session, request)
 
     async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> AcpSession:
         connection = await self.connection()
         if request.session_id in connection.left:
-            return await self._reopened(connection, request, feed)
+            return await self._reopen_session(connection, request, feed)
         if not self._can_resume(connection.abilities):
             raise Unimplemented(f"resume_session: {self.name} cannot open sessions again")
         if connection.abilities.has("list") and await self._find(request.session_id) is None:
-            # Some agents open any id, as a new session.
+            # Some agents open any unknown id as a new session.
             raise no_session(request.session_id)
-        return await self._reopened(connection, request, feed)
+        return await self._reopen_session(connection, request, feed)
 
-    async def _reopened(
+    async def _reopen_session(
         self,
         connection: AcpConnection,
         request: ari.CreateSessionRequest | ari.ResumeSessionRequest,
@@ -198,27 +201,30 @@ class AcpRuntime(DrivenRuntime):
         if left is not None and left.place == place:
             session.set_up_as(left)
             connection.add(session)
-            return await self._chosen(session, request)
+            return await self._with_choices(session, request)
         params = place | {"sessionId": request.session_id}
         session.is_replaying = True
         connection.add(session)
         try:
-            session.set_up(await self._opened_again(session, params))
+            session.set_up(await self._resume_or_load(session, params))
         except (FailedPrecondition, Unavailable, Unimplemented):
             connection.drop(session)
             raise
         except AriError as refused:
             connection.drop(session)
-            raise self._not_opened(request.session_id, refused) from refused
-        return await self._chosen(session, request)
+            raise self._not_opened_error(request.session_id, refused) from refused
+        return await self._with_choices(session, request)
 
-    def _not_opened(self, session_id: str, refused: AriError) -> NotFound:
-        """Return the error for a session that the agent refuses; there is no code of its own."""
+    def _not_opened_error(self, session_id: str, refused: AriError) -> NotFound:
+        """Return the error for a session that the agent refuses.
+
+        The protocol has no code for it.
+        """
         return NotFound(
             f"{self.name} does not open the session {session_id!r:.80}: {refused.message}"
         )
 
-    async def _opened_again(self, session: AcpSession, params: JsonObject) -> JsonObject:
+    async def _resume_or_load(self, session: AcpSession, params: JsonObject) -> JsonObject:
         """Resume a session, which repeats nothing, or load it, which repeats its history."""
         connection = session.connection
         can, answer = connection.abilities, None
@@ -226,7 +232,7 @@ class AcpRuntime(DrivenRuntime):
             try:
                 answer = await connection.call("session/resume", params)
             except Unimplemented:
-                # Some advertise it without having it.
+                # Some agents advertise the method without having it.
                 if not can.load_session:
                     raise
         if answer is None and can.load_session:
@@ -245,30 +251,33 @@ class AcpRuntime(DrivenRuntime):
         servers = acp.mcp_servers_of(request.mcp_servers, connection.abilities)
         return {"cwd": request.cwd or str(self.cwd), "mcpServers": servers}
 
-    async def _chosen(
+    async def _with_choices(
         self,
         session: AcpSession,
         request: ari.CreateSessionRequest | ari.ResumeSessionRequest,
     ) -> AcpSession:
-        """Let a session have the model and the mode of a request, or a mode that asks."""
+        """Switch a session to the model and the mode of a request.
+
+        If the request has no mode, the session gets a mode that is known to ask.
+        """
         try:
             if request.model and request.model != session.model:
-                self._check_took("model", request.model, await session.set_model(request.model))
+                self._check_switched("model", request.model, await session.set_model(request.model))
             if request.mode and request.mode != session.mode:
-                self._check_took("mode", request.mode, await session.set_mode(request.mode))
+                self._check_switched("mode", request.mode, await session.set_mode(request.mode))
             elif not request.mode:
-                await self._let_it_ask(session)
+                await self._switch_to_asking_mode(session)
         except BaseException:
             await session.aclose()
             raise
         return session
 
-    def _check_took(self, field: str, wanted: str, took: str) -> None:
+    def _check_switched(self, field: str, wanted: str, took: str) -> None:
         if took != wanted:
             raise InvalidArgument(f"{field}: {self.name} took {took!r:.80} instead of {wanted!r}")
 
-    async def _let_it_ask(self, session: AcpSession) -> None:
-        """Switch to a mode that is known to ask, if the agent did not begin with one."""
+    async def _switch_to_asking_mode(self, session: AcpSession) -> None:
+        """Switch to a mode that is known to ask, unless the agent began with one."""
         modes = session.modes
         if modes is None or modes.current in acp.ASKING_MODES:
             return
@@ -278,7 +287,7 @@ class AcpRuntime(DrivenRuntime):
                 f"the mode {modes.current!r:.80} is not known to ask before it changes something"
             )
             return
-        self._check_took("mode", wanted, await session.set_mode(wanted))
+        self._check_switched("mode", wanted, await session.set_mode(wanted))
 
     def _opened(self, session: OpenSession) -> None:
         assert isinstance(session.native, AcpSession)
@@ -313,7 +322,7 @@ class AcpRuntime(DrivenRuntime):
             params["cursor"] = page.next_cursor
 
     async def delete_session(self, request: ari.DeleteSessionRequest) -> ari.DeleteSessionResponse:
-        """Close a session and remove what the agent keeps of it, if it can do that."""
+        """Close and delete a session, if the agent can delete sessions."""
         connection = await self.connection()
         if not connection.abilities.has("delete"):
             raise Unimplemented(f"delete_session: {self.name} cannot delete sessions")
@@ -325,7 +334,7 @@ class AcpRuntime(DrivenRuntime):
         try:
             await connection.call("session/delete", {"sessionId": session_id})
         except (NotFound, InvalidArgument, RuntimeInternal):
-            # There is no code of its own for a session that does not exist.
+            # The protocol has no error code for a session that does not exist.
             if await self._find(session_id) is not None:
                 raise
 
@@ -336,8 +345,8 @@ class AcpRuntime(DrivenRuntime):
 
         Raises:
             Unimplemented: The agent cannot load sessions.
-            NotFound: There is no such session.
-            FailedPrecondition: A turn of it is active.
+            NotFound: The session does not exist.
+            FailedPrecondition: A turn of the session is active.
         """
         self._check_open()
         if not 1 <= request.limit <= 10_000:
@@ -346,13 +355,13 @@ class AcpRuntime(DrivenRuntime):
         if not connection.abilities.load_session:
             raise Unimplemented(f"history: {self.name} cannot load sessions")
         async with self._lock(request.session_id):
-            messages = await self._repeated(connection, request.session_id)
+            messages = await self._read_repeated_history(connection, request.session_id)
         return ari.GetSessionHistoryResponse(messages[-request.limit :])
 
-    async def _repeated(
+    async def _read_repeated_history(
         self, connection: AcpConnection, session_id: str
     ) -> tuple[ari.RuntimeMessage, ...]:
-        """Return what was said in a session, which is opened for it if it is not open."""
+        """Return the messages of a session; a session that is not open is opened for this."""
         known = self._sessions.get(session_id)
         if known is not None and known.feed.state not in ENDED:
             assert isinstance(known.native, AcpSession)
@@ -363,15 +372,15 @@ class AcpRuntime(DrivenRuntime):
             if stored is None:
                 raise no_session(session_id)
             cwd = self._own_cwd(stored) if known is None else cwd
-        aside = OpenSession(self, ari.CreateSessionRequest(session_id=session_id, cwd=cwd))
-        place = self._place(connection, aside.request)
-        session = AcpSession(connection, aside.feed, session_id, place)
+        temporary = OpenSession(self, ari.CreateSessionRequest(session_id=session_id, cwd=cwd))
+        place = self._place(connection, temporary.request)
+        session = AcpSession(connection, temporary.feed, session_id, place)
         connection.left.pop(session_id, None)
         connection.add(session)
         try:
             return await session.read_history()
         except (InvalidArgument, RuntimeInternal) as refused:
-            raise self._not_opened(session_id, refused) from refused
+            raise self._not_opened_error(session_id, refused) from refused
         finally:
             await session.aclose()
 
@@ -392,7 +401,7 @@ class AcpRuntime(DrivenRuntime):
     # -- switches --------------------------------------------------------------------------------
 
     async def get_model(self, request: ari.GetModelRequest) -> ari.GetModelResponse:
-        """Return the model, as the agent reports it."""
+        """Return the model that the agent reports."""
         return ari.GetModelResponse(self._session(request.session_id).model)
 
     async def set_model(self, request: ari.SetModelRequest) -> ari.SetModelResponse:
@@ -406,7 +415,7 @@ class AcpRuntime(DrivenRuntime):
         return ari.ListModelsResponse(choices.all if choices is not None else ())
 
     async def get_mode(self, request: ari.GetModeRequest) -> ari.GetModeResponse:
-        """Return the mode, as the agent reports it."""
+        """Return the mode that the agent reports."""
         return ari.GetModeResponse(self._session(request.session_id).mode)
 
     async def set_mode(self, request: ari.SetModeRequest) -> ari.SetModeResponse:
@@ -415,7 +424,10 @@ class AcpRuntime(DrivenRuntime):
         return ari.SetModeResponse(mode)
 
     async def list_modes(self, request: ari.ListModesRequest) -> ari.ListModesResponse:
-        """Return the modes that the agent offers; `asks` is said of those known to ask."""
+        """Return the modes that the agent offers.
+
+        `asks` is true for those that are known to ask.
+        """
         choices = self._session(request.session_id).modes
         return ari.ListModesResponse(choices.all if choices is not None else ())
 

@@ -1,4 +1,4 @@
-"""`AcpHistory`: what was said in a session, from the updates with which an agent repeats it."""
+"""`AcpHistory`: the messages of a session, from the updates in which an agent repeats them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from arp.runtime.programs.acp import messages as acp
 
 
 class AcpHistory:
-    """Takes updates in the order in which they come, and joins them to messages."""
+    """Receives updates in order, and joins them to messages."""
 
     def __init__(self) -> None:
         self._messages: list[ari.RuntimeMessage] = []
         self._calls: list[acp.AcpToolCall] = []
-        """Of the message that came last."""
+        """Tool calls of the last message."""
         self._chunk_of = ""
-        """The message of the agent whose text came last; empty behind a tool call."""
+        """Id of the agent's message with the newest text; another value after a tool call."""
 
     def take(self, update: JsonObject) -> None:
-        """Take one update; what is no part of a conversation is skipped."""
+        """Apply one update; an update that is not part of a conversation is ignored."""
         match update.get("sessionUpdate"):
             case "user_message_chunk":
-                self._user(update)
+                self._user_content(update)
             case "agent_message_chunk":
-                self._said(update)
+                self._agent_text(update)
             case "agent_thought_chunk":
                 thought = acp.text_of(update.get("content"))
                 last = self._last("assistant")
@@ -36,12 +36,12 @@ class AcpHistory:
                 self._tool(update, is_first=kind == "tool_call")
 
     def messages(self) -> tuple[ari.RuntimeMessage, ...]:
-        """Return what was said, oldest first."""
+        """Return the messages, oldest first."""
         self._end_calls()
         return tuple(self._messages)
 
     def _last(self, role: str) -> ari.RuntimeMessage:
-        """Return the last message, which is a new one if somebody else had the word."""
+        """Return the last message of a role; begin a new one if the last one has another role."""
         if not self._messages or self._messages[-1].role != role:
             self._end_calls()
             new = ari.RuntimeMessage("user" if role == "user" else "assistant")
@@ -52,7 +52,7 @@ class AcpHistory:
     def _change(self, **fields: object) -> None:
         self._messages[-1] = msgspec.structs.replace(self._messages[-1], **fields)
 
-    def _user(self, update: JsonObject) -> None:
+    def _user_content(self, update: JsonObject) -> None:
         last = self._last("user")
         part = part_of(update.get("content"))
         if part is None:
@@ -60,12 +60,15 @@ class AcpHistory:
         else:
             self._change(parts=(*last.parts, part))
 
-    def _said(self, update: JsonObject) -> None:
+    def _agent_text(self, update: JsonObject) -> None:
         last = self._last("assistant")
         self._change(content=self._joined(last.content, update))
 
     def _joined(self, before: str, update: JsonObject) -> str:
-        """Return a text with a chunk behind it; one of another message is a new paragraph."""
+        """Return a text with a chunk appended.
+
+        A chunk of another message begins a new paragraph.
+        """
         message_id = str(update.get("messageId") or "")
         between = "\n\n" if before and self._chunk_of != message_id else ""
         self._chunk_of = message_id

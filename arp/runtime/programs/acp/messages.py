@@ -1,6 +1,6 @@
-"""What the messages of the Agent Client Protocol mean in ARI: values and functions, no state.
+"""The messages of the Agent Client Protocol as values, and their meaning in ARI; no state.
 
-Agents differ in what they leave out, so every field but an id may be missing.
+Agents leave out different fields, so any field except an id may be missing.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ AUTH_REQUIRED = -32000
 RESOURCE_NOT_FOUND = -32002
 INVALID_PARAMS = -32602
 REQUEST_CANCELLED = -32800
-"""Codes of the protocol, besides those of JSON-RPC."""
+"""Error codes of the protocol, in addition to those of JSON-RPC."""
 
 ASKING_MODES = ("default", "ask", "build", "read-only", "plan")
-"""Modes that are known to ask, the one to prefer first. Others may let a model decide, or nobody:
-`auto`, `agent`, `yolo`, `acceptEdits`, `bypassPermissions`, `full-access`."""
+"""Modes that are known to ask, the preferred one first. In other modes a model may decide, or
+nothing is asked: `auto`, `agent`, `yolo`, `acceptEdits`, `bypassPermissions`, `full-access`."""
 
 T = TypeVar("T")
 
@@ -54,11 +54,11 @@ def taken(answer: Json, kind: type[T]) -> T:
         raise RuntimeInternal(f"the agent does not answer as ACP says: {unknown}") from unknown
 
 
-# -- what an agent can do ------------------------------------------------------------------------
+# -- capabilities --------------------------------------------------------------------------------
 
 
 class PromptTypes(msgspec.Struct, frozen=True, rename="camel"):
-    """What a prompt may have besides text and links."""
+    """Content that a prompt may have in addition to text and links."""
 
     image: bool | None = False
     audio: bool | None = False
@@ -66,7 +66,7 @@ class PromptTypes(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AgentAbilities(msgspec.Struct, frozen=True, rename="camel"):
-    """`agentCapabilities`."""
+    """Capabilities of the agent (`agentCapabilities`)."""
 
     load_session: bool | None = False
     prompt_capabilities: PromptTypes = PromptTypes()
@@ -74,14 +74,14 @@ class AgentAbilities(msgspec.Struct, frozen=True, rename="camel"):
     session_capabilities: JsonObject = msgspec.field(default_factory=dict)
 
     def has(self, method: str) -> bool:
-        """Return whether a session can be listed, resumed, closed, deleted."""
+        """Return whether sessions have a method: `list`, `resume`, `close` or `delete`."""
         return self.session_capabilities.get(method) not in (None, False)
 
     @property
     def part_types(self) -> frozenset[str]:
-        """Kinds of parts that a message may have."""
+        """Types of message parts that the agent accepts."""
         prompt = self.prompt_capabilities
-        found = {"text", "file"}  # A file may be a link.
+        found = {"text", "file"}  # every agent accepts links to files
         if prompt.image:
             found.add("image")
         if prompt.audio:
@@ -98,7 +98,7 @@ class AgentIntroduction(msgspec.Struct, frozen=True, rename="camel"):
     auth_methods: list[JsonObject] | None = None
 
     def how_to_log_in(self) -> str:
-        """Return what the agent says about logging in."""
+        """Return the agent's instructions for logging in."""
         methods = [
             str(method.get("description") or method.get("name") or method.get("id"))
             for method in self.auth_methods or ()
@@ -115,7 +115,7 @@ class AcpListedSession(msgspec.Struct, frozen=True, rename="camel"):
     updated_at: str | None = None
 
     def value(self, runtime: str) -> ari.RuntimeSession:
-        """Return it as a session of ARI."""
+        """Return the session as a value of ARI."""
         return ari.RuntimeSession(
             self.session_id,
             ari.SessionState.CLOSED,
@@ -127,14 +127,14 @@ class AcpListedSession(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AcpSessionPage(msgspec.Struct, frozen=True, rename="camel"):
-    """A page of a list."""
+    """One page of a list."""
 
     sessions: list[AcpListedSession]
     next_cursor: str | None = None
 
 
 def nanoseconds(text: str | None) -> int:
-    """Return a time of ISO 8601 as nanoseconds since 1970; 0 for what is none."""
+    """Return a time in ISO 8601 as nanoseconds since 1970; 0 if it is not a valid time."""
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:
@@ -146,19 +146,19 @@ def nanoseconds(text: str | None) -> int:
 
 
 class SessionChoices(msgspec.Struct, frozen=True):
-    """What can be switched in a session, and how."""
+    """The choices of a session for one setting, and how to switch it."""
 
     current: str
     all: tuple[ari.Choice, ...]
     option_id: str = ""
-    """Of the configuration option; empty where the agent has the older methods."""
+    """Id of the configuration option; empty if the agent has the older methods."""
 
     def has(self, choice_id: str) -> bool:
-        """Return whether it can be taken."""
+        """Return whether a choice is available."""
         return any(choice.id == choice_id for choice in self.all)
 
     def with_current(self, choice_id: str) -> SessionChoices:
-        """Return the choices, with another one as the current one."""
+        """Return the choices with another current one."""
         return msgspec.structs.replace(self, current=choice_id)
 
 
@@ -177,7 +177,7 @@ def option_choices(options: Json, category: str) -> SessionChoices | None:
 
 
 def mode_choices(setup: JsonObject) -> SessionChoices | None:
-    """Return the modes of a session, from what it was opened with."""
+    """Return the modes of a session, from the answer that opened it."""
     found = option_choices(setup.get("configOptions"), "mode")
     if found is not None or not (modes := object_in(setup.get("modes"))):
         return found
@@ -186,7 +186,7 @@ def mode_choices(setup: JsonObject) -> SessionChoices | None:
 
 
 def model_choices(setup: JsonObject) -> SessionChoices | None:
-    """Return the models of a session, from what it was opened with."""
+    """Return the models of a session, from the answer that opened it."""
     found = option_choices(setup.get("configOptions"), "model")
     if found is not None or not (models := object_in(setup.get("models"))):
         return found
@@ -195,7 +195,7 @@ def model_choices(setup: JsonObject) -> SessionChoices | None:
 
 
 def _choices(listed: Sequence[JsonObject], id_field: str, category: str) -> tuple[ari.Choice, ...]:
-    """Return choices; one without an id cannot be taken, and is left out."""
+    """Return the choices that have an id; the others cannot be chosen."""
     return tuple(_choice(one, id_field, category) for one in listed if one.get(id_field))
 
 
@@ -225,7 +225,7 @@ _SUMMARY_FIELDS = ("command", "url", "query", "pattern", "path", "filePath", "fi
 
 
 class AcpToolCall:
-    """A tool call, as far as the agent has told of it."""
+    """A tool call, as far as the agent has reported it."""
 
     def __init__(self, call_id: str) -> None:
         self.id = call_id
@@ -235,20 +235,20 @@ class AcpToolCall:
         self.status = ""
         self.input: JsonObject = {}
         self.output = ""
-        """All of its text."""
+        """Complete text of the output."""
         self.streamed = ""
-        """What came of its terminal."""
+        """Output of its terminal."""
         self.raw_output: Json = None
         self.exit_code: int | None = None
         self.diffs: dict[str, JsonObject] = {}
-        """By their path."""
+        """Diffs, by path."""
         self.is_told = False
         """Whether the event `tool_call` was emitted."""
         self.parent_id = ""
-        """The call of the sub-agent that makes this one, where the agent says it."""
+        """Id of the sub-agent's call that made this one, if the agent reports it."""
 
     def update(self, fields: JsonObject, *, is_first: bool = False) -> str:
-        """Take what the agent tells, and return the output that is new."""
+        """Update the call from a message, and return the new output."""
         self.title = fields.get("title") or self.title
         self.kind = fields.get("kind") or self.kind
         self.status = fields.get("status") or self.status
@@ -262,15 +262,15 @@ class AcpToolCall:
         self.name = named_tool(fields) or self.name
         claude = (fields.get("_meta") or {}).get("claudeCode") or {}
         self.parent_id = str(claude.get("parentToolUseId") or self.parent_id)
-        if is_first and not self.name and self._title_is_a_name():
+        if is_first and not self.name and self._is_title_a_name():
             self.name = self.title
-        return self._take_content(fields)
+        return self._update_content(fields)
 
-    def _title_is_a_name(self) -> bool:
-        """Return whether the title is a name and not what the tool is to do, such as `ls`."""
+    def _is_title_a_name(self) -> bool:
+        """Return whether the title is the name of the tool, and not its input, such as `ls`."""
         return bool(_NAME.fullmatch(self.title)) and self.title not in self.input.values()
 
-    def _take_content(self, fields: JsonObject) -> str:
+    def _update_content(self, fields: JsonObject) -> str:
         meta = fields.get("_meta") or {}
         new = str((meta.get("terminal_output") or {}).get("data") or "")
         self.streamed += new
@@ -288,29 +288,29 @@ class AcpToolCall:
                 }
             elif item.get("type") == "content":
                 texts.append(text_of(item.get("content")))
-        # Each update has the whole content, so what is new is behind what is known.
+        # Each update has the complete content. New is what follows the known text.
         before, self.output = self.output, "\n".join(texts)
         return new or self.output[len(before) :] * self.output.startswith(before)
 
     @property
     def permission_kind(self) -> ari.PermissionKind:
-        """What it wants to do."""
+        """Kind of the tool."""
         return _KINDS.get(self.kind, ari.PermissionKind.TOOL)
 
     @property
     def subagent(self) -> str:
-        """The name of the sub-agent that it starts; empty: it starts none."""
+        """Name of the sub-agent that the call starts; empty if it starts none."""
         kind = self.input.get("subagent_type")
         return kind if isinstance(kind, str) else ""
 
     @property
     def objective(self) -> str:
-        """What that sub-agent is to do."""
+        """Task of that sub-agent."""
         return str(self.input.get("prompt") or self.input.get("description") or "")
 
     @property
     def shown_name(self) -> str:
-        """Its name; where the agent gives none, its kind."""
+        """Name of the tool, or its kind if the agent gives no name."""
         return self.name or self.kind or "tool"
 
     @property
@@ -325,16 +325,16 @@ class AcpToolCall:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it failed; some agents call a command completed whatever its exit code is."""
-        return self.status == "failed" or self._code not in (None, 0)
+        """Whether it failed; some agents report a command as completed with any exit code."""
+        return self.status == "failed" or self._known_exit_code not in (None, 0)
 
     @property
-    def _code(self) -> int | None:
+    def _known_exit_code(self) -> int | None:
         return self.exit_code if self.exit_code is not None else exit_code_of(self.raw_output)
 
     @property
     def result(self) -> str:
-        """What it returned."""
+        """Result of the call, as text."""
         if self.output or self.streamed or self.raw_output is None:
             return self.output or self.streamed
         if isinstance(self.raw_output, str):
@@ -342,24 +342,24 @@ class AcpToolCall:
         return msgspec.json.encode(self.raw_output).decode()
 
     def result_details(self) -> JsonObject:
-        """Return what else is known of its end."""
+        """Return the details of the result."""
         details: JsonObject = {}
-        if self._code is not None:
-            details["exit_code"] = self._code
+        if self._known_exit_code is not None:
+            details["exit_code"] = self._known_exit_code
         if self.diffs:
             details["diffs"] = list(self.diffs.values())
         return details
 
 
 def named_tool(fields: JsonObject) -> str:
-    """Return the name of the tool, which some agents give beside the protocol."""
+    """Return the name of the tool; some agents send it outside of the protocol."""
     meta = fields.get("_meta") or {}
     claude = meta.get("claudeCode") or {}
     return str(fields.get("name") or meta.get("toolName") or claude.get("toolName") or "")
 
 
 def exit_code_of(raw_output: Json) -> int | None:
-    """Return the exit code of a command; agents put it in different places."""
+    """Return the exit code of a command; agents send it in different fields."""
     if not isinstance(raw_output, dict):
         return None
     metadata = raw_output.get("metadata")
@@ -372,7 +372,7 @@ def exit_code_of(raw_output: Json) -> int | None:
 
 
 def text_of(block: Json) -> str:
-    """Return a block of content as text; of what is none, its type."""
+    """Return the text of a content block; for other blocks, their type in brackets."""
     if not isinstance(block, dict):
         return ""
     match block.get("type"):
@@ -398,7 +398,7 @@ def todos_of(entries: Json) -> list[JsonObject]:
 
 
 def commands_of(listed: Json) -> tuple[ari.ListedItem, ...]:
-    """Return the commands that a session has."""
+    """Return the commands of a session."""
     return tuple(
         ari.ListedItem(
             str(one["name"]),
@@ -411,17 +411,17 @@ def commands_of(listed: Json) -> tuple[ari.ListedItem, ...]:
 
 
 def objects_in(listed: Json) -> list[JsonObject]:
-    """Return the objects of a list; what an agent lists besides is passed over."""
+    """Return the objects of a list; other values are left out."""
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def object_in(value: Json) -> JsonObject:
-    """Return an object; an empty one if the value is none."""
+    """Return a value if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def usage_of(used: Json) -> ari.Usage:
-    """Return what a turn used, as far as the agent says."""
+    """Return the usage of a turn, as far as the agent reports it."""
     counts: dict[str, Any] = used if isinstance(used, dict) else {}
 
     def count(name: str) -> int | None:
@@ -431,7 +431,7 @@ def usage_of(used: Json) -> ari.Usage:
     input_tokens, output_tokens, total = map(count, ("inputTokens", "outputTokens", "totalTokens"))
     cached = (count("cachedReadTokens") or 0) + (count("cachedWriteTokens") or 0)
     if input_tokens is not None and input_tokens + cached + (output_tokens or 0) <= (total or 0):
-        # Of agents that count the cache apart; in ARI it is a part of the input.
+        # This agent counts cached tokens separately; in ARI they are part of the input.
         input_tokens += cached
     return ari.Usage(
         input_tokens=input_tokens,
@@ -457,7 +457,7 @@ class AcpQuestion(msgspec.Struct, frozen=True):
         return next((str(one["optionId"]) for one in found), "")
 
     def rules(self) -> tuple[ari.PermissionRule, ...]:
-        """Return what can be allowed for longer."""
+        """Return the options that allow more than this call."""
         return tuple(
             ari.PermissionRule(
                 str(one["optionId"]),
@@ -469,7 +469,7 @@ class AcpQuestion(msgspec.Struct, frozen=True):
         )
 
     def ways(self) -> tuple[ari.Choice, ...]:
-        """Return the ways to allow this call alone, where there are several."""
+        """Return the options that allow only this call, if there are several."""
         found = [one for one in self.options if one.get("kind") == "allow_once"]
         ways = (ari.Choice(str(one["optionId"]), str(one.get("name") or "")) for one in found)
         return tuple(ways) if len(found) > 1 else ()
@@ -478,7 +478,7 @@ class AcpQuestion(msgspec.Struct, frozen=True):
         """Raise for an answer that the agent does not offer.
 
         Raises:
-            InvalidArgument: It is so.
+            InvalidArgument: The agent does not offer it.
         """
         allows_once = response.decision == "allow" and not response.rule_id
         if allows_once and not self.option("allow_once"):
@@ -492,23 +492,23 @@ class AcpQuestion(msgspec.Struct, frozen=True):
         if response.decision == "allow":
             chosen = response.rule_id or self.option("allow_once")
         else:
-            # Not reject_always: nobody has said that.
+            # Not `reject_always`: the person has denied only this call.
             chosen = self.option("reject_once")
         return {"outcome": {"outcome": "selected", "optionId": chosen}} if chosen else CANCELLED
 
 
 CANCELLED: JsonObject = {"outcome": {"outcome": "cancelled"}}
-"""The answer to what nobody is asked, or no longer."""
+"""Answer to a request that is not asked, or is no longer open."""
 
 
-# -- what an agent is sent -----------------------------------------------------------------------
+# -- messages to an agent ------------------------------------------------------------------------
 
 
 def prompt_of(message: ari.RuntimeMessage, abilities: AgentAbilities) -> list[JsonObject]:
     """Return a message as a prompt.
 
     Raises:
-        InvalidArgument: A part cannot be taken; the message names it.
+        InvalidArgument: A part is not supported; the message names it.
     """
     blocks: list[JsonObject] = []
     if message.content.strip():
@@ -528,7 +528,7 @@ def _block(part: ari.ContentPart, place: str, abilities: AgentAbilities) -> Json
         return {"type": part.type, "data": data, "mimeType": kind or _USUAL_TYPES[part.type]}
     if not part.data:
         if not part.uri.startswith(("https://", "http://")):
-            # Not file: a caller must not name files of this machine.
+            # No `file:` address: a caller must not name files of this machine.
             raise InvalidArgument(f"{place}.uri: expected http or https, or data")
         return {"type": "resource_link", "uri": part.uri, "name": part.name or part.uri}
     if not abilities.prompt_capabilities.embedded_context:
@@ -546,10 +546,10 @@ _USUAL_TYPES = {"image": "image/png", "audio": "audio/wav"}
 
 
 def mcp_servers_of(servers: Sequence[ari.McpServer], abilities: AgentAbilities) -> list[JsonObject]:
-    """Return MCP servers as an agent wants them.
+    """Return MCP servers in the form of the protocol.
 
     Raises:
-        InvalidArgument: One cannot be taken.
+        InvalidArgument: A server has an unsupported form.
     """
     taken_servers: list[JsonObject] = []
     for number, one in enumerate(servers):
@@ -586,7 +586,7 @@ _ERRORS: dict[int, type[AriError]] = {
 
 
 def error_of_call(error: JsonRpcError, agent: str, how_to_log_in: str) -> AriError:
-    """Return why an agent refused a call."""
+    """Return the error for a call that an agent refused."""
     if error.code == AUTH_REQUIRED:
         return FailedPrecondition(f"{agent} is not logged in: {how_to_log_in}")
     message = f"{agent}: {error.message}"

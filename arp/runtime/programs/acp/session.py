@@ -1,10 +1,13 @@
-"""`AcpConnection`: the process of an agent; `AcpSession`: one session in it.
+"""`AcpConnection`: the process of an agent. `AcpSession`: one session in it.
 
-What the agent tells of a session goes to a method of `AcpSession` by one table, `_UPDATES`; what it
-means is in `acp_messages`.
+Theory of operation. The table `_UPDATES` maps each update about a session to a method of
+`AcpSession`; `messages` parses the values. Agents often announce a tool call before its input is
+known (`pending`, with an empty input). Such a call is held back until the agent continues: until
+the
+call runs, asks or ends, or the model sends text.
 
-A tool call is often announced before its input is known (`pending`, with an empty input). It is
-held back until the agent goes on with it: until it runs, asks, ends, or the model says something.
+A load repeats the history of a session as updates. While `is_replaying` is set, they go to the
+history instead of the feed, because they are not new events.
 """
 
 from __future__ import annotations
@@ -45,33 +48,33 @@ from arp.runtime.programs.json_rpc_peer import (
 logger = logging.getLogger(__name__)
 
 START_S = 60.0
-"""How long an agent may take to start: those in JavaScript need seconds, more on a busy machine."""
+"""Seconds that an agent may take to start; JavaScript agents take several on a busy machine."""
 CALL_S = 60.0
-"""How long it may take to answer a call that is no turn."""
+"""Seconds that it may take to answer a call, except a prompt."""
 STOP_S = 5.0
-"""How long it may take to stop the turn of a session that is closed, and to end by itself."""
+"""Seconds that it may take to stop the turn of a session that is closed, and to end by itself."""
 QUIET_S = 0.5
-"""After a load, its history has ended if nothing came for so long."""
+"""Seconds without an update after which the repeated history counts as complete."""
 MAX_QUIET_S = 10.0
-"""When a session is taken as loaded in any case."""
+"""Seconds after which the repeated history counts as complete in any case."""
 COMMANDS_S = 2.0
-"""How long after a session was opened an agent may tell its commands."""
+"""Seconds after the opening of a session in which an agent may report its commands."""
 MAX_EARLY_UPDATES = 100
-"""That are kept for a session whose id is not known yet."""
+"""Number of updates that are kept for sessions with ids that are not known yet."""
 
-_OF_THE_STATE = frozenset(
+_STATE_UPDATES = frozenset(
     {"available_commands_update", "current_mode_update", "config_option_update", "usage_update"}
 )
-"""Updates that say how a session is, whenever they come."""
+"""Updates about the state of a session; they are valid at any time."""
 
 
 class AcpTurn:
-    """What is known of the turn that runs."""
+    """State of the active turn."""
 
     def __init__(self) -> None:
         self.calls: dict[str, acp.AcpToolCall] = {}
         self.message_id = ""
-        """Of the message whose text came last; empty behind a tool call."""
+        """Id of the message with the newest text; empty after a tool call."""
         self.is_cancelled = False
         self.over = asyncio.Event()
 
@@ -80,10 +83,10 @@ class AcpSession:
     """One session of an agent.
 
     Args:
-        connection: The process that it is in.
-        feed: Gets what the agent tells.
-        session_id: As the agent calls it.
-        place: With what it was opened: its directory and MCP servers.
+        connection: Process of the session.
+        feed: Feed of the session.
+        session_id: The agent's id of the session.
+        place: Parameters that opened the session: its directory and MCP servers.
     """
 
     provider = ""
@@ -102,33 +105,37 @@ class AcpSession:
         self.commands: tuple[ari.ListedItem, ...] = ()
         self._commands_came = asyncio.Event()
         self.warnings: list[str] = []
-        """To be told when it is open."""
+        """Warnings to emit when the session is open."""
         self.turn: AcpTurn | None = None
         self.is_replaying = False
         self.history: AcpHistory | None = None
-        """Takes what the agent repeats, while it is read."""
+        """Receiver of the repeated history while it is read."""
         self._reading = asyncio.Lock()
         self._last_replayed_s = 0.0
         self._is_open = False
         self._asked: dict[RequestId, acp.AcpQuestion] = {}
         self._cost: float | None = None
-        """Of the whole session, as the agent said last; `None`: it has not said it yet."""
+        """Cost of the whole session that the agent last reported; `None` before its first
+        report."""
         self._turn_cost: float | None = None
-        """How much of it is new since the last turn ended; `None`: it has said nothing."""
+        """Cost since the end of the last turn; `None` if the agent has not reported any."""
         self._currency = ""
         self._prompting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
 
-    # -- its beginning ---------------------------------------------------------------------------
+    # -- opening ---------------------------------------------------------------------------------
 
     def set_up(self, answer: JsonObject, *, is_new: bool = False) -> None:
-        """Take what the session was opened with; a new one has cost nothing yet."""
+        """Record the choices that the agent sent when the session was opened.
+
+        A new session has cost nothing yet.
+        """
         if is_new and self._cost is None:
             self._cost = 0.0
         self.take_choices(acp.mode_choices(answer), acp.model_choices(answer))
 
     def set_up_as(self, left: AcpSession) -> None:
-        """Take what is known of the session that the agent had open all the time."""
+        """Copy the state of a session that the agent has kept open."""
         self.take_choices(left.modes, left.models)
         self.commands = left.commands
         self._cost, self._currency = left._cost, left._currency
@@ -136,22 +143,22 @@ class AcpSession:
     def take_choices(
         self, modes: acp.SessionChoices | None, models: acp.SessionChoices | None
     ) -> None:
-        """Take the modes and the models that there are; `None`: there are none."""
+        """Record the available modes and models; `None` means that there are none."""
         self.modes, self.models = modes, models
         self.mode = modes.current if modes is not None else ""
         self.model = models.current if models is not None else ""
 
     def opened(self) -> None:
-        """Tell what the session has to begin with; from now on what it tells are events."""
+        """Emit the initial state of the session; later changes are emitted as events."""
         self._is_open = True
         if self.commands:
-            self._tell_commands()
+            self._emit_commands()
         for warning in self.warnings:
             self.feed.tell(ari.Lifecycle.WARNING, warning)
         self.warnings.clear()
 
     async def replayed(self) -> None:
-        """Return when the history that a load repeats has come; some send it behind the answer."""
+        """Return when the repeated history is complete; some agents send it after the answer."""
         loop = asyncio.get_running_loop()
         start = self._last_replayed_s = loop.time()
         while True:
@@ -162,14 +169,15 @@ class AcpSession:
             await asyncio.sleep(quiet_at - now)
         self.is_replaying = False
 
-    # -- what the caller wants -------------------------------------------------------------------
+    # -- calls of the runtime --------------------------------------------------------------------
 
     async def read_history(self) -> tuple[ari.RuntimeMessage, ...]:
-        """Return what was said, oldest first; the agent loads the session once more for it.
+        """Return the messages, oldest first; the agent loads the session again for this.
 
         Raises:
-            FailedPrecondition: A turn is active, whose updates could not be told apart.
-            AriError: The agent does not load it.
+            FailedPrecondition: A turn is active; its updates could not be distinguished from
+                history.
+            AriError: The agent does not load the session.
         """
         async with self._reading:
             if self.turn is not None:
@@ -183,7 +191,7 @@ class AcpSession:
                 setup = answer if isinstance(answer, dict) else {}
                 modes, models = acp.mode_choices(setup), acp.model_choices(setup)
                 self.take_choices(modes or self.modes, models or self.models)
-                # The agent has forgotten what was switched since the last turn.
+                # The load has reset what was switched since the last turn.
                 if model and model != self.model:
                     await self.set_model(model)
                 if mode and mode != self.mode:
@@ -193,7 +201,7 @@ class AcpSession:
                 self.history, self.is_replaying, self._is_open = None, False, was_open
 
     async def send(self, request: ari.SendMessageRequest) -> None:
-        """Begin a turn; return when the agent has the message."""
+        """Begin a turn; return when the agent has received the message."""
         async with self._reading:
             feed_turn = self.feed.turn
             if feed_turn is None or feed_turn.stopped_by is not None:
@@ -206,13 +214,13 @@ class AcpSession:
             "prompt": acp.prompt_of(request.message, self.connection.abilities),
         }
         turn = AcpTurn()
-        # Written here and not in the task, so that nothing overtakes it.
+        # Sent here and not in the task, so that no later message can overtake it.
         answer = self.connection.begin("session/prompt", params)
         self.turn = turn
-        self._prompting = asyncio.get_running_loop().create_task(self._ends(turn, answer))
+        self._prompting = asyncio.get_running_loop().create_task(self._await_end(turn, answer))
         await self.connection.drain()
 
-    async def _ends(self, turn: AcpTurn, answer: asyncio.Future[Json]) -> None:
+    async def _await_end(self, turn: AcpTurn, answer: asyncio.Future[Json]) -> None:
         """Wait for the answer to a prompt, which is the end of its turn."""
         ended: Json = None
         failed: AriError | None = None
@@ -221,25 +229,26 @@ class AcpSession:
         except JsonRpcError as refused:
             failed = self.connection.error_of(refused)
         except PeerClosed:
-            return  # The session is lost already.
+            return  # the session is already lost
         finally:
             turn.over.set()
         if self.turn is not turn:
             return
-        self._tell_held(turn)
+        self._emit_held_calls(turn)
         self.turn = None
-        self._answer_none()
+        self._cancel_requests()
+        # An agent may answer a cancelled prompt with an error, but the turn did not fail.
         if failed is not None:
             why = Canceled("the turn was cancelled") if turn.is_cancelled else failed
             self.feed.error(why.status())
             return
         try:
-            self._take_end(ended if isinstance(ended, dict) else {})
+            self._end_turn(ended if isinstance(ended, dict) else {})
         except Exception as unknown:
             logger.warning("the end of a turn is not understood", exc_info=True)
             self.feed.error(status_of(unknown))
 
-    def _take_end(self, ended: JsonObject) -> None:
+    def _end_turn(self, ended: JsonObject) -> None:
         usage = self._with_cost(acp.usage_of(ended.get("usage")))
         reason = str(ended.get("stopReason") or "end_turn")
         if reason == "cancelled":
@@ -254,7 +263,7 @@ class AcpSession:
             self.feed.result(usage=usage, stop_reason=reason)
 
     def _with_cost(self, usage: ari.Usage) -> ari.Usage:
-        """Add what the turn cost, if the agent has said it: the price of a session grows by it."""
+        """Return the usage with the cost of the turn, if the agent has reported a cost."""
         turn_cost, self._turn_cost = self._turn_cost, None
         if turn_cost is None:
             return usage
@@ -267,23 +276,26 @@ class AcpSession:
         self._asked.pop(question.request_id, None)
         self.connection.answer(question.request_id, question.answer(response))
         if response.interrupt:
-            self._cancel()
-            self._answer_none()
+            self._send_cancel()
+            self._cancel_requests()
 
     async def cancel(self, open_requests: Sequence[PendingPermission]) -> None:
-        """Ask the agent to stop; what it asks is answered with `cancelled`, as it must be."""
-        self._cancel()
-        self._answer_none()
+        """Ask the agent to stop.
 
-    def _answer_none(self) -> None:
-        """Answer with `cancelled` what is still asked; an agent may wait for it for ever."""
+        Its open requests are answered with `cancelled`, as the protocol requires.
+        """
+        self._send_cancel()
+        self._cancel_requests()
+
+    def _cancel_requests(self) -> None:
+        """Answer all open requests with `cancelled`; the agent may otherwise wait for ever."""
         for request_id, question in list(self._asked.items()):
             del self._asked[request_id]
             self.feed.withdraw(question)
             with suppress(Unavailable):
                 self.connection.answer(request_id, acp.CANCELLED)
 
-    def _cancel(self) -> None:
+    def _send_cancel(self) -> None:
         if self.turn is not None:
             self.turn.is_cancelled = True
         self.connection.notify("session/cancel", {"sessionId": self.session_id})
@@ -295,7 +307,7 @@ class AcpSession:
         await asyncio.shield(self._closing)
 
     async def abandon(self) -> None:
-        """Leave the turn as it is: the agent is killed before it notes that the turn ended."""
+        """Leave the turn as it is: the agent is killed before it records the end of the turn."""
         self.connection.is_killed_at_end = True
 
     async def _close(self) -> None:
@@ -303,7 +315,7 @@ class AcpSession:
         try:
             with suppress(AriError):
                 if turn is not None and self.feed.state is ari.SessionState.FAILED:
-                    raise TimeoutError  # It had its time already.
+                    raise TimeoutError  # the agent has already had its time to stop
                 if turn is not None and connection.is_running:
                     await self.cancel(())
                     await asyncio.wait_for(turn.over.wait(), STOP_S)
@@ -313,24 +325,24 @@ class AcpSession:
                 elif connection.is_running:
                     connection.left[self.session_id] = self
         except TimeoutError:
-            # A turn that cannot be stopped must not go on unseen.
+            # A turn that cannot be stopped must not continue unseen.
             await connection.stop("a session could not be stopped")
         connection.drop(self)
 
     async def set_mode(self, mode: str) -> str:
-        """Switch the mode and return the one that counts from now on.
+        """Switch the mode and return the mode that is used now.
 
         Raises:
-            InvalidArgument: The agent offers no such mode, or none.
+            InvalidArgument: The agent does not offer this mode, or has no modes.
         """
         await self._switch("mode", self.modes, mode)
         return self.mode
 
     async def set_model(self, model: str) -> str:
-        """Switch the model and return the one that counts from now on.
+        """Switch the model and return the model that is used now.
 
         Raises:
-            InvalidArgument: The agent offers no such model, or none.
+            InvalidArgument: The agent does not offer this model, or has no choice of models.
         """
         await self._switch("model", self.models, model)
         return self.model
@@ -356,23 +368,24 @@ class AcpSession:
             await self.connection.call(f"session/set_{category}", params | {id_field: wanted})
             now = self.modes if category == "mode" else self.models
             if now is choices:
-                # Else an update has said what the agent took.
-                self._take_choice(category, choices.with_current(wanted))
+                # Otherwise an update has already reported the agent's choice, which may be another
+                # one.
+                self._update_choice(category, choices.with_current(wanted))
 
-    # -- what the agent tells --------------------------------------------------------------------
+    # -- messages of the agent -------------------------------------------------------------------
 
     def lost(self, reason: str) -> None:
-        """Take that the process is gone."""
+        """Handle the end of the process."""
         if self.turn is not None:
-            self._tell_held(self.turn)
+            self._emit_held_calls(self.turn)
             self.turn = None
         self._asked.clear()
         self.feed.lost(reason)
 
     def take(self, update: JsonObject) -> None:
-        """Take an update of this session."""
+        """Handle an update of this session."""
         kind = update.get("sessionUpdate")
-        if self.is_replaying and kind not in _OF_THE_STATE:
+        if self.is_replaying and kind not in _STATE_UPDATES:
             self._last_replayed_s = asyncio.get_running_loop().time()
             if self.history is not None:
                 self.history.take(update)
@@ -382,7 +395,7 @@ class AcpSession:
             handler(self, update)
 
     def ask(self, request_id: RequestId, params: JsonObject) -> bool:
-        """Take a permission request; return whether it will be answered later."""
+        """Handle a permission request; return whether it will be answered later."""
         turn = self.turn
         if turn is None or turn.is_cancelled:
             return False
@@ -395,7 +408,7 @@ class AcpSession:
             call = turn.calls[call_id] = acp.AcpToolCall(call_id)
         call.update(fields)
         if is_known:
-            self._tell_call(call)
+            self._emit_call(call)
         call.is_told = True
         turn.message_id = ""
         question = acp.AcpQuestion(request_id, call_id, options)
@@ -415,7 +428,7 @@ class AcpSession:
         return True
 
     def withdraw(self, request_id: RequestId) -> bool:
-        """Take that the agent no longer waits for an answer; return whether it did."""
+        """Withdraw a request that the agent no longer waits for; return whether it was open."""
         question = self._asked.pop(request_id, None)
         if question is not None:
             self.feed.withdraw(question)
@@ -426,7 +439,7 @@ class AcpSession:
         turn = self.turn
         if turn is None or not text:
             return
-        self._tell_held(turn)
+        self._emit_held_calls(turn)
         message_id = str(update.get("messageId") or "")
         if turn.message_id not in ("", message_id):
             text = "\n\n" + text
@@ -435,7 +448,7 @@ class AcpSession:
 
     def _thought(self, update: JsonObject) -> None:
         if self.turn is not None:
-            self._tell_held(self.turn)
+            self._emit_held_calls(self.turn)
             self.feed.thinking(acp.text_of(update.get("content")))
 
     def _tool(self, update: JsonObject) -> None:
@@ -447,24 +460,24 @@ class AcpSession:
         if call is None:
             call = turn.calls[call_id] = acp.AcpToolCall(call_id)
         elif call.status in ("completed", "failed"):
-            return
+            return  # an update after the end would emit the call and its result again
         turn.message_id = ""
         new = call.update(update, is_first=update["sessionUpdate"] == "tool_call")
         is_over = call.status in ("completed", "failed")
         if is_over or call.status == "in_progress":
-            self._tell_call(call)
+            self._emit_call(call)
         if is_over:
-            self._tell_result(call)
+            self._emit_result(call)
         elif call.is_told:
             self.feed.tool_progress(call.id, new)
 
-    def _tell_held(self, turn: AcpTurn) -> None:
-        """Tell calls whose input will not get better."""
+    def _emit_held_calls(self, turn: AcpTurn) -> None:
+        """Emit the calls that were held back; their input will not become more complete."""
         for call in turn.calls.values():
             if not call.is_told:
-                self._tell_call(call)
+                self._emit_call(call)
 
-    def _tell_call(self, call: acp.AcpToolCall) -> None:
+    def _emit_call(self, call: acp.AcpToolCall) -> None:
         if call.is_told:
             return
         call.is_told = True
@@ -483,23 +496,26 @@ class AcpSession:
         )
         if name := call.subagent:
             known = {"name": name, "objective": call.objective, "tool_call_id": call.id}
-            self._tell_subagent(call, "started", "", **known)
+            self._emit_subagent(call, "started", "", **known)
         if isinstance(call.input.get("todos"), list):
-            # OpenCode tells its list by the tool that writes it alone.
+            # OpenCode reports its list only as the input of the tool that writes it.
             self.feed.tell(ari.Lifecycle.PLAN, todos=acp.todos_of(call.input["todos"]))
 
-    def _tell_result(self, call: acp.AcpToolCall) -> None:
+    def _emit_result(self, call: acp.AcpToolCall) -> None:
         details = call.result_details()
         self.feed.tool_result(
             call.id, call.result, name=call.shown_name, is_error=call.has_failed, **details
         )
         if call.subagent:
-            self._tell_subagent(call, "failed" if call.has_failed else "completed", call.result)
+            self._emit_subagent(call, "failed" if call.has_failed else "completed", call.result)
 
-    def _tell_subagent(
+    def _emit_subagent(
         self, call: acp.AcpToolCall, status: str, content: str, **details: Json
     ) -> None:
-        """Tell of a sub-agent: the protocol has none, but some agents start one by a tool."""
+        """Emit an event of a sub-agent.
+
+        The protocol has none, but some agents start one with a tool.
+        """
         about: JsonObject = {"subagent_id": call.id, "status": status, **details}
         self.feed.tell(ari.Lifecycle.SUBAGENT, content, **about)
 
@@ -509,22 +525,25 @@ class AcpSession:
 
     def _usage(self, update: JsonObject) -> None:
         if isinstance(cost := update.get("cost"), dict):
-            self._take_cost(float(cost["amount"]), str(cost["currency"]))
+            self._update_cost(float(cost["amount"]), str(cost["currency"]))
         used, size = update.get("used"), update.get("size")
         if self.turn is not None and isinstance(used, int) and isinstance(size, int):
             self.feed.tell(ari.Lifecycle.USAGE, context_tokens=used, context_max=size)
 
-    def _take_cost(self, amount: float, currency: str) -> None:
-        """Take what the session has cost so far; what it cost before it was opened is no turn's."""
+    def _update_cost(self, amount: float, currency: str) -> None:
+        """Record the total cost of the session.
+
+        A cost from before the session was opened here belongs to no turn.
+        """
         if self._cost is not None and not self.is_replaying and self._currency in ("", currency):
             self._turn_cost = (self._turn_cost or 0.0) + max(amount - self._cost, 0.0)
         self._cost, self._currency = amount, currency
 
     async def listed_commands(self) -> tuple[ari.ListedItem, ...]:
-        """Return the commands; agents tell them a moment after a session was opened."""
+        """Return the commands; agents report them shortly after a session was opened."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._commands_came.wait(), COMMANDS_S)
-        self._commands_came.set()  # One that has not told any by now is not waited for again.
+        self._commands_came.set()  # wait only once, even if the agent reports no commands
         return self.commands
 
     def _available_commands(self, update: JsonObject) -> None:
@@ -533,9 +552,9 @@ class AcpSession:
         if commands != self.commands:
             self.commands = commands
             if self._is_open:
-                self._tell_commands()
+                self._emit_commands()
 
-    def _tell_commands(self) -> None:
+    def _emit_commands(self) -> None:
         listed = [
             {"name": one.name, "description": one.description, "hint": one.hint}
             for one in self.commands
@@ -544,16 +563,16 @@ class AcpSession:
 
     def _current_mode(self, update: JsonObject) -> None:
         if self.modes is not None:
-            self._take_choice("mode", self.modes.with_current(str(update["currentModeId"])))
+            self._update_choice("mode", self.modes.with_current(str(update["currentModeId"])))
 
     def _config_options(self, update: JsonObject) -> None:
         options = update.get("configOptions")
         for category in ("mode", "model"):
             choices = acp.option_choices(options, category)
             if choices is not None:
-                self._take_choice(category, choices)
+                self._update_choice(category, choices)
 
-    def _take_choice(self, category: str, choices: acp.SessionChoices) -> None:
+    def _update_choice(self, category: str, choices: acp.SessionChoices) -> None:
         before = self.mode, self.model
         if category == "mode":
             self.take_choices(choices, self.models)
@@ -575,11 +594,11 @@ _UPDATES: dict[str, Callable[[AcpSession, JsonObject], None]] = {
     "current_mode_update": AcpSession._current_mode,
     "config_option_update": AcpSession._config_options,
 }
-"""What each update does; all others tell nothing that ARI has a place for."""
+"""Methods for the agent's updates; the others have no equivalent in ARI."""
 
 
 def shown_input(call: acp.AcpToolCall) -> JsonObject:
-    """Return what is asked for, whole: some agents say it as title or as diff alone."""
+    """Return the complete input to approve; some agents give it only as a title or a diff."""
     if call.input and not call.diffs:
         return call.input
     shown = dict(call.input)
@@ -589,28 +608,30 @@ def shown_input(call: acp.AcpToolCall) -> JsonObject:
 
 
 class AcpConnection:
-    """The process of an agent, and the sessions in it."""
+    """The process of an agent, and its sessions."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.introduction = acp.AgentIntroduction(acp.PROTOCOL_VERSION)
         self.left: dict[str, AcpSession] = {}
-        """Sessions that were closed here, and that the agent has open because it cannot close."""
+        """Sessions that were closed here but are still open in the agent, because it cannot close
+        them."""
         self.is_killed_at_end = False
-        """A session asks something that stays open: the agent must not note that its turn ended."""
+        """Whether a request of a session must stay open, so that the agent must not record the end
+        of its turn."""
         self._child: JsonRpcChild | None = None
         self._sessions: dict[str, AcpSession] = {}
         self._early: dict[str, list[JsonObject]] = {}
-        """Updates of the state, for a session whose id has not been answered yet."""
+        """State updates of sessions with ids that are not known yet, by id."""
 
     @classmethod
     async def start(
         cls, name: str, command: Sequence[str], environment: Mapping[str, str], cwd: Path
     ) -> AcpConnection:
-        """Start the process, and wait until it is ready.
+        """Start the process and wait until it is ready.
 
         Raises:
-            Unavailable: It does not start; the message says what it wrote.
+            Unavailable: It does not start; the message has its error text.
         """
         connection = cls(name)
         start = ProcessStart(command, environment, str(cwd), name)
@@ -654,12 +675,12 @@ class AcpConnection:
 
     @property
     def abilities(self) -> acp.AgentAbilities:
-        """What the agent can do."""
+        """Capabilities of the agent."""
         return self.introduction.agent_capabilities or acp.AgentAbilities()
 
     @property
     def version(self) -> str:
-        """The version of the agent."""
+        """Version of the agent."""
         return str((self.introduction.agent_info or {}).get("version") or "")
 
     @property
@@ -669,20 +690,20 @@ class AcpConnection:
 
     @property
     def process_id(self) -> int:
-        """The id of the process of the agent; 0 if it has ended."""
+        """Id of the agent's process; 0 if it has ended."""
         return self._open_child().process.program_id
 
     def _open_child(self) -> JsonRpcChild:
         assert self._child is not None
         return self._child
 
-    # -- what the agent is sent --------------------------------------------------------------------
+    # -- messages to the agent -------------------------------------------------------------------
 
     async def call(self, method: str, params: JsonObject) -> Json:
         """Return the answer of the agent.
 
         Raises:
-            AriError: It refused, or is gone, or did not answer in time.
+            AriError: The agent refused the call, has ended, or did not answer in time.
         """
         try:
             async with asyncio.timeout(CALL_S):
@@ -695,10 +716,10 @@ class AcpConnection:
             raise Unavailable(f"{self.name} did not answer {method} in {CALL_S:g} s") from late
 
     def begin(self, method: str, params: JsonObject) -> asyncio.Future[Json]:
-        """Send a call, and return its answer to come.
+        """Send a call and return its future answer.
 
         Raises:
-            Unavailable: The agent is gone.
+            Unavailable: The process has ended.
         """
         try:
             return self._open_child().peer.begin(method, params)
@@ -709,7 +730,7 @@ class AcpConnection:
         """Send a notification.
 
         Raises:
-            Unavailable: The agent is gone.
+            Unavailable: The process has ended.
         """
         try:
             self._open_child().peer.notify(method, params)
@@ -720,7 +741,7 @@ class AcpConnection:
         """Answer a request.
 
         Raises:
-            Unavailable: The agent is gone.
+            Unavailable: The process has ended.
         """
         try:
             self._open_child().peer.answer(request_id, result)
@@ -728,12 +749,12 @@ class AcpConnection:
             raise Unavailable(str(closed)) from closed
 
     async def drain(self) -> None:
-        """Wait until the agent has read what it was sent."""
+        """Wait until the agent has read the messages that were sent."""
         with suppress(OSError):
             await self._open_child().process.input.drain()
 
     def error_of(self, refused: JsonRpcError) -> AriError:
-        """Return why the agent refused a call."""
+        """Return the error for a call that the agent refused."""
         return acp.error_of_call(refused, self.name, self.introduction.how_to_log_in())
 
     async def stop(self, reason: str = "") -> None:
@@ -744,21 +765,21 @@ class AcpConnection:
             self._open_child().process.kill()
         await self._open_child().stop(STOP_S if not reason else 0)
 
-    # -- its sessions ----------------------------------------------------------------------------
+    # -- sessions --------------------------------------------------------------------------------
 
     def add(self, session: AcpSession) -> None:
-        """Tell a session what the agent tells about it, and has told already."""
+        """Deliver updates about a session to it, including those that were kept."""
         self._sessions[session.session_id] = session
         for update in self._early.pop(session.session_id, ()):
             session.take(update)
 
     def drop(self, session: AcpSession) -> None:
-        """Tell a session nothing any more."""
+        """Stop delivering updates to a session."""
         if self._sessions.get(session.session_id) is session:
             del self._sessions[session.session_id]
 
     def notified(self, method: str, params: JsonObject) -> None:
-        """Take a notification of the agent."""
+        """Handle a notification of the agent."""
         if method == "$/cancel_request":
             request_id = params.get("requestId")
             for session in self._sessions.values():
@@ -770,16 +791,16 @@ class AcpConnection:
         known = self._sessions.get(session_id)
         if known is not None:
             known.take(update)
-        elif update.get("sessionUpdate") in _OF_THE_STATE and (
+        elif update.get("sessionUpdate") in _STATE_UPDATES and (
             sum(map(len, self._early.values())) < MAX_EARLY_UPDATES
         ):
             self._early.setdefault(session_id, []).append(update)
 
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
-        """Take a request of the agent: each is answered, by a user or at once."""
+        """Handle a request of the agent; each is answered, by a user or at once."""
         peer = self._open_child().peer
         if method != "session/request_permission":
-            # Some write files through their client although it has not offered that.
+            # Some agents try to write files through their client, although it does not offer that.
             peer.refuse(request_id, METHOD_NOT_FOUND, f"{method}: not supported")
             return
         session = self._sessions.get(str(params.get("sessionId")))
@@ -787,7 +808,7 @@ class AcpConnection:
             peer.answer(request_id, acp.CANCELLED)
 
     def closed(self, reason: str) -> None:
-        """Take that the process is gone."""
+        """Handle the end of the process."""
         sessions = list(self._sessions.values())
         self._sessions.clear()
         for session in sessions:

@@ -1,7 +1,7 @@
-"""What Claude Code asks before a tool runs: by itself it runs commands and tools that only read.
+"""Makes Claude Code ask before each tool; by default it runs commands and tools that only read.
 
 A hook of the session makes it ask for those too. A rule that a person has allowed for the session
-counts on: for calls that it covers as far as that can be seen here, Claude Code decides.
+remains valid: Claude Code decides about the calls that this module can recognise as covered by it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import claude_agent_sdk as sdk
 from claude_agent_sdk.types import PermissionRuleValue
 
 ASKING_MODES: Final = frozenset(("default", "plan", "dontAsk"))
-"""In the other modes a person has switched questions off, or a model answers them."""
+"""Modes with questions. In the other modes a person has switched them off, or a model answers
+them."""
 INERT: Final = frozenset(
     (
         "Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "ExitPlanMode", "KillShell",
@@ -24,25 +25,25 @@ INERT: Final = frozenset(
         "TodoWrite", "ToolSearch",
     )
 )  # fmt: skip
-"""Tools that reach nothing outside of the session, or ask by themselves. What a sub-agent does is
-asked as what its agent does."""
+"""Tools that affect nothing outside of the session, or that ask by themselves. The calls of a
+sub-agent are asked like those of its agent."""
 READING: Final = ("Read", "Grep", "Glob", "LS", "NotebookRead")
-"""Tools that only read: for the session they are offered as a whole."""
+"""Tools that only read; a rule for the session allows all calls of such a tool."""
 WHY: Final = "Nothing runs without an answer."
 REFUSED: Final = "The mode dontAsk refuses what no rule allows."
-_SEVERAL: Final = re.compile(r"[;&|<>$`\\\n(){}]")
-"""In a command that may be several, or more than it seems."""
+_SHELL_SYNTAX: Final = re.compile(r"[;&|<>$`\\\n(){}]")
+"""Characters of a command that may be several commands, or do more than is visible."""
 
 
 class AskFirst:
-    """Decides which calls of tools Claude Code has to ask about."""
+    """Decides which tool calls Claude Code must ask for."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[str, str]] = []
-        """Name of a tool and what of it, as people have allowed it for the session."""
+        """Tool name and scope of each rule that a person has allowed for the session."""
 
     def hooks(self) -> dict[Any, list[sdk.HookMatcher]]:
-        """Return the hooks of a session; a call is blocked if they fail."""
+        """Return the hooks of a session; a call is blocked if its hook fails."""
         return {"PreToolUse": [sdk.HookMatcher(hooks=[self._before_tool], on_failure="block")]}
 
     async def _before_tool(self, about: Any, tool_use_id: str | None, context: Any) -> Any:
@@ -56,23 +57,23 @@ class AskFirst:
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
 
     def allowed(self, update: sdk.PermissionUpdate) -> None:
-        """Take note of a rule that a person has allowed."""
+        """Record a rule that a person has allowed."""
         for rule in update.rules or ():
             self._rules.append((rule.tool_name, rule.rule_content or ""))
 
     def covers(self, name: str, tool_input: Mapping[str, Any]) -> bool:
-        """Return whether a rule that a person has allowed covers a call, as far as is seen here."""
-        return any(tool == name and _fits(what, tool_input) for tool, what in self._rules)
+        """Return whether an allowed rule covers a call, as far as that can be recognised here."""
+        return any(tool == name and _rule_covers(what, tool_input) for tool, what in self._rules)
 
 
-def _fits(what: str, tool_input: Mapping[str, Any]) -> bool:
-    """Return whether a call is what a rule allows; what is not understood is not."""
+def _rule_covers(what: str, tool_input: Mapping[str, Any]) -> bool:
+    """Return whether a rule covers a call; a rule of an unknown form covers nothing."""
     if not what:
         return True
     command = tool_input.get("command")
     if isinstance(command, str):
         prefix = re.fullmatch(r"(.+?)(?::| )\*", what)
-        if prefix is None or _SEVERAL.search(command):
+        if prefix is None or _SHELL_SYNTAX.search(command):
             return command == what
         return command == prefix[1] or command.startswith(f"{prefix[1]} ")
     path = tool_input.get("file_path") or tool_input.get("path")
@@ -87,7 +88,10 @@ def _fits(what: str, tool_input: Mapping[str, Any]) -> bool:
 def offered_rules(
     name: str, tool_input: Mapping[str, Any], suggested: Sequence[sdk.PermissionUpdate]
 ) -> Sequence[sdk.PermissionUpdate]:
-    """Return what can be allowed for the session; Claude Code suggests none where it never asks."""
+    """Return the rules to offer for the session.
+
+    Claude Code suggests none for calls it does not ask.
+    """
     if suggested:
         return suggested
     if name in READING:

@@ -2,12 +2,11 @@
 
     runtime = ClaudeCodeRuntime(cwd="project", environment={"PATH": …, "HOME": …})
 
-It needs the extra `claude`: claude-agent-sdk, which brings the program along. The SDK is imported
-when the first session is created, because that takes a second.
+It needs the extra `claude`: claude-agent-sdk, which includes the program. The SDK is imported when
+the first session is created, because the import takes a second.
 
-A session is a process of Claude Code (`claude_session`, `claude_process`) whose messages become
-events (`claude_messages`). What Claude Code keeps of sessions is read from its files
-(`claude_transcripts`).
+A session is a process of Claude Code (`session`, `process`). Its messages become events
+(`messages`). Stored sessions are read from Claude Code's files (`transcripts`).
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ EXTRA_MISSING = (
     "claude-agent-sdk is not installed; run: pip install 'agent-rendering-protocol[claude]'"
 )
 OLDEST = "2.0.0"
-"""The oldest version with the protocol of claude-agent-sdk."""
+"""Oldest version with the protocol of claude-agent-sdk."""
 
 MODES = {
     "default": ari.Choice("default", "Ask", "Asks before it changes anything"),
@@ -62,19 +61,19 @@ MODES = {
         "bypassPermissions", "Never ask", "Does everything without asking", asks=False
     ),
 }
-"""The modes of Claude Code, by their id."""
+"""Modes of Claude Code, by id."""
 SETTING_SOURCES = ("user", "project", "local")
-"""Settings that Claude Code reads."""
+"""Settings that Claude Code can read."""
 USUAL_MODES = ("default", "plan", "dontAsk")
-"""Those in which nothing changes without an answer; an operator may list the others."""
+"""Modes in which nothing changes without an answer; an operator may list the others."""
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What the model's API takes."""
+"""Image types that the model's API accepts."""
 FILE_TYPES = frozenset({"application/pdf"})
-"""The same; and any text."""
+"""File types that the model's API accepts, in addition to any text."""
 
 IN_PROCESS = "in-process:"
-"""Begins the address of a server of tools that is in this process; see `offer_server`."""
+"""Prefix of the address of an MCP server in this process; see `offer_server`."""
 
 _INHERITED = (
     "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
@@ -82,49 +81,51 @@ _INHERITED = (
     "NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "SSL_CERT_FILE",
 )  # fmt: skip
 _INHERITED_PREFIXES = ("ANTHROPIC_", "CLAUDE_")
-_OF_A_PARENT = (
+_SET_BY_CLAUDE = (
     "CLAUDE_CODE_CHILD_", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH",
     "CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION_", "CLAUDE_EFFORT", "CLAUDE_PID",
 )  # fmt: skip
-"""What Claude Code gives to its own commands: this process may be one of them."""
+"""Variables that Claude Code sets for its own commands; this process may be one of them."""
 
 
 def usual_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what of an environment Claude Code needs to work and to log in; nothing else."""
+    """Return the variables that Claude Code needs to work and to log in, and no others."""
     return {
         name: value
         for name, value in environment.items()
         if name in _INHERITED
-        or (name.startswith(_INHERITED_PREFIXES) and not name.startswith(_OF_A_PARENT))
+        or (name.startswith(_INHERITED_PREFIXES) and not name.startswith(_SET_BY_CLAUDE))
     }
 
 
 class ClaudeCodeOptions(msgspec.Struct, frozen=True):
-    """What the operator decides about Claude Code."""
+    """Operator's settings of Claude Code."""
 
     program: str = ""
-    """Its path; empty: the one that comes with claude-agent-sdk, or the `claude` in the `PATH` of
-    the environment."""
+    """Path of the program. If empty, the program of claude-agent-sdk is used, or else `claude` in
+    the `PATH` of the environment."""
     setting_sources: tuple[Literal["user", "project", "local"], ...] = ()
-    """Which settings Claude Code reads; `project` has CLAUDE.md too. Settings can have rules that
-    allow tools without asking, so by default none."""
+    """Settings that Claude Code reads; `project` includes CLAUDE.md. Settings can have rules that
+    allow tools without asking, so the default is none."""
     modes: tuple[str, ...] = USUAL_MODES
-    """The modes that sessions may take; the first one unless a session says another."""
+    """Modes that sessions may use; the first one is the default."""
     models: tuple[str, ...] = ()
-    """The models that sessions may take; empty: every one."""
+    """Models that sessions may use; empty means any."""
     providers: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
-    """For each name what is added to the environment, such as `ANTHROPIC_BASE_URL`."""
+    """Providers by name, each with variables to add to the environment, such as
+    `ANTHROPIC_BASE_URL`."""
     ask_first: bool = True
-    """Whether a person is asked before each tool, in the modes that ask: Claude Code by itself
-    reads files and runs commands that only read without asking. `False`, or `setting_sources` whose
-    rules allow tools: it decides what it asks, and permissions are `advisory`."""
+    """Whether a person is asked before each tool, in the modes that ask. If it is false, or if
+    `setting_sources` is not empty (rules in settings can allow tools), Claude Code decides what it
+    asks, and permissions are `advisory`. By itself it reads files and runs commands that only read
+    without asking."""
     own_tools: bool = True
-    """Whether it has its own tools, such as its shell. `False`: it has those of `mcp_servers`
-    alone."""
+    """Whether it has its own tools, such as its shell; if false, it has only the tools of
+    `mcp_servers`."""
     max_turns: int = 0
-    """After how many answers of the model a message ends with an error; 0: any number."""
+    """Number of model answers after which a message ends with an error; 0 means no limit."""
     max_budget_usd: float = 0.0
-    """After which cost of the session a message ends with an error; 0: any."""
+    """Cost of the session after which a message ends with an error; 0 means no limit."""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.modes) - set(MODES))
@@ -143,10 +144,11 @@ class ClaudeCodeRuntime(DrivenRuntime):
     """Sessions of Claude Code, each in a process of its own.
 
     Args:
-        cwd: Where agents work if a session does not say; a session's own must be below it.
-        environment: The whole environment of Claude Code. `None`: what `usual_environment` takes
-            of this process's, with the variables that begin with `ANTHROPIC_` and `CLAUDE_`.
-        options: What the operator decides besides.
+        cwd: Directory of the runtime. Sessions work in it by default, and always at or below it.
+        environment: Complete environment of Claude Code. `None` means the variables of this process
+            that `usual_environment` selects, which include those that begin with `ANTHROPIC_` and
+            `CLAUDE_`.
+        options: Operator's settings.
     """
 
     name = "claude-code"
@@ -171,30 +173,30 @@ class ClaudeCodeRuntime(DrivenRuntime):
         self._transcripts = Transcripts(self.environment, self.is_inside)
         self._versions = ProgramVersions("Claude Code", OLDEST)
         self._offered: dict[str, Any] = {}
-        """MCP servers of this process, by the address that sessions know."""
+        """MCP servers of this process, by the address that sessions use."""
 
     def offer_server(self, name: str, server: Any) -> ari.McpServer:
-        """Return an MCP server of this process as one that sessions take as `mcp_servers`.
+        """Make an MCP server of this process available to sessions; return it for `mcp_servers`.
 
-        Claude Code talks to it over its own pipes, so nothing listens on a port.
+        Claude Code talks to it over its own pipes, so the server needs no port.
 
         Args:
-            name: As the agent calls it.
-            server: A `mcp.server.Server`; sessions have it until `withdraw_server`.
+            name: Name of the server for the agent.
+            server: A `mcp.server.Server`; it is available until `withdraw_server`.
         """
         address = f"{IN_PROCESS}{uuid.uuid4()}"
         self._offered[address] = server
         return ari.McpServer(name, url=address)
 
     def withdraw_server(self, offered: ari.McpServer) -> None:
-        """Forget a server of this process: no new session takes it. May be repeated."""
+        """Forget a server of this process: new sessions cannot use it. May be called again."""
         self._offered.pop(offered.url, None)
 
     def _own_servers(self, servers: Sequence[ari.McpServer]) -> dict[str, Any]:
-        """Return those servers of a request that are in this process.
+        """Return the servers of a request that run in this process.
 
         Raises:
-            InvalidArgument: One was withdrawn, or never offered.
+            InvalidArgument: A server was withdrawn, or was never offered.
         """
         own = [one for one in servers if one.url.startswith(IN_PROCESS)]
         for one in own:
@@ -205,7 +207,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
     # -- the program -----------------------------------------------------------------------------
 
     def program(self) -> str:
-        """Return the path of the program; empty if there is none."""
+        """Return the path of the program; empty if it is not found."""
         if self.options.program:
             return self.options.program if os.access(self.options.program, os.X_OK) else ""
         spec = find_spec("claude_agent_sdk")
@@ -264,23 +266,23 @@ class ClaudeCodeRuntime(DrivenRuntime):
         session_id = request.session_id or str(uuid.uuid4())
         if not is_uuid(session_id):
             raise InvalidArgument(f"session_id: expected a UUID, got {session_id!r:.80}")
-        return await self._started(session_id, f"--session-id={session_id}", request, feed)
+        return await self._start_session(session_id, f"--session-id={session_id}", request, feed)
 
     async def _resume(self, request: ari.ResumeSessionRequest, feed: SessionFeed) -> ClaudeSession:
         session_id = request.session_id
         if await asyncio.to_thread(self._transcripts.path_of, session_id) is not None:
-            return await self._started(session_id, f"--resume={session_id}", request, feed)
-        if not self._began_nothing(session_id):
+            return await self._start_session(session_id, f"--resume={session_id}", request, feed)
+        if not self._has_no_transcript_yet(session_id):
             raise NotFound(f"there is no session {session_id!r:.80}")
-        return await self._started(session_id, f"--session-id={session_id}", request, feed)
+        return await self._start_session(session_id, f"--session-id={session_id}", request, feed)
 
-    def _began_nothing(self, session_id: str) -> bool:
-        """Return whether a session is ours, and was ended before Claude Code wrote its file."""
+    def _has_no_transcript_yet(self, session_id: str) -> bool:
+        """Return whether a session of this object ended before Claude Code wrote its file."""
         known = self._sessions.get(session_id)
         native: Any = known.native if known is not None else None
         return native is not None and not native.has_ended_a_turn
 
-    async def _started(
+    async def _start_session(
         self,
         session_id: str,
         which: str,
@@ -309,9 +311,9 @@ class ClaudeCodeRuntime(DrivenRuntime):
         try:
             await session.start(start, request.model, own)
         except Unavailable as failed:
-            raise _why_it_does_not_start(failed, session_id) from failed
+            raise _start_error(failed, session_id) from failed
         finally:
-            # It has been read by now: Claude Code answers after it has its servers' configuration.
+            # Claude Code has read the file by now: it answers only after it has loaded its servers.
             if servers:
                 os.unlink(servers)
         return session
@@ -337,17 +339,17 @@ class ClaudeCodeRuntime(DrivenRuntime):
             arguments.append(f"--max-turns={self.options.max_turns}")
         if self.options.max_budget_usd:
             arguments.append(f"--max-budget-usd={self.options.max_budget_usd}")
-        # Hooks and further MCP servers come with the settings.
+        # Only settings can define hooks and further MCP servers.
         arguments.append(
             "--include-hook-events" if self.options.setting_sources else "--strict-mcp-config"
         )
         return arguments
 
     def _check_choices(self, model: str, mode: str, provider: str) -> None:
-        """Raise for what the operator does not list.
+        """Raise for a choice that the operator does not offer.
 
         Raises:
-            InvalidArgument: It is so; the message names the field.
+            InvalidArgument: It is not offered; the message names the field.
         """
         if model and self.options.models and model not in self.options.models:
             raise InvalidArgument(f"model: expected one of {', '.join(self.options.models)}")
@@ -394,11 +396,11 @@ class ClaudeCodeRuntime(DrivenRuntime):
         return ari.GetSessionHistoryResponse(history)
 
     async def get_model(self, request: ari.GetModelRequest) -> ari.GetModelResponse:
-        """Return the model, as Claude Code reports it."""
+        """Return the model that Claude Code reports."""
         return ari.GetModelResponse(self._claude(request.session_id).model)
 
     async def set_model(self, request: ari.SetModelRequest) -> ari.SetModelResponse:
-        """Switch the model; Claude Code may take another one, which the response names."""
+        """Switch the model; Claude Code may use another one, which the response names."""
         self._check_choices(request.model, "", "")
         if not request.model:
             raise InvalidArgument("model: it is empty")
@@ -407,7 +409,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         return ari.SetModelResponse(model)
 
     async def list_models(self, request: ari.ListModelsRequest) -> ari.ListModelsResponse:
-        """Return what Claude Code offers, as far as the operator lists it."""
+        """Return the models that Claude Code offers, limited to those that the operator lists."""
         offered = [
             ari.Choice(one["value"], one.get("displayName", ""), one.get("description", ""))
             for one in self._claude(request.session_id).info.get("models") or ()
@@ -419,7 +421,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
         return ari.ListModelsResponse(models)
 
     async def get_mode(self, request: ari.GetModeRequest) -> ari.GetModeResponse:
-        """Return the mode, as Claude Code reports it."""
+        """Return the mode that Claude Code reports."""
         return ari.GetModeResponse(self._claude(request.session_id).mode)
 
     async def set_mode(self, request: ari.SetModeRequest) -> ari.SetModeResponse:
@@ -440,7 +442,7 @@ class ClaudeCodeRuntime(DrivenRuntime):
     async def get_active_provider(
         self, request: ari.GetActiveProviderRequest
     ) -> ari.GetActiveProviderResponse:
-        """Return the provider; empty for what the environment says by itself."""
+        """Return the provider; empty if the environment determines it."""
         return ari.GetActiveProviderResponse(self._claude(request.session_id).provider)
 
     async def set_active_provider(
@@ -449,9 +451,9 @@ class ClaudeCodeRuntime(DrivenRuntime):
         """Switch the provider: Claude Code is ended and started again for the same session.
 
         Raises:
-            InvalidArgument: There is no such provider.
+            InvalidArgument: The provider does not exist.
             FailedPrecondition: A turn is active.
-            Unavailable: Claude Code does not start again: the session is failed then.
+            Unavailable: Claude Code does not start again; the session has failed.
         """
         self._check_choices("", "", request.provider)
         async with self._lock(request.session_id):
@@ -490,17 +492,17 @@ class ClaudeCodeRuntime(DrivenRuntime):
     async def compact_session(
         self, request: ari.CompactSessionRequest
     ) -> ari.CompactSessionResponse:
-        """Make the conversation shorter, as a turn."""
+        """Make the conversation shorter, in a turn."""
         message = ari.RuntimeMessage(content=f"/compact {request.instructions}".strip())
         sent = await self.send_message(ari.SendMessageRequest(request.session_id, message))
         return ari.CompactSessionResponse(sent.turn_id)
 
     def process_id(self, session_id: str) -> int:
-        """Return the id of the process of an open session, for diagnosis; 0 if it has none."""
+        """Return the id of an open session's process, for diagnosis; 0 if it has none."""
         process = self._claude(session_id).process
         return process.program_id if process is not None else 0
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- implementation --------------------------------------------------------------------------
 
     def _claude(self, session_id: str) -> ClaudeSession:
         native: Any = self.native_session(session_id)
@@ -508,27 +510,30 @@ class ClaudeCodeRuntime(DrivenRuntime):
         return session
 
     def _remember(self, session_id: str, **chosen: str) -> None:
-        """Keep a choice, so that it counts when the session is opened again."""
+        """Store a choice, so that it is used when the session is opened again."""
         session = self.session(session_id)
         session.request = msgspec.structs.replace(session.request, **chosen)
 
 
 def _type_with_sdk() -> type[ClaudeSession]:
-    """Return the class that needs the SDK; in a thread, because the import takes a second."""
+    """Return the class that needs the SDK.
+
+    Called in a thread, because the import takes a second.
+    """
     from arp.runtime.programs.claude.session import ClaudeSession
 
     return ClaudeSession
 
 
 def _ask_first() -> AskFirst:
-    """Return what Claude Code has to ask; the SDK is imported by now."""
+    """Return the rules about what Claude Code must ask; the SDK has been imported by now."""
     from arp.runtime.programs.claude.asking import AskFirst
 
     return AskFirst()
 
 
-def _why_it_does_not_start(failed: Unavailable, session_id: str) -> AriError:
-    """Return the error for what Claude Code said when it was started."""
+def _start_error(failed: Unavailable, session_id: str) -> AriError:
+    """Return the error for Claude Code's error text at its start."""
     if "No conversation found" in failed.message:
         return NotFound(f"there is no session {session_id!r:.80}")
     if "already in use" in failed.message:
@@ -537,9 +542,9 @@ def _why_it_does_not_start(failed: Unavailable, session_id: str) -> AriError:
 
 
 def _mcp_file(servers: Sequence[ari.McpServer]) -> str:
-    """Return the path of a file with the servers, for this user alone; empty without servers.
+    """Return the path of a file with the servers that only this user can read; empty without any.
 
-    Not an argument: every user of the machine can read those, and servers have secrets.
+    It is not an argument: every user of the machine can read arguments, and servers have secrets.
     """
     if not servers:
         return ""
@@ -563,10 +568,10 @@ def _mcp_server(server: ari.McpServer) -> dict[str, Any]:
 
 
 def check_part(part: ari.ContentPart, place: str) -> None:
-    """Raise for a part whose kind is taken, but not its form.
+    """Raise for a part of a supported type with an unsupported form.
 
     Raises:
-        InvalidArgument: It is so; the message names the part.
+        InvalidArgument: The form is not supported; the message names the part.
     """
     if part.type == "text":
         return

@@ -1,11 +1,12 @@
-"""What Claude Code writes, message by message, and the events that it becomes.
+"""Parser of Claude Code's messages: turns each message into events.
 
-A turn here is what lies between a message of ours and its `result`. Claude Code also begins turns
-by itself, when work in the background has ended: such a turn begins with `system/init` while none
-is active, and its `result` names an origin. A `result` ends the active turn only if it is the
-answer to our message, or if no message of ours is unanswered.
+Theory of operation. A turn lasts from a message of ours to its `result`. Claude Code also begins
+turns by itself when background work has ended: such a turn begins with `system/init` while no turn
+is active, and its `result` names an origin. A `result` ends the active turn only if it answers our
+message, or if no message of ours is unanswered.
 
-Texts come twice, as deltas and whole. What came as deltas is not taken again.
+Claude Code sends each text twice: as deltas and as a complete block. A block is ignored if its
+deltas were received.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ KINDS: dict[str, PermissionKind] = {
     "AskUserQuestion": PermissionKind.QUESTION,
     "ExitPlanMode": PermissionKind.QUESTION,
 }
-"""What its tools do; all others are of the kind `tool`."""
+"""Kinds of Claude Code's tools; all other tools have the kind `tool`."""
 
 _SUMMARY_FIELDS = (
     "command", "file_path", "notebook_path", "url", "query", "pattern", "plan", "description",
@@ -61,77 +62,80 @@ _CODES = {
     429: AriCode.UNAVAILABLE,
     504: AriCode.DEADLINE_EXCEEDED,
 }
-"""For each HTTP status of the model's provider; the others are `Unavailable`."""
+"""Error codes by HTTP status of the model's provider; all other statuses are `Unavailable`."""
 
 
 NEW_SESSION_COMMANDS = frozenset({"/clear", "/new", "/reset"})
-"""Commands after which Claude Code has another session: nobody would find this one's turns."""
+"""Commands that make Claude Code switch to another session. They are refused, because the turns
+would then belong to a session that has another id."""
 
 _LIMITS = {"error_max_turns": "turns", "error_max_budget_usd": "budget"}
-"""For each end of a turn by a limit, what the limit is."""
+"""End of a turn by a limit → name of the limit."""
 
 
 _ENDED = frozenset(("completed", "failed", "killed", "stopped"))
-"""The states of a task that is over."""
+"""States of a task that has ended."""
 
 
 class MessageReader:
-    """Feeds one session with the messages of its Claude Code.
+    """Reports the messages of one Claude Code process to the feed of its session.
 
     Args:
-        feed: Where the events go.
-        turn_ended: Called after each end of a turn.
+        feed: Feed of the session.
+        turn_ended: Called after the end of each turn.
     """
 
     def __init__(self, feed: SessionFeed, turn_ended: Callable[[], None]) -> None:
         self.model = ""
         self.mode = ""
         self.is_busy = False
-        """Whether Claude Code works on a turn: ours, or one of its own."""
+        """Whether Claude Code works on a turn, ours or one of its own."""
         self.background_agents: set[str] = set()
-        """Ids of the sub-agents that run."""
+        """Ids of the running sub-agents."""
         self._feed = feed
         self._turn_ended = turn_ended
         self._message_id = ""
-        """Of our message that has no result yet."""
+        """Id of our message that has no result yet; empty if there is none."""
         self._is_command = False
         self._streamed: set[tuple[str, str]] = set()
-        """Which messages of the model came as deltas, and what of them."""
+        """Message id and block type of what was received as deltas."""
         self._names: dict[str, str] = {}
-        """Names of tool calls: a sub-agent's can outlive the turn in which they were made."""
+        """Names of tool calls by id. A call of a sub-agent can outlive the turn that it was made
+        in."""
         self._agents: dict[str, tuple[str, str]] = {}
-        """Id and name of each sub-agent, by the call that has started it."""
-        self._waited_for: dict[str | None, Line] = {}
-        """How each sub-agent was told whose end the agent waits for, by its call."""
-        self._told = Usage()
-        """What all requests to models have used of which an event has told."""
+        """Id and name of each sub-agent, by the id of the call that started it."""
+        self._awaited_agents: dict[str | None, Line] = {}
+        """`task_started` messages of the sub-agents that the agent waits for, by the id of the
+        call."""
+        self._reported = Usage()
+        """Usage of all requests to models that events have already reported."""
         self._context = 0
-        """Tokens of the newest request to the model, with its answer."""
+        """Tokens of the newest request to the model, including its answer."""
         self._todos: dict[str, JsonObject] = {}
-        """The agent's list, by the ids of its tasks."""
+        """The agent's list, by task id."""
         self._request_id = ""
-        """Of the request to the model whose answer streams in, and its model."""
+        """Id of the request to the model with the answer that is being received."""
         self._request_model = ""
         self._request_usage: Line = {}
         self._cost = 0.0
 
     def sent(self, message_id: str, content: str) -> None:
-        """Take that a message of ours was sent."""
+        """Record that our message was sent."""
         self._message_id, self.is_busy = message_id, True
         self._is_command = content.startswith("/")
 
     def read(self, line: Line) -> None:
-        """Take one message.
+        """Parse one message and report its events.
 
         Raises:
-            LookupError, TypeError, ValueError, AttributeError: It has another form than expected.
+            LookupError, TypeError, ValueError, AttributeError: The message has an unexpected form.
         """
         handle = _HANDLERS.get(line.get("type", ""))
         if handle is not None:
             handle(self, line)
 
     def begin_own_turn(self) -> None:
-        """Begin a turn that no message began, unless one is active."""
+        """Begin a turn that no message of ours began, unless a turn is active."""
         with suppress(FailedPrecondition):
             self._feed.begin(origin="runtime")
 
@@ -151,7 +155,7 @@ class MessageReader:
         self.reported(None, line.get("permissionMode"))
 
     def reported(self, model: object, mode: object) -> None:
-        """Take which model and mode Claude Code says that it has."""
+        """Record the model and the mode that Claude Code reports; emit changes."""
         if isinstance(model, str) and model and model != self.model:
             before, self.model = self.model, model
             if before:
@@ -162,7 +166,7 @@ class MessageReader:
                 self._feed.tell(Lifecycle.MODE, mode)
 
     def _control_response(self, line: Line) -> None:
-        """Take the answer to a switch: the model may be another one than was asked for."""
+        """Record the response to a switch; the model may differ from the requested one."""
         answer = line["response"].get("response") or {}
         self.reported(answer.get("model"), answer.get("mode"))
 
@@ -202,7 +206,7 @@ class MessageReader:
         if line.get("task_type") == "local_agent":
             self.background_agents.add(line["task_id"])
             if line.get("is_backgrounded") is False:
-                self._waited_for[line.get("tool_use_id")] = line
+                self._awaited_agents[line.get("tool_use_id")] = line
             name = line.get("subagent_type") or line.get("description") or ""
             call_id = line.get("tool_use_id") or ""
             self._agents[call_id] = line["task_id"], name
@@ -216,16 +220,16 @@ class MessageReader:
 
     def _task_updated(self, line: Line) -> None:
         patch = line.get("patch") or {}
-        is_waited_for = any(one["task_id"] == line["task_id"] for one in self._waited_for.values())
-        # If its caller waits for it, its result is reported next.
-        if patch.get("status") in _ENDED and not is_waited_for:
+        awaited_ids = {one["task_id"] for one in self._awaited_agents.values()}
+        # If the caller waits for the task, the tool result follows and reports the end with a text.
+        if patch.get("status") in _ENDED and line["task_id"] not in awaited_ids:
             self._task_ended(line, str(patch["status"]))
 
     def _task_notification(self, line: Line) -> None:
         self._task_ended(line, str(line.get("status")))
 
     def _task_ended(self, line: Line, status: str) -> None:
-        """Take the end of a task, which Claude Code reports once or twice."""
+        """Report the end of a task once; Claude Code may send it twice."""
         if line["task_id"] in self.background_agents:
             self.background_agents.discard(line["task_id"])
             self._subagent(line, "completed" if status == "completed" else "failed")
@@ -249,7 +253,7 @@ class MessageReader:
         hook = {"hook_id": hook_id, "name": name or event, "event": event}
         self._feed.tell(Lifecycle.HOOK, content, **hook, status=status)
 
-    # -- what the model says ---------------------------------------------------------------------
+    # -- output of the model ---------------------------------------------------------------------
 
     def _stream_event(self, line: Line) -> None:
         if line.get("parent_tool_use_id"):
@@ -269,11 +273,11 @@ class MessageReader:
         elif kind == "content_block_delta":
             self._delta(event["delta"])
         elif kind == "message_delta" and event.get("usage"):
-            # Some providers tell the input at the beginning alone.
+            # Some providers report the input tokens only at the start.
             used = usage_of(self._request_usage | _without_none(event["usage"]))
             if used.input_tokens is not None:
                 self._context = used.input_tokens + (used.output_tokens or 0)
-            self._told = self._told.plus(used)
+            self._reported = self._reported.plus(used)
             fields = msgspec.to_builtins(used) | {"request_id": self._request_id}
             self._feed.tell(Lifecycle.USAGE, model=self._request_model, **fields)
 
@@ -288,7 +292,7 @@ class MessageReader:
     def _assistant(self, line: Line) -> None:
         message = line["message"]
         is_subagent = bool(line.get("parent_tool_use_id"))
-        # The text of an error is the message of the turn's terminal event.
+        # The text of an error becomes the message of the turn's terminal event.
         is_error = bool(line.get("is_api_error_message") or line.get("error"))
         for block in message["content"]:
             kind = block["type"]
@@ -315,7 +319,7 @@ class MessageReader:
             **details,
         )  # fmt: skip
 
-    # -- what tools return -----------------------------------------------------------------------
+    # -- tool results ----------------------------------------------------------------------------
 
     def _user(self, line: Line) -> None:
         content = line["message"]["content"]
@@ -323,13 +327,15 @@ class MessageReader:
             self._command_output(content)
             return
         results = [block for block in content if block["type"] == "tool_result"]
-        if len(results) > 1:  # what a tool returned is said once in a line: of which, nobody knows
+        # A line has one `tool_use_result`. With several results it is not known which of them it
+        # belongs to, and details of one call must not appear on another.
+        if len(results) > 1:
             line = {**line, "tool_use_result": None}
         for block in results:
             self._tool_result(block, line)
 
     def _command_output(self, content: str) -> None:
-        """Take what a command such as /compact says; it is no answer of the model."""
+        """Emit the output of a command such as /compact; it is not an answer of the model."""
         found = re.fullmatch(
             r"<local-command-(?:stdout|stderr)>(.*)</local-command-\w+>", content, re.DOTALL
         )
@@ -350,19 +356,19 @@ class MessageReader:
                 isinstance(returned, dict)
                 and returned.get("stdout") == returned.get("stderr") == ""
             ):
-                details["no_output"] = True  # and the content says so in words
+                details["no_output"] = True  # the content is then a sentence that says so
         if isinstance(returned, dict) and (diffs := list(made_diffs(returned))):
             details["diffs"] = diffs
         if _is_denied(call_id, line.get("tool_result_meta") or ()):
             details["denied"] = True
         self._feed.tool_result(call_id, content, name=name, is_error=is_error, **details)
-        if task := self._waited_for.pop(call_id, None):
+        if task := self._awaited_agents.pop(call_id, None):
             self._task_ended({**task, "summary": content}, "failed" if is_error else "completed")
         if isinstance(returned, dict) and not line.get("parent_tool_use_id"):
             self._plan(name, returned)
 
     def _plan(self, tool_name: str, returned: Line) -> None:
-        """Take a change of the agent's list: all of it at once, or one task."""
+        """Update the agent's list from a tool result: the complete list, or one task."""
         if tool_name == "TodoWrite" and isinstance(returned.get("newTodos"), list):
             self._todos = {
                 str(number): _todo(todo.get("content"), todo.get("status"))
@@ -386,21 +392,21 @@ class MessageReader:
     def _result(self, line: Line) -> None:
         cost = self._cost_of(line)
         self.is_busy = False
-        if self._message_id and not self._answers_ours(line):
+        if self._message_id and not self._is_for_our_message(line):
             return
         self._message_id = ""
         self._streamed.clear()
         error = error_of_result(line)
         usage = usage_of(line.get("usage") or {})
         if error is not None and not (usage.input_tokens or usage.output_tokens):
-            # Of a turn that was cut off it writes 0, whatever the model has read.
+            # After an interrupted turn it writes 0, whatever the model has read.
             usage = Usage()
         if cost is not None:
             usage = msgspec.structs.replace(usage, cost=cost, currency="USD")
-        self._tell_rest(line)
-        for task in self._waited_for.values():
+        self._report_rest(line)
+        for task in self._awaited_agents.values():
             self._task_ended({**task, "summary": "stopped"}, "stopped")
-        self._waited_for.clear()
+        self._awaited_agents.clear()
         if error is not None:
             self._feed.error(error, usage)
         else:
@@ -414,16 +420,16 @@ class MessageReader:
             self._feed.result(line.get("result") or None, usage, **_without_none(known))
         self._turn_ended()
 
-    def _tell_rest(self, line: Line) -> None:
-        """Tell what is known at the end of a turn alone.
+    def _report_rest(self, line: Line) -> None:
+        """Report usage that is known only at the end of a turn.
 
-        That is what sub-agents and compactions have used, and how large the context may be.
+        It consists of the usage of sub-agents and compactions, and of the size of the context.
         """
         of_models: Line = line.get("modelUsage") or {}
         used = functools.reduce(Usage.plus, map(_usage_of_model, of_models.values()), Usage())
-        rest = _rest_of(used, self._told)
+        rest = _unreported_usage(used, self._reported)
         if rest is not None:
-            self._told = used
+            self._reported = used
             fields = msgspec.to_builtins(rest)
             self._feed.tell(Lifecycle.USAGE, model=self.model, **fields)
         most = (of_models.get(self.model) or {}).get("contextWindow")
@@ -431,16 +437,17 @@ class MessageReader:
             known = {"context_tokens": self._context, "context_max": most}
             self._feed.tell(Lifecycle.USAGE, **_without_none(known))
 
-    def _answers_ours(self, line: Line) -> bool:
+    def _is_for_our_message(self, line: Line) -> bool:
         named = line.get("user_message_uuids") or [line.get("user_message_uuid")]
         if self._message_id in named:
             return True
-        # An end by interrupt names no message; an end of its own turn names where it came from.
+        # The result of an interrupted turn names no message. The result of a turn that Claude Code
+        # began itself names an origin; it must not end a turn that our message began.
         origin = line.get("origin") or {}
         return named == [None] and origin.get("kind", "human") == "human"
 
     def _cost_of(self, line: Line) -> float | None:
-        """Return what the turn cost: Claude Code tells the sum since its process began."""
+        """Return the cost of the turn; Claude Code reports the sum since its process began."""
         total = line.get("total_cost_usd")
         if total is None:
             return None
@@ -475,12 +482,12 @@ _SYSTEM_HANDLERS: dict[str, Callable[[MessageReader, Line], None]] = {
 
 
 def kind_of(tool_name: str) -> PermissionKind:
-    """Return what a tool does."""
+    """Return the kind of a tool."""
     return KINDS.get(tool_name, PermissionKind.TOOL)
 
 
 def summary_of(tool_name: str, tool_input: JsonObject) -> str:
-    """Return a tool call as one line for people, such as the command."""
+    """Return one line about a tool call for people, such as the command."""
     if tool_name == "AskUserQuestion" and isinstance(tool_input.get("questions"), list):
         questions = tool_input["questions"]
         assert isinstance(questions, list)
@@ -497,7 +504,7 @@ def _todo(text: Json, status: object) -> JsonObject:
 
 
 def intended_diffs(tool_name: str, tool_input: JsonObject) -> Iterator[JsonObject]:
-    """Yield what a call is about to change, as far as its input says."""
+    """Yield the changes that a call is about to make, as far as its input shows them."""
     path = tool_input.get("file_path")
     if tool_name == "Write":
         yield {"path": path, "before": "", "after": tool_input.get("content", "")}
@@ -507,7 +514,7 @@ def intended_diffs(tool_name: str, tool_input: JsonObject) -> Iterator[JsonObjec
 
 
 def made_diffs(returned: Line) -> Iterator[JsonObject]:
-    """Yield what a call has changed: each place with the lines around it."""
+    """Yield the changes that a call has made, each with the lines around it."""
     path = returned.get("filePath")
     if returned.get("type") == "create":
         yield {"path": path, "before": "", "after": returned.get("content", "")}
@@ -522,9 +529,9 @@ def made_diffs(returned: Line) -> Iterator[JsonObject]:
 
 
 def exit_code(content: str, is_error: bool, returned: object) -> int | None:
-    """Return how a command ended, where it is known.
+    """Return the exit code of a command; `None` if it is unknown.
 
-    A code that Claude Code does not count as a failure, such as 1 of grep, is not told as a number.
+    Claude Code interprets some codes, such as 1 of grep, and does not report them as numbers.
     """
     if found := re.match(r"Exit code (\d+)", content):
         return int(found[1])
@@ -546,7 +553,7 @@ def _is_denied(call_id: str, about: Sequence[Line]) -> bool:
 
 
 def text_of(content: object) -> str:
-    """Return the texts of a content: a text, or a list of blocks."""
+    """Return the text of a content, which is a text or a list of blocks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -559,45 +566,45 @@ def text_of(content: object) -> str:
 
 
 def usage_of(usage: Line) -> Usage:
-    """Return what a turn or a request used; Claude Code counts cached tokens beside the others."""
+    """Return the usage of a turn or a request; cached tokens are added to the input."""
     cached = usage.get("cache_read_input_tokens")
     details = usage.get("output_tokens_details") or {}
     return Usage(
-        _input(usage.get("input_tokens"), cached, usage.get("cache_creation_input_tokens")),
+        _input_tokens(usage.get("input_tokens"), cached, usage.get("cache_creation_input_tokens")),
         usage.get("output_tokens"),
         cached,
         details.get("thinking_tokens"),
     )
 
 
-def _input(beside: int | None, *cached: int | None) -> int | None:
-    """Return all that a model read; `None`: Claude Code has not said it."""
+def _input_tokens(beside: int | None, *cached: int | None) -> int | None:
+    """Return the number of input tokens including cached ones; `None` if it is unknown."""
     return None if beside is None else beside + sum(one or 0 for one in cached)
 
 
 def _usage_of_model(used: Line) -> Usage:
-    """Return what all requests to a model have used since the process began."""
+    """Return the usage of all requests to a model since the process began."""
     cached = used.get("cacheReadInputTokens")
     return Usage(
-        _input(used.get("inputTokens"), cached, used.get("cacheCreationInputTokens")),
+        _input_tokens(used.get("inputTokens"), cached, used.get("cacheCreationInputTokens")),
         used.get("outputTokens"),
         cached,
     )
 
 
-def _rest_of(used: Usage, told: Usage) -> Usage | None:
-    """Return the tokens of which no event has told; `None`: there are none."""
-    read = (used.input_tokens or 0) - (told.input_tokens or 0)
-    written = (used.output_tokens or 0) - (told.output_tokens or 0)
+def _unreported_usage(used: Usage, reported: Usage) -> Usage | None:
+    """Return the usage that no event has reported; `None` if there is none."""
+    read = (used.input_tokens or 0) - (reported.input_tokens or 0)
+    written = (used.output_tokens or 0) - (reported.output_tokens or 0)
     if read < 0 or written <= 0:
         return None
     cached = used.cached_tokens
-    rest = None if cached is None else max(cached - (told.cached_tokens or 0), 0)
+    rest = None if cached is None else max(cached - (reported.cached_tokens or 0), 0)
     return Usage(None if used.input_tokens is None else read, written, rest)
 
 
 def error_of_result(line: Line) -> ErrorStatus | None:
-    """Return the error with which a turn ended, if it did; the subtype alone does not say so."""
+    """Return the error that ended a turn, if any; the subtype alone does not show it."""
     subtype, status = line.get("subtype"), line.get("api_error_status")
     reason = str(line.get("terminal_reason") or "")
     if not line.get("is_error") and subtype == "success" and status is None:
@@ -620,7 +627,7 @@ def error_of_result(line: Line) -> ErrorStatus | None:
 
 
 def commands_of(info: Line) -> list[ListedItem]:
-    """Return the commands that Claude Code has named."""
+    """Return the commands that Claude Code has listed, except `NEW_SESSION_COMMANDS`."""
     return [
         ListedItem(one["name"], one.get("description", ""), hint=one.get("argumentHint", ""))
         for one in info.get("commands") or ()

@@ -1,7 +1,7 @@
 """The process of one Claude Code, as a transport of claude-agent-sdk.
 
-The SDK's own transport gives the process everything that is in this one's environment; here it is
-started as all adapters start their programs (`agent_process`).
+The SDK's own transport passes the whole environment of this process to the program. This one starts
+the program in the same way as all adapters (`agent_process`).
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ from arp.runtime.programs.agent_process import (
 from arp.runtime.programs.claude.messages import Line
 
 EXIT_GRACE_S = 3.0
-"""How long Claude Code may take to end after the end of its input; it writes its transcript."""
+"""Seconds that Claude Code may take to end after the end of its input; it writes its transcript
+then."""
 OUTPUT_GRACE_S = 2.0
-"""The same after the end of its output; and how long its standard error is read after that."""
+"""Seconds that it may take to end after the end of its output, and that its standard error is read
+after that."""
 
 
 class ClaudeProcess(sdk.Transport):
-    """One process; `on_line` gets each message before the SDK does, in order.
+    """One process; `on_line` receives each message before the SDK does, in order.
 
     Args:
-        start: How it is started.
-        on_line: Gets each message that the process writes.
-        on_error_line: Gets each line of its standard error.
+        start: Program, environment and directory.
+        on_line: Receives each message that the process writes.
+        on_error_line: Receives each line of its standard error.
     """
 
     def __init__(
@@ -53,13 +55,13 @@ class ClaudeProcess(sdk.Transport):
         self._process: AgentProcess | None = None
         self._write_lock = asyncio.Lock()
         self._has_spoken = False
-        """Whether a message has come."""
-        self._speaks_by: float | None = None
-        """When the first one must have come, in the time of the loop; set by text before it."""
+        """Whether a message has been received."""
+        self._first_message_by: float | None = None
+        """Deadline of the first message, on the loop's clock; set when other text comes first."""
 
     @property
     def program_id(self) -> int:
-        """The id of the process; 0 before it has started and when it has ended."""
+        """Id of the process; 0 before it starts and after it ends."""
         return self._process.program_id if self._process is not None else 0
 
     async def connect(self) -> None:
@@ -78,7 +80,7 @@ class ClaudeProcess(sdk.Transport):
         """Write messages.
 
         Raises:
-            Unavailable: The process is gone.
+            Unavailable: The process has ended.
         """
         process = self._process
         if process is None or process.input.is_closing():
@@ -91,7 +93,7 @@ class ClaudeProcess(sdk.Transport):
                 raise Unavailable("Claude Code does not read any more") from failed
 
     def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Return the messages of the process; the end of them is an error, whatever it is."""
+        """Return the messages of the process; their end is always raised as an error."""
         return self._messages()
 
     async def _messages(self) -> AsyncIterator[dict[str, Any]]:
@@ -106,37 +108,38 @@ class ClaudeProcess(sdk.Transport):
                 ) from failed
             if not data:
                 break
-            line = self._parsed(process, data)
+            line = self._parse(process, data)
             if line is not None:
                 yield line
-        raise Unavailable(await _how_it_ended(process))
+        raise Unavailable(await _end_text(process))
 
     async def _next_line(self, process: AgentProcess) -> bytes:
         """Return the next line of the output; empty at its end.
 
         Raises:
-            Unavailable: It has printed text, and no message soon after it.
+            Unavailable: The process printed text, and no message soon after it.
             ValueError: The line is too long.
         """
         printed = next(iter(process.notes), "")
-        if printed and self._speaks_by is None:
-            self._speaks_by = asyncio.get_running_loop().time() + NO_MESSAGE_S
+        if printed and self._first_message_by is None:
+            self._first_message_by = asyncio.get_running_loop().time() + NO_MESSAGE_S
         try:
-            async with asyncio.timeout_at(None if self._has_spoken else self._speaks_by):
+            async with asyncio.timeout_at(None if self._has_spoken else self._first_message_by):
                 return await process.output.readline()
         except TimeoutError:
             raise Unavailable(speaks_no_json("Claude Code", printed)) from None
 
-    def _parsed(self, process: AgentProcess, data: bytes) -> Line | None:
-        """Return the message of a line, after `on_line` has had it.
+    def _parse(self, process: AgentProcess, data: bytes) -> Line | None:
+        """Pass the message of a line to `on_line`, and return it.
 
-        Some builds write notes to standard output; what is not even meant as JSON is such a note.
+        Some builds write notes to standard output. A line that does not begin like JSON is such a
+        note.
         """
         if not data.lstrip().startswith(b"{"):
             process.note(data)
             return None
         if not data.endswith(b"\n"):
-            return None  # The end of the process cut it off; that end is reported next.
+            return None  # the process ended in the middle of the line; its end is reported next
         try:
             line: Line = json.loads(data)
             self._has_spoken = True
@@ -152,7 +155,7 @@ class ClaudeProcess(sdk.Transport):
             self._process.end_input()
 
     def terminate(self) -> None:
-        """Tell the process to end, and all that it has started."""
+        """Make the process end, with everything that it has started."""
         if self._process is not None:
             self._process.terminate()
 
@@ -162,7 +165,7 @@ class ClaudeProcess(sdk.Transport):
             self._process.kill()
 
     async def close(self) -> None:
-        """End the process and all that it has started; may be called again."""
+        """End the process and everything that it has started; may be called again."""
         process = self._process
         if process is None:
             return
@@ -178,13 +181,13 @@ class ClaudeProcess(sdk.Transport):
 
 
 async def _discard_output(process: AgentProcess) -> None:
-    """Read what the process still writes, or it could not end."""
-    with suppress(RuntimeError):  # The SDK still reads it.
+    """Read the remaining output; a full pipe would keep the process from ending."""
+    with suppress(RuntimeError):  # the SDK is still reading
         while await process.output.read(READ_BYTES):
             pass
 
 
-async def _how_it_ended(process: AgentProcess) -> str:
+async def _end_text(process: AgentProcess) -> str:
     code = await process.wait(OUTPUT_GRACE_S)
     await process.wait_for_errors(OUTPUT_GRACE_S)
     if code is None:

@@ -1,4 +1,11 @@
-"""One session of Claude Code: its process, what it is sent, and what it asks."""
+"""`ClaudeSession`: one session of Claude Code, with its process, its messages and its requests.
+
+Theory of operation. The SDK's client writes to the process and answers its control requests. Each
+message of the process reaches the `MessageReader` before the SDK parses it, because the SDK drops
+fields that events need. A request for permission waits in `_can_use_tool` for a future that
+`respond` resolves. A request of a background sub-agent can outlive its turn; it is then asked again
+in a new turn.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +38,20 @@ from arp.runtime.programs.claude.messages import MessageReader, commands_of, kin
 from arp.runtime.programs.claude.process import ClaudeProcess
 
 CONTROL_S = 10.0
-"""How long an interrupt or a switch may take."""
+"""Seconds that an interrupt or a switch may take."""
 INTERRUPT_S = 2.0
-"""How long an interrupt may take when a session is closed in the middle of a turn."""
+"""Seconds that an interrupt may take if a session is closed during a turn."""
 DENIED = "The user does not allow this."
-"""The message of a denial that has none: Claude Code requires one."""
+"""Message of a denial without a reason; Claude Code requires one."""
 
 
 class AskedPermission:
-    """A question of Claude Code that waits for its answer."""
+    """A permission request of Claude Code that waits for its answer."""
 
     def __init__(self, request: ari.PermissionRequest, updates: Mapping[str, object]) -> None:
         self.request = request
         self.updates = updates
-        """What each rule that is offered changes, by its id."""
+        """Changes of the rules that are offered, by rule id."""
         self.answer: asyncio.Future[sdk.PermissionResult] = (
             asyncio.get_running_loop().create_future()
         )
@@ -54,12 +61,12 @@ class ClaudeSession:
     """A native session: one process of Claude Code, and the SDK's client for it.
 
     Args:
-        session_id: Of Claude Code.
-        feed: Where its events go.
-        provider: Its name; the environment was chosen for it.
-        modes: Those that a rule may switch to.
-        keeps_rules: Whether Claude Code reads the rules again that it writes into the project.
-        ask_first: What it has to ask; `None`: as it decides by itself.
+        session_id: Id of the session in Claude Code.
+        feed: Feed of the session.
+        provider: Name of the provider that the environment was chosen for.
+        modes: Modes that a rule may switch to.
+        keeps_rules: Whether Claude Code will read the rules that it writes into the project.
+        ask_first: Rules about what it must ask; `None` means that it decides itself.
     """
 
     def __init__(
@@ -75,12 +82,12 @@ class ClaudeSession:
         self.session_id = session_id
         self.model = ""
         self.mode = ""
-        """As Claude Code reports them."""
+        """Model and mode that Claude Code reports."""
         self.provider = provider
         self.info: dict[str, Any] = {}
-        """What Claude Code said of itself when it was started: commands, models."""
+        """Information that Claude Code sent at its start: commands and models."""
         self._command_names: list[str] | None = None
-        """What the last turn said; `None`: there was none."""
+        """Command names that the last turn reported; `None` before the first turn."""
         self.process: ClaudeProcess | None = None
         self.has_ended_a_turn = False
         self._feed = feed
@@ -90,7 +97,7 @@ class ClaudeSession:
         self._reader = MessageReader(feed, self._turn_ended)
         self._client: sdk.ClaudeSDKClient | None = None
         self._asked: set[AskedPermission] = set()
-        self._drain: asyncio.Task[None] | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._is_closing = False
         self._is_cancelling = False
         self._closed = asyncio.Event()
@@ -100,8 +107,8 @@ class ClaudeSession:
         """Start the process and wait until it is ready.
 
         Args:
-            start: How it is started.
-            model: That was asked for.
+            start: Program, environment and directory.
+            model: Requested model.
             servers: MCP servers of this process, by name.
 
         Raises:
@@ -127,18 +134,18 @@ class ClaudeSession:
                 raise
             raise Unavailable(f"Claude Code does not start: {failed}") from failed
         self.info = await self._client.get_server_info() or {}
-        self._reader.reported(self._resolved(model), self.info.get("current_permission_mode"))
+        self._reader.reported(self._resolved_model(model), self.info.get("current_permission_mode"))
         self.model, self.mode = self._reader.model, self._reader.mode
-        self._drain = asyncio.get_running_loop().create_task(self._drained(self._client))
+        self._reading = asyncio.get_running_loop().create_task(self._read_messages(self._client))
 
-    def _resolved(self, model: str) -> str:
-        """Return the model behind a name, as far as Claude Code has reported it."""
+    def _resolved_model(self, model: str) -> str:
+        """Return the model that a name stands for, as far as Claude Code has reported it."""
         for one in self.info.get("models") or ():
             if one.get("value") == (model or "default"):
                 return str(one.get("resolvedModel") or one["value"])
         return model
 
-    # -- what the caller wants -------------------------------------------------------------------
+    # -- calls -----------------------------------------------------------------------------------
 
     async def send(self, request: ari.SendMessageRequest) -> None:
         """Begin a turn."""
@@ -152,7 +159,7 @@ class ClaudeSession:
         }
         self._is_cancelling = False
         self._reader.sent(message_id, request.message.content)
-        await client.query(_only(line))
+        await client.query(_single_message(line))
 
     async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
         """Answer a permission request."""
@@ -172,7 +179,7 @@ class ClaudeSession:
         asked.answer.set_result(sdk.PermissionResultAllow("allow", changed, updates))
 
     async def cancel(self, open_requests: Sequence[PendingPermission]) -> None:
-        """Interrupt the turn; what is still asked is taken back by Claude Code itself."""
+        """Interrupt the turn; Claude Code withdraws its open requests itself."""
         client = self._open_client()
         was_busy = self._reader.is_busy
         self._is_cancelling = True
@@ -188,23 +195,23 @@ class ClaudeSession:
         for pending in open_requests:
             await self.respond(pending, ari.PermissionResponse("deny", "The turn was cancelled."))
         if not was_busy:
-            # A sub-agent in the background had asked: no end of a turn will come.
+            # Only a background sub-agent had asked, so no message will report the end of this turn.
             self._feed.error(Canceled("the turn was cancelled").status())
 
     async def set_model(self, model: str) -> str:
-        """Switch the model and return the one that answers from now on.
+        """Switch the model and return the model that is used now.
 
         Raises:
-            InvalidArgument: Claude Code refuses it.
+            InvalidArgument: Claude Code refuses the model.
         """
         await self._switch(lambda client: client.set_model(model), "model")
         return self.model
 
     async def set_mode(self, mode: str) -> str:
-        """Switch the mode and return the one that counts from now on.
+        """Switch the mode and return the mode that is used now.
 
         Raises:
-            InvalidArgument: Claude Code refuses it.
+            InvalidArgument: Claude Code refuses the mode.
         """
         wanted = cast("sdk.PermissionMode", mode)
         await self._switch(lambda client: client.set_permission_mode(wanted), "mode")
@@ -221,7 +228,7 @@ class ClaudeSession:
         except TimeoutError:
             raise DeadlineExceeded(f"{field}: Claude Code does not answer") from None
         except Exception as failed:
-            # The SDK has no class of its own for what Claude Code refuses.
+            # The SDK has no exception class for a refusal of Claude Code.
             raise InvalidArgument(f"{field}: {failed}") from failed
 
     def _open_client(self) -> sdk.ClaudeSDKClient:
@@ -234,7 +241,7 @@ class ClaudeSession:
         await self._close(is_killed=False)
 
     async def abandon(self) -> None:
-        """Kill the process: at the end of its input it would write that its question failed."""
+        """Kill the process. At the end of its input it would record that its question failed."""
         await self._close(is_killed=True)
 
     async def _close(self, *, is_killed: bool) -> None:
@@ -248,6 +255,7 @@ class ClaudeSession:
         for asked in self._asked:
             asked.answer.cancel()
         if client is not None and process is not None:
+            # The interrupt ends the turn, and with it the commands that Claude Code runs.
             if not is_killed and self._reader.is_busy and process.is_ready():
                 with suppress(Exception):
                     async with asyncio.timeout(INTERRUPT_S):
@@ -255,27 +263,27 @@ class ClaudeSession:
             with suppress(Exception):
                 await client.disconnect()
             await process.close()
-        if self._drain is not None and self._drain is not asyncio.current_task():
-            self._drain.cancel()
-            await asyncio.wait([self._drain])
+        if self._reading is not None and self._reading is not asyncio.current_task():
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
         self._closed.set()
 
-    # -- what Claude Code tells ------------------------------------------------------------------
+    # -- messages of Claude Code -----------------------------------------------------------------
 
     def _on_line(self, line: dict[str, Any]) -> None:
-        """Take a message before the SDK has it: the SDK leaves fields out that are needed."""
+        """Parse a message before the SDK does, because the SDK drops fields that are needed."""
         if self._is_closing:
             return
         self._reader.read(line)
         self.model, self.mode = self._reader.model, self._reader.mode
         if line.get("subtype") == "init":
-            self._has_commands(line.get("slash_commands"))
+            self._update_commands(line.get("slash_commands"))
         if self._is_cancelling and line.get("subtype") == "init":
-            # The interrupt came before the message was begun, and did not count for it.
+            # The interrupt came before the turn began, and had no effect on it.
             self._run(self._interrupt_again())
 
-    def _has_commands(self, names: object) -> None:
-        """Take the names of the commands that there are now; Claude Code says them each turn."""
+    def _update_commands(self, names: object) -> None:
+        """Update the commands from the names that each turn sends, and emit a change."""
         if not isinstance(names, list):
             return
         before, self._command_names = self._command_names, names
@@ -291,7 +299,7 @@ class ClaudeSession:
         self._feed.tell(ari.Lifecycle.COMMANDS, commands=commands)
 
     async def _interrupt_again(self) -> None:
-        with suppress(AriError):  # The process is gone; its end is reported elsewhere.
+        with suppress(AriError):  # the process has ended, which is reported elsewhere
             await self.cancel(())
 
     def _run(self, work: Coroutine[Any, Any, object]) -> None:
@@ -303,16 +311,19 @@ class ClaudeSession:
         if self._feed.session_id and not self._is_closing:
             self._feed.tell(ari.Lifecycle.STDERR, text)
 
-    async def _drained(self, client: sdk.ClaudeSDKClient) -> None:
-        """Read the SDK's messages to their end: it stops answering when nobody takes them."""
+    async def _read_messages(self, client: sdk.ClaudeSDKClient) -> None:
+        """Read the SDK's messages to their end.
+
+        The SDK stops answering requests if its messages are not read.
+        """
         reason = "Claude Code has ended its output"
         while True:
             try:
                 async for _ in client.receive_messages():
                     pass
             except MessageParseError:
-                continue  # Unknown to this SDK; the reader has taken of it what it knows.
-            except Exception as failed:  # noqa: BLE001 - whatever it is, nothing comes any more
+                continue  # unknown to this SDK; the reader has already handled the message
+            except Exception as failed:  # noqa: BLE001 - after any error there are no more messages
                 reason = getattr(failed, "message", "") or str(failed) or type(failed).__name__
             break
         if not self._is_closing:
@@ -321,7 +332,7 @@ class ClaudeSession:
                 self.process.terminate()
 
     def _turn_ended(self) -> None:
-        """Ask again what sub-agents still want to know: they go on when the turn has ended."""
+        """Ask the open requests of sub-agents again; they remain open after the end of the turn."""
         self._is_cancelling = False
         self.has_ended_a_turn = True
         for asked in list(self._asked):
@@ -366,12 +377,12 @@ class ClaudeSession:
             asked.answer.set_result(sdk.PermissionResultDeny("deny", "The turn was cancelled."))
 
 
-async def _only(line: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+async def _single_message(line: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     yield line
 
 
 def _with_answers(changed: JsonObject | None) -> JsonObject | None:
-    """Return a changed input as Claude Code takes it: several answers are one text."""
+    """Return an input in the form of Claude Code: several answers become one text."""
     answers = None if changed is None else changed.get("answers")
     if changed is None or not isinstance(answers, dict):
         return changed
@@ -383,7 +394,7 @@ def _with_answers(changed: JsonObject | None) -> JsonObject | None:
 
 
 def content_of(message: ari.RuntimeMessage) -> str | list[dict[str, Any]]:
-    """Return a message as Claude Code takes it."""
+    """Return the content of a message in the form of Claude Code."""
     if not message.parts:
         return message.content
     texts = [{"type": "text", "text": message.content}] if message.content else []
@@ -391,7 +402,7 @@ def content_of(message: ari.RuntimeMessage) -> str | list[dict[str, Any]]:
 
 
 def block_of(part: ari.ContentPart) -> dict[str, Any]:
-    """Return a part as a block; `check_part` has looked at it before."""
+    """Return a part as a block; `check_part` has checked it before."""
     if part.type == "text":
         return {"type": "text", "text": part.text}
     kind = "image" if part.type == "image" else "document"
@@ -416,13 +427,13 @@ Offer = tuple[ari.PermissionRule, sdk.PermissionUpdate]
 def offers_of(
     suggestions: Sequence[sdk.PermissionUpdate], modes: Sequence[str], *, keeps_rules: bool
 ) -> list[Offer]:
-    """Return what can be allowed besides one call: suggestions of Claude Code, and no others.
+    """Return the rules to offer besides one call: only suggestions of Claude Code.
 
-    One that it would write into a file is offered for the session as well, which is less.
+    A suggestion that it would write into a file is also offered for the session, which allows less.
     """
     offers: list[Offer] = []
     for number, update in enumerate(suggestions):
-        what = _what_is_allowed(update, modes)
+        what = _allowed_text(update, modes)
         if not what:
             continue
         session = sdk.PermissionUpdate(
@@ -441,8 +452,8 @@ def offers_of(
     return offers
 
 
-def _what_is_allowed(update: sdk.PermissionUpdate, modes: Sequence[str]) -> str:
-    """Return what a suggestion allows; empty for one that is not known, or not for the caller."""
+def _allowed_text(update: sdk.PermissionUpdate, modes: Sequence[str]) -> str:
+    """Return what a suggestion allows; empty if it is unknown or its mode is not offered."""
     if update.type == "addRules" and update.behavior == "allow" and update.rules:
         rules = [
             f"{rule.tool_name}({rule.rule_content})" if rule.rule_content else rule.tool_name

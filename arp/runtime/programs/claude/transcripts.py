@@ -1,8 +1,10 @@
-"""The sessions that Claude Code keeps: one file of JSON lines each, below its directory.
+"""The sessions that Claude Code stores: one file of JSON lines for each, below its directory.
 
-The files are read by functions of claude-agent-sdk, which know their forms. Those that look for the
-files by themselves ask the environment of this process where they are; the ones used here get a
-store instead, and the store knows.
+The files are parsed by functions of claude-agent-sdk, which know their format. The variants of
+these
+functions that search for the files use the environment of this process, which may differ from
+Claude
+Code's. So the variants with a store are used, and the store finds the files.
 """
 
 from __future__ import annotations
@@ -38,15 +40,16 @@ if TYPE_CHECKING:
     )
 
 HEAD_BYTES = 64 * 1024
-"""Of a transcript, for lists: the title and the directory are at its ends (as the SDK reads)."""
+"""Bytes at each end of a transcript that are read for lists; title and directory are there (as in
+the SDK)."""
 
 
 class Transcripts:
     """The transcripts below one directory of Claude Code; each call reads the files again.
 
     Args:
-        environment: Of Claude Code: it says where the directory is.
-        is_inside: Says of a session whether it may be reached. Claude Code has a file for each
+        environment: Environment of Claude Code, which determines the directory.
+        is_inside: Returns whether a session may be reached. Claude Code writes a file for each
             directory in which a session was resumed, under the same id.
     """
 
@@ -59,12 +62,12 @@ class Transcripts:
         self.projects = (Path(configured) if configured else home / ".claude") / "projects"
 
     def path_of(self, session_id: str) -> Path | None:
-        """Return the transcript of a session that may be reached; the newest if there are some."""
-        found = [path for path in self._paths(session_id) if self._is_inside(_shortly(path))]
+        """Return the newest transcript of a session that may be reached, or `None`."""
+        found = [path for path in self._paths(session_id) if self._is_inside(_brief_session(path))]
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 
     def _paths(self, session_id: str) -> list[Path]:
-        """Return the transcripts of a session, of whichever directory."""
+        """Return the transcripts of a session in all directories."""
         if not is_uuid(session_id):
             return []
         paths = self.projects.glob(f"*/{session_id}.jsonl")
@@ -75,7 +78,7 @@ class Transcripts:
         return await asyncio.to_thread(self._all)
 
     async def find(self, session_id: str) -> RuntimeSession | None:
-        """Return one session, also one that may not be reached: its directory says so."""
+        """Return a session, even if it may not be reached; its directory shows whether it may."""
         return await asyncio.to_thread(self._find, session_id)
 
     async def history(self, session_id: str, limit: int) -> tuple[RuntimeMessage, ...]:
@@ -83,7 +86,7 @@ class Transcripts:
         return await asyncio.to_thread(self._history, session_id, limit)
 
     async def delete(self, session_id: str) -> None:
-        """Remove a transcript and what is kept beside it; nothing if there is none."""
+        """Remove the transcripts of a session and the files beside them, if there are any."""
         await asyncio.to_thread(self._delete, session_id)
 
     # -- in a thread -----------------------------------------------------------------------------
@@ -99,10 +102,10 @@ class Transcripts:
 
         path = self.path_of(session_id)
         if path is None:
-            return next(map(_shortly, self._paths(session_id)), None)
+            return next(map(_brief_session, self._paths(session_id)), None)
         store = _TranscriptStore(self, ends_only=True)
         info = asyncio.run(get_session_info_from_store(store, session_id))
-        return _shortly(path) if info is None else session_of(info)
+        return _brief_session(path) if info is None else session_of(info)
 
     def _history(self, session_id: str, limit: int) -> tuple[RuntimeMessage, ...]:
         from claude_agent_sdk import get_session_messages_from_store
@@ -118,7 +121,7 @@ class Transcripts:
 
 
 class _TranscriptStore:
-    """The files as the SDK's functions want them; a session is found in whatever project."""
+    """Storage interface of the SDK; a session is found in any project."""
 
     def __init__(self, transcripts: Transcripts, *, ends_only: bool) -> None:
         self._transcripts = transcripts
@@ -152,7 +155,7 @@ class _TranscriptStore:
 
 
 def is_uuid(text: str) -> bool:
-    """Return whether a text is an id of Claude Code; then it is also safe in a path."""
+    """Return whether a text is an id of Claude Code, which is then also safe in a path."""
     try:
         return str(uuid.UUID(text)) == text.lower()
     except ValueError:
@@ -160,7 +163,7 @@ def is_uuid(text: str) -> bool:
 
 
 def read_ends(path: Path) -> bytes:
-    """Return the beginning and the end of a file, or all of a short one."""
+    """Return the beginning and the end of a file; a short file is returned completely."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
         size = file.seek(0, 2)
@@ -171,7 +174,7 @@ def read_ends(path: Path) -> bytes:
 
 
 def entries_of(data: bytes) -> list[SessionStoreEntry]:
-    """Return the objects of a file of JSON lines; a line that was cut off is left out."""
+    """Return the objects of a file of JSON lines; an incomplete line is left out."""
     entries = []
     for line in data.splitlines():
         try:
@@ -183,15 +186,15 @@ def entries_of(data: bytes) -> list[SessionStoreEntry]:
     return entries  # type: ignore[return-value]  # the SDK checks what it reads of them
 
 
-def _shortly(path: Path) -> RuntimeSession:
-    """Return the session of a transcript with its directory alone; empty if nothing says it."""
+def _brief_session(path: Path) -> RuntimeSession:
+    """Return the session of a transcript with only id and directory; the directory may be empty."""
     found = (entry.get("cwd") for entry in entries_of(read_ends(path)))
     cwd = next((cwd for cwd in found if isinstance(cwd, str) and cwd), "")
     return RuntimeSession(path.stem, SessionState.CLOSED, "claude-code", cwd)
 
 
 def session_of(info: SDKSessionInfo) -> RuntimeSession:
-    """Return a session, as the SDK describes it."""
+    """Return the session that the SDK describes."""
     return RuntimeSession(
         session_id=info.session_id,
         state=SessionState.CLOSED,
@@ -204,7 +207,7 @@ def session_of(info: SDKSessionInfo) -> RuntimeSession:
 
 
 def history_of(messages: Sequence[tuple[str, object]]) -> tuple[RuntimeMessage, ...]:
-    """Return a transcript's messages; a tool call has its result."""
+    """Return a transcript's messages; each tool call has its result."""
     results = dict(_results(messages))
     history: list[RuntimeMessage] = []
     last_id = ""
@@ -233,7 +236,10 @@ def _results(messages: Sequence[tuple[str, object]]) -> list[tuple[str, tuple[st
 
 
 def joined(first: RuntimeMessage, second: RuntimeMessage) -> RuntimeMessage:
-    """Return two parts of one answer as one: a transcript has a line for each of its blocks."""
+    """Return two parts of one answer as one.
+
+    A transcript has a line for each block of an answer.
+    """
     return msgspec.structs.replace(
         first,
         content="\n".join(filter(None, (first.content, second.content))),
@@ -245,7 +251,13 @@ def joined(first: RuntimeMessage, second: RuntimeMessage) -> RuntimeMessage:
 def past_message(
     role: str, content: object, results: Mapping[str, tuple[str, bool]]
 ) -> RuntimeMessage:
-    """Return a message of a transcript; `results` has what the tools returned, by call."""
+    """Return a message of a transcript.
+
+    Args:
+        role: Role of the message.
+        content: Text or blocks of the message.
+        results: Text and error flag of each tool result, by call id.
+    """
     known_role: Literal["user", "assistant"] = "assistant" if role == "assistant" else "user"
     if isinstance(content, str):
         return _past_text(known_role, content)
@@ -266,7 +278,7 @@ def past_message(
 
 
 def _past_text(role: Literal["user", "assistant"], content: str) -> RuntimeMessage:
-    """Return a text; a command is kept with tags around its parts."""
+    """Return a message of text; a stored command has tags around its parts, which are removed."""
     name = re.search(r"<command-name>(.*?)</command-name>", content)
     if name is None:
         return RuntimeMessage(role=role, content=content)
@@ -280,7 +292,7 @@ def _is_list(content: object) -> TypeGuard[list[Any]]:
 
 
 def _parts(blocks: Sequence[dict[str, Any]]) -> Iterator[ContentPart]:
-    """Yield what was attached; the bytes stay in the transcript."""
+    """Yield the attachments without their bytes, which remain in the transcript."""
     kinds: dict[str, PartType] = {"image": "image", "document": "file"}
     for block in blocks:
         kind = kinds.get(block.get("type", ""))

@@ -2,13 +2,13 @@
 
     runtime = CodexRuntime(cwd=project, environment={"PATH": …, "HOME": …, "CODEX_HOME": …})
 
-One process serves all sessions of a runtime object; a session is a thread of Codex. It starts with
-the first session, and again after it has died: the sessions in it are then failed, and
-`resume_session` opens them again.
+One process serves all sessions of a runtime object; a session is a thread of Codex. The process
+starts with the first session. If it dies, its sessions have failed; it starts again with the next
+session, and `resume_session` opens the failed ones.
 
-What Codex asks is answered by its user alone: the reviewer of approvals is always set to `user`,
-whatever the configuration says. Within its sandbox it runs commands without asking, except in the
-mode `ask`; so its permissions are `advisory`.
+Only the user answers the requests of Codex: the reviewer of approvals is always set to `user`,
+regardless of the configuration. Inside its sandbox Codex runs commands without asking, except in
+the mode `ask`, so its permissions are `advisory`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from arp.runtime.programs.codex.server import UNNAMED, CodexServer, CodexThread
 from arp.runtime.programs.program_version import ProgramVersions
 
 OLDEST = "0.163.0"
-"""The oldest version that is tested: older ones have other methods."""
+"""Oldest version that is tested; older versions have other methods."""
 SANDBOX_S = 10.0
-"""How long the check of the sandbox may take."""
+"""Seconds that the check of the sandbox may take."""
 THREADS_OF_A_PAGE = 100
 
 
@@ -48,13 +48,15 @@ class CodexRuntime(DrivenRuntime):
     """Codex as an agent runtime.
 
     Args:
-        cwd: Where agents work if a session does not say; a session's own must be below it.
-        environment: All of the environment of Codex; `CODEX_HOME` or `HOME` says where its
-            configuration, its login and its sessions are.
-        mode: Of sessions that do not say: one of `codex_messages.MODES`.
-        program: The path of `codex`; `None`: of the extra `codex`, or else on the `PATH`.
-        own_tools: Whether models get the tools of Codex itself. `False`: those of MCP servers, and
-            what Codex cannot leave out: that changes files, and asks in the modes that ask.
+        cwd: Directory of the runtime. Sessions work in it by default, and always at or below it.
+        environment: Complete environment of Codex; `CODEX_HOME` or `HOME` determines the directory
+            of its configuration, its login and its sessions.
+        mode: Default mode of sessions, one of `MODES` in `messages`.
+        program: Path of `codex`; `None` means the program of the extra `codex`, or else on the
+            `PATH`.
+        own_tools: Whether models get Codex's own tools. If false, they get the tools of MCP servers
+            and those that Codex cannot leave out: the one that changes files, and asks in the modes
+            that ask.
     """
 
     name = "codex"
@@ -90,9 +92,9 @@ class CodexRuntime(DrivenRuntime):
         params = self._params(request)
         server = await self.server()
         opened = await server.open("thread/start", params)
-        thread = self._thread_of(CodexThread(server, feed, opened, params), request.mode)
-        # A thread is on disk once it has a name; without one, a process that dies before the first
-        # turn would take the session with it.
+        thread = self._register(CodexThread(server, feed, opened, params), request.mode)
+        # Codex writes a thread to disk when it gets a name. Without a name, a process that dies
+        # before the first turn would lose the session.
         name = one_line(request.title) or UNNAMED
         await server.call("thread/name/set", {"threadId": thread.session_id, "name": name})
         thread.needs_name = not request.title
@@ -106,12 +108,12 @@ class CodexRuntime(DrivenRuntime):
             raise no_session(request.session_id)
         which = {"threadId": request.session_id, "excludeTurns": True}
         opened = await server.open("thread/resume", params | which)
-        thread = self._thread_of(CodexThread(server, feed, opened, params), request.mode)
+        thread = self._register(CodexThread(server, feed, opened, params), request.mode)
         thread.needs_name = stored.name == UNNAMED
         return thread
 
     def _params(self, request: ari.CreateSessionRequest | ari.ResumeSessionRequest) -> JsonObject:
-        """Return what a thread is started or resumed with.
+        """Return the parameters that start or resume a thread.
 
         Raises:
             InvalidArgument: A field cannot be met.
@@ -127,15 +129,15 @@ class CodexRuntime(DrivenRuntime):
         }
         return {name: value for name, value in params.items() if value}
 
-    def _thread_of(self, thread: CodexThread, mode: str) -> CodexThread:
-        """Return a thread, which gets from now on what Codex sends about it.
+    def _register(self, thread: CodexThread, mode: str) -> CodexThread:
+        """Register a thread, so that it receives the messages about it, and return it.
 
         Raises:
-            InvalidArgument: Codex took a mode that asks less.
+            InvalidArgument: Codex uses another mode although the requested mode asks.
         """
         wanted = mode or self.mode
         if thread.mode != wanted and codex.MODES[wanted].choice.asks:
-            # The configuration of a machine can overrule what is asked.
+            # The configuration of a machine can override the request.
             raise InvalidArgument(f"mode: Codex took {thread.mode!r} instead of {wanted!r}")
         thread.server.add(thread)
         return thread
@@ -168,7 +170,7 @@ class CodexRuntime(DrivenRuntime):
         except NotFound:
             return None
         except Unimplemented:
-            # A thread without turns cannot list them.
+            # Codex cannot list the turns of a thread that has none.
             return await self._read(session_id) if turns else None
         return codex.taken(answer["thread"], codex.StoredThread)
 
@@ -198,11 +200,11 @@ class CodexRuntime(DrivenRuntime):
     # -- switches --------------------------------------------------------------------------------
 
     async def get_model(self, request: ari.GetModelRequest) -> ari.GetModelResponse:
-        """Return the model, as Codex reports it."""
+        """Return the model that Codex reports."""
         return ari.GetModelResponse(self._thread(request.session_id).model)
 
     async def set_model(self, request: ari.SetModelRequest) -> ari.SetModelResponse:
-        """Switch the model from the next turn on; Codex tries any name."""
+        """Switch the model with the next turn; Codex accepts any name."""
         if not request.model.strip():
             raise InvalidArgument("model: it is empty")
         thread = self._thread(request.session_id)
@@ -210,7 +212,7 @@ class CodexRuntime(DrivenRuntime):
         return ari.SetModelResponse(thread.model)
 
     async def list_models(self, request: ari.ListModelsRequest) -> ari.ListModelsResponse:
-        """Return the models that Codex knows; a provider of one's own may serve others."""
+        """Return the models that Codex knows; another provider may serve others."""
         thread = self._thread(request.session_id)
         answer = await thread.server.call("model/list", {})
         return ari.ListModelsResponse(
@@ -222,11 +224,11 @@ class CodexRuntime(DrivenRuntime):
         )
 
     async def get_mode(self, request: ari.GetModeRequest) -> ari.GetModeResponse:
-        """Return the mode, as Codex reports it."""
+        """Return the mode that Codex reports."""
         return ari.GetModeResponse(self._thread(request.session_id).mode)
 
     async def set_mode(self, request: ari.SetModeRequest) -> ari.SetModeResponse:
-        """Switch the mode from the next turn on."""
+        """Switch the mode with the next turn."""
         thread = self._thread(request.session_id)
         codex.check_mode(request.mode)
         thread.switch_mode(request.mode)
@@ -240,17 +242,17 @@ class CodexRuntime(DrivenRuntime):
     async def get_active_provider(
         self, request: ari.GetActiveProviderRequest
     ) -> ari.GetActiveProviderResponse:
-        """Return the provider, as Codex reports it."""
+        """Return the provider that Codex reports."""
         return ari.GetActiveProviderResponse(self._thread(request.session_id).provider)
 
     async def set_active_provider(
         self, request: ari.SetActiveProviderRequest
     ) -> ari.SetActiveProviderResponse:
-        """Switch the provider from the next turn on.
+        """Switch the provider with the next turn.
 
         Raises:
             FailedPrecondition: A turn is active.
-            InvalidArgument: There is no such provider.
+            InvalidArgument: The provider does not exist.
         """
         thread = self._thread(request.session_id)
         thread.feed.check_can_begin()
@@ -295,7 +297,7 @@ class CodexRuntime(DrivenRuntime):
     async def compact_session(
         self, request: ari.CompactSessionRequest
     ) -> ari.CompactSessionResponse:
-        """Make the conversation shorter, as a turn."""
+        """Make the conversation shorter, in a turn."""
         if request.instructions:
             raise Unimplemented("instructions: codex cannot take any for this")
         thread = self._thread(request.session_id)
@@ -314,7 +316,7 @@ class CodexRuntime(DrivenRuntime):
     # -- the runtime -----------------------------------------------------------------------------
 
     async def server(self) -> CodexServer:
-        """Return the process, which is started if there is none.
+        """Return the process; start it if it does not run.
 
         Raises:
             Unavailable: It cannot be started.
@@ -322,14 +324,14 @@ class CodexRuntime(DrivenRuntime):
         async with self._starting:
             self._check_open()
             if self._server is None or not self._server.is_running:
-                self._server = await self._started()
+                self._server = await self._start_server()
             return self._server
 
     def _path(self) -> str:
         """Return the path of the program.
 
         Raises:
-            Unavailable: There is none.
+            Unavailable: It is not installed.
         """
         if self._program is not None:
             return self._program
@@ -346,11 +348,11 @@ class CodexRuntime(DrivenRuntime):
             )
         return found
 
-    async def _started(self) -> CodexServer:
-        """Return a new process.
+    async def _start_server(self) -> CodexServer:
+        """Start a process.
 
         Raises:
-            Unavailable: It does not start; if it is too old, the message says that.
+            Unavailable: It does not start; if it is too old, the message says so.
         """
         path = self._path()
         try:

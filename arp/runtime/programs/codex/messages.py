@@ -1,8 +1,8 @@
-"""What `codex app-server` sends and receives: its messages as values, and what they mean in ARI.
+"""The messages of `codex app-server` as values, and their meaning in ARI.
 
-Pure functions. Only the fields that are read are named here; whatever else a message has is
-ignored, so that a newer Codex does not break a session. `codex app-server generate-json-schema`
-writes the whole of it.
+All functions are pure. Only fields that are read are defined here. All other fields are ignored, so
+that a newer Codex does not break a session. `codex app-server generate-json-schema` writes the
+complete definitions.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class FileChange(msgspec.Struct, frozen=True, rename="camel"):
 
     path: str
     diff: str = ""
-    """Of a new or deleted file: its text; else a unified diff without file names."""
+    """Text of a new or deleted file; for a changed file, a unified diff without file names."""
     kind: JsonObject = msgspec.field(default_factory=dict)
 
 
 class CodexItem(msgspec.Struct, frozen=True, rename="camel"):
-    """A thing that happens in a turn: a message, a thought, a command, a change of files."""
+    """An item of a turn: a message, a thought, a command, a change of files."""
 
     type: str
     id: str
@@ -70,7 +70,7 @@ class CodexItem(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TurnFailure(msgspec.Struct, frozen=True, rename="camel"):
-    """Why a turn failed, or is tried again."""
+    """Reason why a turn failed or is repeated."""
 
     message: str
     codex_error_info: Json = None
@@ -88,7 +88,7 @@ class CodexTurn(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StoredThread(msgspec.Struct, frozen=True, rename="camel"):
-    """A thread that Codex keeps."""
+    """A thread that Codex stores."""
 
     id: str
     cwd: str = ""
@@ -105,7 +105,7 @@ class StoredThread(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class OpenThread(msgspec.Struct, frozen=True, rename="camel"):
-    """The answer to `thread/start` and `thread/resume`: what Codex took."""
+    """The answer to `thread/start` and `thread/resume`: the settings that Codex uses."""
 
     thread: StoredThread
     model: str
@@ -117,7 +117,7 @@ class OpenThread(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TokenCounts(msgspec.Struct, frozen=True, rename="camel"):
-    """Tokens of one request to the model, or of all."""
+    """Tokens of one request to the model, or of all requests."""
 
     input_tokens: int | None = None
     cached_input_tokens: int | None = None
@@ -126,7 +126,7 @@ class TokenCounts(msgspec.Struct, frozen=True, rename="camel"):
     total_tokens: int | None = None
 
     def usage(self) -> ari.Usage:
-        """Return the counts in the words of ARI."""
+        """Return the counts as a value of ARI."""
         return ari.Usage(
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
@@ -136,7 +136,7 @@ class TokenCounts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TokenUsage(msgspec.Struct, frozen=True, rename="camel"):
-    """What the newest request used, and all of the thread."""
+    """Tokens of the newest request, and of the whole thread."""
 
     last: TokenCounts
     total: TokenCounts
@@ -144,7 +144,7 @@ class TokenUsage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LimitWindow(msgspec.Struct, frozen=True, rename="camel"):
-    """How much of a limit is used, in the time for which it counts."""
+    """Usage of a limit in its time window."""
 
     used_percent: float
     window_duration_mins: int | None = None
@@ -152,7 +152,7 @@ class LimitWindow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AccountLimits(msgspec.Struct, frozen=True, rename="camel"):
-    """The limits of an account, as far as Codex knows them."""
+    """Limits of an account, as far as Codex knows them."""
 
     limit_id: str | None = None
     limit_name: str | None = None
@@ -162,7 +162,7 @@ class AccountLimits(msgspec.Struct, frozen=True, rename="camel"):
 
 
 NEARLY_REACHED = (80, 90, 95)
-"""Percent of a limit at which people are told."""
+"""Percentages of a limit at which people get a warning."""
 
 
 class LimitState(NamedTuple):
@@ -170,9 +170,10 @@ class LimitState(NamedTuple):
 
     name: str
     step: int
-    """What was reached: one of `NEARLY_REACHED`, or 100; 0: nothing to tell."""
+    """Highest step that was reached: one of `NEARLY_REACHED`, or 100; 0 means that there is no
+    warning."""
     details: JsonObject
-    """Of the event."""
+    """Details of the event."""
 
 
 def limits_of(limits: AccountLimits) -> list[LimitState]:
@@ -197,7 +198,7 @@ def limits_of(limits: AccountLimits) -> list[LimitState]:
 
 
 def _duration(minutes: int | None) -> str:
-    """Return for how long a limit counts: `5 hours`, `7 days`."""
+    """Return the length of a limit's time window: `5 hours`, `7 days`."""
     if not minutes:
         return "in all"
     units = ((1_440, "day"), (60, "hour"), (1, "minute"))
@@ -221,7 +222,7 @@ def taken(answer: Json, kind: type[T]) -> T:
 
 
 class HookRun(msgspec.Struct, frozen=True, rename="camel"):
-    """A hook that runs, or has run."""
+    """A hook that runs or has run."""
 
     id: str
     event_name: str = ""
@@ -231,7 +232,7 @@ class HookRun(msgspec.Struct, frozen=True, rename="camel"):
     entries: tuple[JsonObject, ...] = ()
 
     def details(self) -> JsonObject:
-        """Return the details of its event."""
+        """Return the details of the hook's event."""
         ends = {"running": "started", "failed": "failed"}
         known: JsonObject = {
             "hook_id": self.id,
@@ -246,7 +247,7 @@ class HookRun(msgspec.Struct, frozen=True, rename="camel"):
         return known
 
     def text(self) -> str:
-        """Return what it said."""
+        """Return the output of the hook."""
         return "\n".join(str(entry.get("text", "")) for entry in self.entries)
 
 
@@ -254,13 +255,13 @@ class HookRun(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CodexMode(NamedTuple):
-    """A pair of when Codex asks and of what its sandbox allows."""
+    """A combination of approval policy and sandbox."""
 
     approval_policy: str
     sandbox: str
-    """As `thread/start` wants it."""
+    """Sandbox in the form of `thread/start`."""
     policy_type: str
-    """The same, as `turn/start` wants it and answers say it."""
+    """The same sandbox in the form of `turn/start` and of answers."""
     choice: ari.Choice
 
 
@@ -322,7 +323,7 @@ MODES: dict[str, CodexMode] = {
 
 
 def mode_of(approval_policy: Json, sandbox: Mapping[str, Json]) -> str:
-    """Return the id of a mode, as Codex reports it; a pair that is none of ours as such."""
+    """Return the id of the mode that Codex reports; an unknown combination is `policy/sandbox`."""
     kind = sandbox.get("type")
     for mode_id, mode in MODES.items():
         if (mode.approval_policy, mode.policy_type) == (approval_policy, kind):
@@ -332,10 +333,10 @@ def mode_of(approval_policy: Json, sandbox: Mapping[str, Json]) -> str:
 
 
 def thread_params(*, mode: str) -> JsonObject:
-    """Return what a thread is started or resumed with for a mode; for none only the reviewer.
+    """Return the parameters that give a thread a mode; without a mode, only the reviewer.
 
     Raises:
-        InvalidArgument: There is no such mode.
+        InvalidArgument: The mode does not exist.
     """
     if not mode:
         return {"approvalsReviewer": "user"}
@@ -349,10 +350,10 @@ def thread_params(*, mode: str) -> JsonObject:
 
 
 def check_mode(mode: str) -> None:
-    """Raise if there is no such mode.
+    """Raise if a mode does not exist.
 
     Raises:
-        InvalidArgument: There is none.
+        InvalidArgument: The mode does not exist.
     """
     if mode not in MODES:
         raise InvalidArgument(f"mode: expected one of {', '.join(MODES)}, got {mode!r:.80}")
@@ -362,7 +363,7 @@ def check_mode(mode: str) -> None:
 
 
 class ItemTool(NamedTuple):
-    """What a tool call of Codex is in ARI."""
+    """A tool call of Codex in the terms of ARI."""
 
     name: str
     kind: ari.PermissionKind
@@ -372,7 +373,7 @@ class ItemTool(NamedTuple):
 
 
 def tool_of(item: CodexItem) -> ItemTool | None:
-    """Return the tool call that an item is; `None` if it is something else."""
+    """Return the tool call of an item; `None` if it is another item."""
     kinds = ari.PermissionKind
     match item.type:
         case "commandExecution":
@@ -408,7 +409,7 @@ def tool_of(item: CodexItem) -> ItemTool | None:
 
 
 def script_of(command: str) -> str:
-    """Return the command that a shell runs: of `/bin/bash -lc 'touch f'` that is `touch f`."""
+    """Return the command that a shell runs: `touch f` for `/bin/bash -lc 'touch f'`."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -419,7 +420,7 @@ def script_of(command: str) -> str:
 
 
 class ItemResult(NamedTuple):
-    """What came of a tool call."""
+    """Result of a tool call."""
 
     content: str
     is_error: bool
@@ -427,7 +428,7 @@ class ItemResult(NamedTuple):
 
 
 def result_of(item: CodexItem) -> ItemResult:
-    """Return the result of a tool call whose item is complete."""
+    """Return the result of a complete tool call."""
     details: JsonObject = {}
     if item.exit_code is not None:
         details["exit_code"] = item.exit_code
@@ -451,7 +452,7 @@ def result_of(item: CodexItem) -> ItemResult:
 
 
 def _text_of_result(result: Json) -> str:
-    """Return the texts in the result of an MCP tool; of others what they are as JSON."""
+    """Return the texts of an MCP tool's result; any other result as JSON."""
     if isinstance(result, dict) and isinstance(result.get("content"), list):
         texts = [
             str(part["text"]) if "text" in part else f"[{part.get('type', 'part')}]"
@@ -465,10 +466,10 @@ def _text_of_result(result: Json) -> str:
 
 
 def diffs_of(changes: Iterable[FileChange]) -> list[Json]:
-    """Return changes of files as `[{path, before, after}]`; of large files only what changes.
+    """Return changes of files as `[{path, before, after}]`, without the unchanged parts.
 
-    Codex gives the lines around a change, not the file: behind the first change of a file, the
-    line `@@ … @@` stands on both sides for what is left out.
+    Codex sends the lines around a change, not the whole file. From the second part of a file on,
+    the line `@@ … @@` marks the omitted lines on both sides.
     """
     diffs: list[Json] = []
     for change in changes:
@@ -517,11 +518,11 @@ def todos_of(plan: Json) -> list[Json]:
 
 
 def object_of(value: Json) -> JsonObject:
-    """Return arguments of a tool as an object, which they are nearly always."""
+    """Return the arguments of a tool as an object; other values are wrapped."""
     return value if isinstance(value, dict) else {"arguments": value}
 
 
-# -- what Codex is sent --------------------------------------------------------------------------
+# -- parameters of calls -------------------------------------------------------------------------
 
 NO_OWN_TOOLS: JsonObject = {
     "web_search": "disabled",
@@ -541,18 +542,18 @@ NO_OWN_TOOLS: JsonObject = {
         )
     },
 }
-"""Overrides of the configuration of a thread, by which models get no tools but of MCP servers.
+"""Overrides of a thread's configuration that leave models only the tools of MCP servers.
 
-`apply_patch` belongs to a model, and stays.
+`apply_patch` belongs to the model and remains.
 """
 _MCP_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def mcp_config(servers: Sequence[ari.McpServer]) -> JsonObject:
-    """Return MCP servers as overrides of the configuration of a thread.
+    """Return MCP servers as overrides of a thread's configuration.
 
     Raises:
-        InvalidArgument: A name or a server cannot be taken.
+        InvalidArgument: A name or a server has an unsupported form.
     """
     config: JsonObject = {}
     for number, server in enumerate(servers):
@@ -586,7 +587,7 @@ def input_of(message: ari.RuntimeMessage) -> list[Json]:
             data = base64.b64encode(part.data).decode()
             url = f"data:{part.mime_type or 'image/png'};base64,{data}"
         elif not url.startswith(("https://", "http://", "data:image/")):
-            # Not file: a caller must not read the files of this machine through the model.
+            # No `file:` address: a caller must not read files of this machine through the model.
             raise InvalidArgument(f"message.parts[{number}].uri: expected http or https, or data")
         taken.append({"type": "image", "url": url})
     return taken
@@ -618,11 +619,11 @@ _LIMITS = {
     "sessionBudgetExceeded": "budget",
     "usageLimitExceeded": "usage",
 }
-"""For each failure by a limit, what the limit is."""
+"""Name of the limit, for failures by a limit."""
 
 
 def http_status_of(failure: TurnFailure) -> int | None:
-    """Return the status with which the model's provider answered, where Codex says it."""
+    """Return the HTTP status of the model's provider, if Codex reports it."""
     info = failure.codex_error_info
     if isinstance(info, dict):
         for value in info.values():
@@ -632,7 +633,7 @@ def http_status_of(failure: TurnFailure) -> int | None:
 
 
 def status_of_failure(failure: TurnFailure) -> ErrorStatus:
-    """Return why a turn failed."""
+    """Return the error of a failed turn."""
     info = failure.codex_error_info
     name = info if isinstance(info, str) else next(iter(info), "") if info else ""
     code, message, http_status = _CODES.get(name), failure.message, http_status_of(failure)
@@ -643,7 +644,7 @@ def status_of_failure(failure: TurnFailure) -> ErrorStatus:
         details["http_status"] = http_status
         code = _code_of_http(http_status)
     if code is None:
-        # A 400 comes as `other`, with the provider's whole answer as message.
+        # Codex reports a 400 as `other`, with the complete response of the provider as message.
         with suppress(msgspec.DecodeError):
             body = msgspec.json.decode(message)
             error = body.get("error") if isinstance(body, dict) else None
@@ -677,7 +678,7 @@ _ATTEMPT = re.compile(r"(\d+)/(\d+)")
 
 
 def error_of_call(error: JsonRpcError) -> AriError:
-    """Return why Codex refused a call: all have one code, so the text decides."""
+    """Return the error for a call that Codex refused; all have one code, so the text decides."""
     text = error.message
     if text.startswith(_NOT_FOUND):
         return NotFound(text)
@@ -692,7 +693,7 @@ def error_of_call(error: JsonRpcError) -> AriError:
 
 
 def retry_details(failure: TurnFailure) -> JsonObject:
-    """Return the details of a request to the model that is tried again."""
+    """Return the details of a request to the model that is repeated."""
     details: JsonObject = {}
     if attempt := _ATTEMPT.search(failure.message):
         details |= {"attempt": int(attempt[1]), "attempts": int(attempt[2])}
@@ -701,11 +702,11 @@ def retry_details(failure: TurnFailure) -> JsonObject:
     return details
 
 
-# -- what is stored ------------------------------------------------------------------------------
+# -- stored threads ------------------------------------------------------------------------------
 
 
 def session_of(thread: StoredThread, runtime: str) -> ari.RuntimeSession:
-    """Return a thread that is kept, as a session."""
+    """Return a stored thread as a session."""
     return ari.RuntimeSession(
         session_id=thread.id,
         state=ari.SessionState.CLOSED,
@@ -720,7 +721,7 @@ def session_of(thread: StoredThread, runtime: str) -> ari.RuntimeSession:
 
 
 def messages_of(turns: Iterable[CodexTurn]) -> list[ari.RuntimeMessage]:
-    """Return what was said in the turns of a thread, oldest first."""
+    """Return the messages in the turns of a thread, oldest first."""
     messages: list[ari.RuntimeMessage] = []
     for turn in turns:
         started_ns = (turn.started_at or 0) * 1_000_000_000
@@ -750,7 +751,7 @@ def messages_of(turns: Iterable[CodexTurn]) -> list[ari.RuntimeMessage]:
 
 
 def thought_of(item: CodexItem) -> str:
-    """Return what the model thought: its summary, or the thoughts where there is none."""
+    """Return the model's thoughts: their summary, or the thoughts themselves if there is none."""
     for parts in (item.summary, item.content):
         if isinstance(parts, list) and parts:
             return "\n\n".join(str(part) for part in parts)

@@ -1,7 +1,7 @@
-"""What Codex asks its user, and how each answer is said: questions of Codex as values.
+"""The permission requests and questions of Codex, and the answers in its format.
 
-One function for each request that a user can answer, all through `question_of`. What is shown is
-what runs: `tool_input_raw` has the whole of it, and the label of a rule says all that it allows.
+`question_of` has one function for each kind of request that a user can answer. `tool_input_raw` has
+everything that runs if it is allowed, and the label of a rule names everything that it allows.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from arp.runtime.programs.codex.messages import CodexItem, object_of, script_of,
 from arp.runtime.programs.json_rpc_peer import RequestId
 
 CodexAnswer: TypeAlias = JsonObject
-"""The result that a request of Codex is answered with."""
+"""Result for a request of Codex."""
 
 
 class CodexQuestion(NamedTuple):
-    """A request of Codex that waits for an answer, and what each answer is."""
+    """A request of Codex that waits for an answer, with the possible answers."""
 
     request_id: RequestId
     thread_id: str
@@ -28,12 +28,13 @@ class CodexQuestion(NamedTuple):
     allow: CodexAnswer
     deny: CodexAnswer
     interrupt: CodexAnswer | None = None
-    """Deny and end the turn; `None`: the turn is interrupted besides."""
+    """Answer that denies and ends the turn. If it is `None`, `deny` is sent and the turn is
+    interrupted."""
     rules: Mapping[str, CodexAnswer] = {}
     has_item: bool = False
-    """Whether it is about an item of the turn, of whose end Codex tells by itself."""
+    """Whether the request is about an item of the turn, with an end that Codex reports itself."""
     input_as: str = ""
-    """Where `updated_input` goes: `answers` of questions, `content` of a form."""
+    """Field of the answer for `updated_input`: `answers` of questions, or `content` of a form."""
 
     def answer(self, response: ari.PermissionResponse) -> CodexAnswer:
         """Return the answer for Codex."""
@@ -54,14 +55,14 @@ def question_of(
     params: JsonObject,
     items: Mapping[str, CodexItem],
 ) -> CodexQuestion | None:
-    """Return what Codex asks; `None` if it is nothing that a user can answer.
+    """Return the question of a request; `None` if a user cannot answer it.
 
     Args:
-        request_id: Of the request.
-        method: Of the request.
-        params: Of the request.
-        items: The tool calls of the turn that are not complete, by their ids. A request about a
-            change of files does not say what changes: that is in the item.
+        request_id: Id of the request.
+        method: Method of the request.
+        params: Parameters of the request.
+        items: Incomplete tool calls of the turn, by id. A request about a change of files does not
+            contain the change; the item does.
     """
     thread_id = str(params.get("threadId", ""))
     item = items.get(str(params.get("itemId", "")))
@@ -89,7 +90,7 @@ def _command_question(
     command = params.get("command") or (item.command if item is not None else "") or ""
     cwd = params.get("cwd") or (item.cwd if item is not None else "") or ""
     raw: JsonObject = {"command": command, "cwd": cwd}
-    # What is allowed besides the command is part of what runs.
+    # Further permissions for the command are part of what is approved.
     extras = ("networkApprovalContext", "additionalPermissions")
     raw |= {name: params[name] for name in extras if params.get(name)}
     offered = params.get("availableDecisions")
@@ -152,7 +153,7 @@ def _file_question(
     else:
         paths = ", ".join(change.path for change in item.changes) if item is not None else ""
         label = f"All changes of: {paths}"
-    # Without the item nobody could see what a rule would allow.
+    # Without the item, a person could not see what a rule allows.
     is_known = tool is not None
     about = ari.PermissionRequest(
         "apply_patch",
@@ -219,7 +220,10 @@ def _user_question(request_id: RequestId, thread_id: str, params: JsonObject) ->
 def _answers(asked: JsonObject, given: JsonObject) -> JsonObject:
     """Return answers by the ids of their questions.
 
-    `given` has `answers`: texts, or lists of texts, by id or by the question's own text.
+    Args:
+        asked: Input with the questions.
+        given: Input with `answers`: a text or a list of texts, by the id or the text of the
+            question.
     """
     by_name = given.get("answers")
     if not isinstance(by_name, dict):
@@ -274,14 +278,14 @@ def _mcp_question(
     meta: JsonObject,
     items: Mapping[str, CodexItem],
 ) -> CodexQuestion:
-    """Return the question about a call of an MCP tool, which does not name its item."""
+    """Return the question about a call of an MCP tool; the request does not name its item."""
     called = meta.get("tool_params") or {}
     fitting = [
         item
         for item in items.values()
         if item.type == "mcpToolCall" and item.server == server and item.arguments == called
     ]
-    # Of two equal calls the tool's name decides: it is in the message.
+    # Two tools can be called with equal arguments. The message contains the tool's name.
     named = [item for item in fitting if f'"{item.tool}"' in message] or fitting
     item = named[0] if named else None
     rules: tuple[ari.PermissionRule, ...] = ()

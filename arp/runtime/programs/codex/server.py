@@ -1,7 +1,9 @@
-"""`CodexServer`: a `codex app-server` process, and its threads, each a session of ARI.
+"""`CodexServer`: one `codex app-server` process. `CodexThread`: one thread in it, a session of ARI.
 
-What Codex tells of a thread goes to a method of `CodexThread` by one table, `_HANDLERS`. Values and
-what they mean are in `codex_messages`.
+Theory of operation. The table `_HANDLERS` maps each notification about a thread to a method of
+`CodexThread`; `messages` parses the values. Agents that a thread starts have threads of their own.
+The server delivers messages about them to the thread that started them. While an agent is being
+started, its thread id is not known yet; messages about unknown threads are then kept for a moment.
 """
 
 from __future__ import annotations
@@ -41,21 +43,21 @@ from arp.runtime.programs.json_rpc_peer import (
 logger = logging.getLogger(__name__)
 
 CALL_S = 60.0
-"""How long Codex may take to answer a call; a turn is none, it only begins with one."""
+"""Seconds that Codex may take to answer a call; a turn only begins with a call."""
 START_S = 30.0
-"""How long it may take to start."""
+"""Seconds that it may take to start."""
 STOP_S = 5.0
-"""How long it may take to stop a turn whose session is closed, and to end by itself."""
+"""Seconds that it may take to stop the turn of a session that is closed, and to end by itself."""
 POLL_S = 0.05
-"""After how long Codex is asked again whether commands are left; it does not tell of their end."""
+"""Seconds between checks whether commands still run; Codex does not report their end."""
 SPAWN = "spawnAgent"
-"""The tool by which an agent lets another one work for it."""
+"""Tool that starts another agent."""
 MAX_EARLY = 200
-"""Messages about the thread of an agent that are kept until it is known whose it is."""
+"""Number of messages about the thread of an agent that are kept until its parent is known."""
 UNNAMED = "New session"
-"""Until the first message gives a thread its name."""
+"""Name of a thread until its first message."""
 
-_NEVER_ASKED: dict[str, JsonObject] = {
+_DEFAULT_ANSWERS: dict[str, JsonObject] = {
     "item/tool/call": {"contentItems": [], "success": False},
     "applyPatchApproval": {"decision": "denied"},
     "execCommandApproval": {"decision": "denied"},
@@ -65,30 +67,31 @@ _NEVER_ASKED: dict[str, JsonObject] = {
     "item/commandExecution/requestApproval": {"decision": "decline"},
     "item/fileChange/requestApproval": {"decision": "decline"},
 }
-"""What is answered to requests that no user is asked: no turn is active, or nobody could answer."""
+"""Answers to requests that no user is asked, because no turn is active or a user cannot answer
+them."""
 
 
 class NativeTurn:
-    """What is known of the turn that runs."""
+    """State of the active turn."""
 
     __slots__ = ("id", "interrupted", "items", "known", "over", "said", "speaker", "used")
 
     def __init__(self) -> None:
         self.id = ""
-        """Codex's own; empty until Codex has said it."""
+        """Codex's id of the turn; empty until Codex has reported it."""
         self.known = asyncio.Event()
         self.over = asyncio.Event()
         self.items: dict[str, codex.CodexItem] = {}
-        """Tool calls that are not complete."""
+        """Tool calls that are not complete, by id."""
         self.said: dict[str, int] = {}
-        """Characters that came of each message or thought."""
+        """Number of characters that were emitted of each message or thought, by item id."""
         self.speaker = ""
-        """The message whose text came last; empty behind a tool call."""
+        """Id of the message with the newest text; empty after a tool call."""
         self.used = ari.Usage()
         self.interrupted = False
 
     def adopt(self, turn_id: str) -> None:
-        """Take the id of the turn."""
+        """Record the id of the turn."""
         self.id = turn_id
         self.known.set()
 
@@ -105,7 +108,7 @@ class CodexThread:
     ) -> None:
         self.session_id = opened.thread.id
         self.params = params
-        """What it was started or resumed with."""
+        """Parameters that started or resumed the thread."""
         self.feed = feed
         self.server = server
         self.model = opened.model
@@ -117,24 +120,26 @@ class CodexThread:
         self.asked: dict[RequestId, CodexQuestion] = {}
         self.needs_name = False
         self._sandboxes: dict[str, JsonObject] = {str(opened.sandbox.get("type")): opened.sandbox}
-        """As Codex reports them: with what the configuration allows besides."""
+        """Sandbox policies that Codex has reported, by type; they include what the configuration
+        allows."""
         self._switched: JsonObject = {}
-        """What the next turn says to Codex; it keeps it from then on."""
+        """Settings to send with the next turn; Codex keeps them afterwards."""
         self._totals: dict[str, codex.TokenCounts] = {}
-        """What the thread has used in all, and each of its agents."""
+        """Total usage that was last reported, of the thread and of each of its agents."""
         self._unexplained: set[str] = set()
-        """Agents spawned together with others: what each does is known when its call ends."""
+        """Agents that were started together with others. Their tasks are known when the call of
+        each ends."""
         self._agents: dict[str, str] = {}
-        """The names of its agents, by the ids of their threads."""
+        """Names of the thread's agents, by the ids of their threads."""
         self._limits: dict[str, int] = {}
-        """What was told of each limit of the account; see `LimitState.step`."""
+        """Step of each account limit that was last reported; see `LimitState.step`."""
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # -- what the runtime tells it ---------------------------------------------------------------
+    # -- calls of the runtime --------------------------------------------------------------------
 
     async def send(self, request: ari.SendMessageRequest) -> None:
-        """Begin a turn; return when Codex has the message."""
+        """Begin a turn; return when Codex has received the message."""
         taken = codex.input_of(request.message)
         turn = self.turn = NativeTurn()
         params = {"threadId": self.session_id, "input": taken, "approvalsReviewer": "user"}
@@ -143,9 +148,10 @@ class CodexThread:
             answer = await self.server.call("turn/start", params | switched)
         except BaseException:
             self._switched = switched | self._switched
-            self._give_up(turn)
+            self._forget_turn(turn)
             raise
-        # Known only when it has started: until then Codex has no turn that it could interrupt.
+        # `_interrupt` waits for `turn.known`, which the notification `turn/started` sets: until
+        # then, Codex has no turn to interrupt.
         turn.id = answer["turn"]["id"]
         if self.needs_name:
             self.needs_name = False
@@ -153,7 +159,7 @@ class CodexThread:
             self._run(self._name(name))
 
     async def respond(self, pending: PendingPermission, response: ari.PermissionResponse) -> None:
-        """Answer a request of Codex; the message of a denial is said in the turn, before it."""
+        """Answer a request of Codex; the reason of a denial is first sent to the model as input."""
         question = pending.native
         assert isinstance(question, CodexQuestion)
         self.asked.pop(question.request_id, None)
@@ -164,14 +170,16 @@ class CodexThread:
         self.server.answer(question.request_id, answer)
         call_id = pending.request.tool_call_id
         if not question.has_item:
-            self._answered(call_id, response, answer)
+            self._emit_answer(call_id, response, answer)
         if response.decision == "deny" and response.interrupt:
             if turn is not None:
                 turn.interrupted = True
             if question.interrupt is None:
                 await self._interrupt(turn)
 
-    def _answered(self, call_id: str, response: ari.PermissionResponse, answer: JsonObject) -> None:
+    def _emit_answer(
+        self, call_id: str, response: ari.PermissionResponse, answer: JsonObject
+    ) -> None:
         if response.decision == "deny":
             self.feed.tool_result(call_id, is_error=True, synthetic=True)
         else:
@@ -179,36 +187,36 @@ class CodexThread:
             self.feed.tool_result(call_id, content, synthetic=True)
 
     async def cancel(self, open_requests: Sequence[PendingPermission]) -> None:
-        """Interrupt the turn; Codex then drops what it asks."""
+        """Interrupt the turn; Codex then drops its open requests."""
         for pending in open_requests:
             if isinstance(pending.native, CodexQuestion):
                 self.asked.pop(pending.native.request_id, None)
         await self._interrupt(self.turn)
 
     async def aclose(self) -> None:
-        """Stop the turn, and let Codex forget the thread; may be called again."""
+        """Stop the turn and unsubscribe from the thread; may be called again."""
         if self._is_closed:
             return
         self._is_closed = True
         if self.server.is_running:
             try:
                 async with asyncio.timeout(STOP_S):
-                    await self._leave()
+                    await self._unsubscribe()
             except TimeoutError:
-                # A turn that cannot be stopped must not go on unseen.
+                # A turn that cannot be stopped must not continue unseen.
                 await self.server.stop("a turn did not stop when its session was closed")
         self.server.drop(self)
         for task in self._tasks:
             task.cancel()
 
     async def abandon(self) -> None:
-        """Leave the turn as it is: the process is killed before it notes that the turn ended."""
+        """Leave the turn as it is: the process is killed before it records the end of the turn."""
         self._is_closed = True
         self.server.is_killed_at_end = True
         for task in self._tasks:
             task.cancel()
 
-    async def _leave(self) -> None:
+    async def _unsubscribe(self) -> None:
         turn = self.turn
         with suppress(AriError):
             if turn is not None:
@@ -224,22 +232,22 @@ class CodexThread:
         try:
             await self.server.call("thread/compact/start", {"threadId": self.session_id})
         except BaseException:
-            self._give_up(turn)
+            self._forget_turn(turn)
             raise
 
-    def _give_up(self, turn: NativeTurn) -> None:
-        """Take that a turn did not begin, or is lost with the process."""
+    def _forget_turn(self, turn: NativeTurn) -> None:
+        """Forget a turn that did not begin, or that is lost with the process."""
         self.turn = None
         turn.known.set()
         turn.over.set()
 
     def switch_model(self, model: str) -> None:
-        """Let the next turn use another model."""
+        """Use another model from the next turn."""
         self.model = self._switched["model"] = model
         self.feed.tell(ari.Lifecycle.MODEL, model)
 
     def switch_mode(self, mode_id: str) -> None:
-        """Let the next turn use another mode."""
+        """Use another mode from the next turn."""
         mode = codex.MODES[mode_id]
         self._switched["approvalPolicy"] = mode.approval_policy
         self._switched["sandboxPolicy"] = self._sandboxes.get(
@@ -249,7 +257,7 @@ class CodexThread:
         self.feed.tell(ari.Lifecycle.MODE, mode_id)
 
     async def switch_provider(self, provider: str) -> None:
-        """Resume the thread with another provider, and with all else that it had."""
+        """Resume the thread with another provider and the same other settings."""
         await self.server.call("thread/unsubscribe", {"threadId": self.session_id})
         mode = codex.thread_params(mode=self.mode if self.mode in codex.MODES else "")
         params = self.params | mode | {"model": self.model, "threadId": self.session_id}
@@ -257,7 +265,7 @@ class CodexThread:
         try:
             opened = await self.server.open("thread/resume", params | {"modelProvider": provider})
         except AriError:
-            # The session goes on with the provider that it had.
+            # The session continues with its previous provider.
             await self.server.open("thread/resume", params)
             raise
         self.params["modelProvider"] = opened.model_provider
@@ -268,7 +276,7 @@ class CodexThread:
             await self.server.call("thread/name/set", {"threadId": self.session_id, "name": name})
 
     async def _steer(self, turn: NativeTurn | None, text: str) -> None:
-        """Say something to the model in the turn that runs; it hears it with its next request."""
+        """Add input to the active turn; the model receives it with its next request."""
         if turn is None:
             return
         params: JsonObject = {
@@ -297,7 +305,7 @@ class CodexThread:
             await self.server.call("turn/interrupt", params)
 
     async def _stop_commands(self) -> None:
-        """Kill commands that run: an interrupt of Codex lets them run on in the background."""
+        """Kill running commands; an interrupt of Codex lets them continue in the background."""
         params = {"threadId": self.session_id}
         with suppress(Unimplemented):
             while True:
@@ -312,41 +320,42 @@ class CodexThread:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    # -- what Codex tells ------------------------------------------------------------------------
+    # -- messages of Codex -----------------------------------------------------------------------
 
     def lost(self, reason: str) -> None:
-        """Take that the process is gone."""
+        """Handle the end of the process."""
         if self.turn is not None:
-            self._give_up(self.turn)
+            self._forget_turn(self.turn)
         self.asked.clear()
         self._is_closed = True
         self.feed.lost(reason)
 
     def take(self, method: str, params: JsonObject) -> None:
-        """Take a notification about this thread, or about one of its agents."""
+        """Handle a notification about this thread, or about one of its agents."""
         handler = _HANDLERS.get(method)
         if handler is None:
             return
         if params.get("threadId") != self.session_id:
             if method == "turn/completed":
-                self._agent_done(params)
+                self._emit_agent_end(params)
             elif is_of_agent(method, params):
                 handler(self, params)
             return
+        # A late message of an earlier turn must not become part of the active one.
         turn_id = params.get("turnId")
         if turn_id is not None and (self.turn is None or self.turn.id != turn_id):
             return
         handler(self, params)
 
     def ask(self, request_id: RequestId, method: str, params: JsonObject) -> bool:
-        """Take a request of Codex; return whether it will be answered later."""
+        """Handle a request of Codex; return whether it will be answered later."""
         items = self.turn.items if self.turn is not None else {}
         question = question_of(request_id, method, params, items)
         if question is None:
             return False
         about = question.about
         if params.get("threadId") != self.session_id:
-            # What is said in the turn is not heard by an agent that it has started.
+            # An agent that this thread has started does not receive input of the thread's turn.
             about = msgspec.structs.replace(about, takes_message=False)
         if self.feed.ask(question, about) is None:
             return False
@@ -356,7 +365,7 @@ class CodexThread:
     def _turn_started(self, params: JsonObject) -> None:
         turn_id = params["turn"]["id"]
         if self.turn is None:
-            # Codex begins turns by itself, for a goal or for what waits in its own queue.
+            # Codex begins turns by itself, for a goal or for an input in its own queue.
             if self.feed.turn is not None or self.feed.state in (
                 ari.SessionState.FAILED,
                 ari.SessionState.CLOSED,
@@ -384,7 +393,7 @@ class CodexThread:
             self.feed.result(usage=turn.used)
 
     async def _end_interrupted(self, turn: NativeTurn) -> None:
-        """End a turn when its commands are killed too: nothing runs behind a cancelled turn."""
+        """End an interrupted turn after its commands: nothing may run after a cancelled turn."""
         active = self.feed.turn
         try:
             async with asyncio.timeout(STOP_S):
@@ -404,13 +413,13 @@ class CodexThread:
         if tool is not None:
             turn.items[item.id] = item
             turn.speaker = ""
-            details = tool.details | self._caller(params)
+            details = tool.details | self._caller_details(params)
             self.feed.tool_call(
                 item.id, tool.name, tool.input, summary=tool.summary, kind=tool.kind, **details
             )
 
-    def _caller(self, params: JsonObject) -> JsonObject:
-        """Return which agent makes a call, if it is one of this thread's."""
+    def _caller_details(self, params: JsonObject) -> JsonObject:
+        """Return the details of the agent that makes a call; empty for the thread itself."""
         thread_id = params.get("threadId")
         if thread_id == self.session_id:
             return {}
@@ -422,38 +431,41 @@ class CodexThread:
         if turn is None:
             return
         if item.type in ("agentMessage", "plan"):
-            self._say(turn, item.id, self.feed.text, rest_of=item.text or "")
+            self._emit_new_text(turn, item.id, self.feed.text, rest_of=item.text or "")
         elif item.type == "reasoning":
-            self._say(turn, item.id, self.feed.thinking, rest_of=codex.thought_of(item))
+            self._emit_new_text(turn, item.id, self.feed.thinking, rest_of=codex.thought_of(item))
         elif item.type == "contextCompaction":
             self.feed.tell(ari.Lifecycle.COMPACTION)
         elif (tool := codex.tool_of(item)) is not None:
             if item.id not in turn.items:
                 self._item_started(params)
             if item.tool == SPAWN:
-                turn.items[item.id] = item  # it names the agents now
+                turn.items[item.id] = item  # the completed item has the ids of the agents
                 for agent_id in item.receiver_thread_ids:
                     self.agent_started(agent_id)
                     if agent_id in self._unexplained:
                         self._unexplained.discard(agent_id)
-                        self._tell_agent(agent_id, "input", item.prompt or "")
+                        self._emit_agent(agent_id, "input", item.prompt or "")
             turn.items.pop(item.id, None)
             result = codex.result_of(item)
             self.feed.tool_result(
                 item.id, result.content, name=tool.name, is_error=result.is_error, **result.details
             )
-            self._told_agents(item)
+            self._emit_agent_call(item)
 
-    # -- its agents ------------------------------------------------------------------------------
+    # -- agents of the thread --------------------------------------------------------------------
 
     @property
     def is_spawning(self) -> bool:
-        """Whether an agent begins to work whose thread is not known yet."""
+        """Whether an agent is being started, so that its thread is not known yet."""
         items = self.turn.items.values() if self.turn is not None else ()
         return any(item.tool == SPAWN for item in items)
 
     def agent_started(self, agent_id: str, nickname: str = "") -> None:
-        """Take that an agent works for this thread, in a thread of its own; known ones are."""
+        """Record an agent that works for this thread in a thread of its own.
+
+        A known agent is ignored.
+        """
         if agent_id in self._agents:
             return
         name = self._agents[agent_id] = nickname or f"agent {len(self._agents) + 1}"
@@ -462,47 +474,49 @@ class CodexThread:
         spawning = [item for item in items if item.tool == SPAWN]
         named = [item for item in spawning if agent_id in item.receiver_thread_ids]
         known: JsonObject = {"name": name}
-        if len(named or spawning) == 1:  # of several that are spawned at once, the call is unknown
+        # If several agents start at once, the call of this one is unknown. Its task must not be
+        # taken from another agent's call.
+        if len(named or spawning) == 1:
             (call,) = named or spawning
             known |= {"objective": call.prompt, "tool_call_id": call.id}
         elif spawning:
             self._unexplained.add(agent_id)
-        self._tell_agent(agent_id, "started", **known)
+        self._emit_agent(agent_id, "started", **known)
 
-    def _agent_done(self, params: JsonObject) -> None:
-        """Take that an agent has done what it was told; it may be told more."""
+    def _emit_agent_end(self, params: JsonObject) -> None:
+        """Emit that an agent has completed its task; it may receive another one."""
         ended = msgspec.convert(params["turn"], codex.CodexTurn)
         states = {"failed": "failed", "interrupted": "closed"}
         texts = [item.text for item in ended.items if item.type == "agentMessage" and item.text]
         result = ended.error.message if ended.error is not None else "".join(texts[-1:])
-        self._tell_agent(params["threadId"], states.get(ended.status, "completed"), result)
+        self._emit_agent(params["threadId"], states.get(ended.status, "completed"), result)
 
-    def _told_agents(self, item: codex.CodexItem) -> None:
-        """Take what agents are told by a call: more to do, or that they are needed no longer."""
+    def _emit_agent_call(self, item: codex.CodexItem) -> None:
+        """Emit the effect of a call on agents: new input, or their end."""
         state = {"sendInput": "input", "closeAgent": "closed"}.get(item.tool or "")
         if state is not None and item.status == "completed":
             for agent_id in item.receiver_thread_ids:
-                self._tell_agent(agent_id, state, item.prompt or "")
+                self._emit_agent(agent_id, state, item.prompt or "")
 
-    def _tell_agent(self, agent_id: str, status: str, content: str = "", **details: Json) -> None:
+    def _emit_agent(self, agent_id: str, status: str, content: str = "", **details: Json) -> None:
         about: JsonObject = {"subagent_id": agent_id, "status": status, **details}
         self.feed.tell(ari.Lifecycle.SUBAGENT, content, **about)
 
-    # -- the rest of what it tells ---------------------------------------------------------------
+    # -- other notifications ---------------------------------------------------------------------
 
     def _text_delta(self, params: JsonObject) -> None:
         if self.turn is not None:
-            self._say(self.turn, params["itemId"], self.feed.text, params["delta"])
+            self._emit_new_text(self.turn, params["itemId"], self.feed.text, params["delta"])
 
     def _thought_delta(self, params: JsonObject) -> None:
         if self.turn is not None:
-            self._say(self.turn, params["itemId"], self.feed.thinking, params["delta"])
+            self._emit_new_text(self.turn, params["itemId"], self.feed.thinking, params["delta"])
 
     def _thought_part(self, params: JsonObject) -> None:
         if self.turn is not None and params.get("summaryIndex"):
-            self._say(self.turn, params["itemId"], self.feed.thinking, "\n\n")
+            self._emit_new_text(self.turn, params["itemId"], self.feed.thinking, "\n\n")
 
-    def _say(
+    def _emit_new_text(
         self,
         turn: NativeTurn,
         item_id: str,
@@ -511,7 +525,16 @@ class CodexThread:
         *,
         rest_of: str = "",
     ) -> None:
-        """Say what is new of a message or a thought; `rest_of` is all of it."""
+        """Emit the new part of a message or a thought.
+
+        Args:
+            turn: Turn of the item.
+            item_id: Id of the item.
+            say: Method of the feed: `text` or `thinking`.
+            delta: New text.
+            rest_of: Complete text, if there is no delta; the part that was emitted before is
+                skipped.
+        """
         known = turn.said.get(item_id, 0)
         new = delta or rest_of[known:]
         if not new:
@@ -535,7 +558,10 @@ class CodexThread:
             self.feed.withdraw(question)
 
     def _error(self, params: JsonObject) -> None:
-        """Take that a request to the model is tried again; a last error comes with the turn."""
+        """Emit that a request to the model is repeated.
+
+        The last error comes with the end of the turn.
+        """
         if params.get("willRetry"):
             failure = msgspec.convert(params["error"], codex.TurnFailure)
             text = failure.additional_details or failure.message
@@ -552,7 +578,7 @@ class CodexThread:
         usage = msgspec.convert(params["tokenUsage"], codex.TokenUsage)
         turn = self.turn
         thread_id = params["threadId"]
-        # The same total comes again where nothing was used, such as after a compaction.
+        # Codex repeats the total if nothing was used, for example after a compaction.
         if turn is None or usage.total == self._totals.get(thread_id):
             return
         self._totals[thread_id] = usage.total
@@ -567,11 +593,11 @@ class CodexThread:
         self.feed.tell(ari.Lifecycle.USAGE, model=self.model, **details)
 
     def limits_changed(self, limits: codex.AccountLimits) -> None:
-        """Report how near the limits of the account are, each step once."""
+        """Emit how near the limits of the account are, once for each step."""
         for limit in codex.limits_of(limits):
             reported = self._limits.get(limit.name, 0)
             if self.turn is None and limit.step > reported:
-                continue  # The next turn reports it, where somebody looks.
+                continue  # the next turn reports it, where a person sees it
             self._limits[limit.name] = limit.step
             if limit.step > reported:
                 self.feed.tell(ari.Lifecycle.RATE_LIMIT, **limit.details)
@@ -581,20 +607,20 @@ class CodexThread:
         self.feed.tell(ari.Lifecycle.HOOK, run.text(), **run.details())
 
     def _settings(self, params: JsonObject) -> None:
-        """Take what Codex has now: it may differ from what was asked."""
+        """Record the settings that Codex uses now; they may differ from the request."""
         settings = params["threadSettings"]
         sandbox = settings["sandboxPolicy"]
         self._sandboxes[str(sandbox.get("type"))] = sandbox
-        self._has_model(settings["model"])
+        self._update_model(settings["model"])
         mode = codex.mode_of(settings["approvalPolicy"], sandbox)
         if mode != self.mode and "approvalPolicy" not in self._switched:
             self.mode = mode
             self.feed.tell(ari.Lifecycle.MODE, mode)
 
     def _rerouted(self, params: JsonObject) -> None:
-        self._has_model(params["toModel"])
+        self._update_model(params["toModel"])
 
-    def _has_model(self, model: str) -> None:
+    def _update_model(self, model: str) -> None:
         if model != self.model and "model" not in self._switched:
             self.model = model
             self.feed.tell(ari.Lifecycle.MODEL, model)
@@ -632,13 +658,13 @@ _HANDLERS: dict[str, Callable[[CodexThread, JsonObject], None]] = {
     "hook/started": CodexThread._hook,
     "hook/completed": CodexThread._hook,
 }
-"""What each notification of Codex does; all others tell nothing that ARI has a place for."""
+"""Methods for Codex's notifications; the others have no equivalent in ARI."""
 
 
 def is_of_agent(method: str, params: JsonObject) -> bool:
     """Return whether a message about the thread of an agent is shown in the session.
 
-    What an agent does is shown there, not what it says: that is for the one that sent it.
+    The session shows what an agent does. Its text is for the agent that started it.
     """
     if method not in ("item/started", "item/completed"):
         return method in ("serverRequest/resolved", "thread/tokenUsage/updated")
@@ -646,28 +672,29 @@ def is_of_agent(method: str, params: JsonObject) -> bool:
 
 
 class CodexServer:
-    """One `codex app-server` process, and the threads in it."""
+    """One `codex app-server` process, and its threads."""
 
     def __init__(self) -> None:
         self.version = ""
         self.ended = asyncio.Event()
-        """Set when the process is gone."""
+        """Set when the process has ended."""
         self.is_killed_at_end = False
-        """A thread asks something that stays open: Codex must not note that its turn ended."""
+        """Whether a request of a thread must stay open, so that Codex must not record the end of
+        its turn."""
         self._child: JsonRpcChild | None = None
         self._threads: dict[str, CodexThread] = {}
-        """By the id of the thread, and of the threads of its agents."""
+        """Threads, by their own ids and the ids of their agents' threads."""
         self._early: list[tuple[str, Callable[[], None]]] = []
-        """What is done with messages about threads that are not known yet, by their ids."""
+        """Messages about unknown threads: thread id, and the call that handles the message."""
 
     @classmethod
     async def start(
         cls, program: str, environment: Mapping[str, str], cwd: Path, client_version: str
     ) -> CodexServer:
-        """Start the process, and wait until it is ready.
+        """Start the process and wait until it is ready.
 
         Raises:
-            Unavailable: It does not start; the message says what it wrote.
+            Unavailable: It does not start; the message has its error text.
         """
         server = cls()
         try:
@@ -678,7 +705,7 @@ class CodexServer:
         try:
             client = {"name": "arp", "title": "Agent Rendering Protocol", "version": client_version}
             params = {"clientInfo": client, "capabilities": {"experimentalApi": True}}
-            # A fault in its configuration ends the process, which ends this call too.
+            # An error in the configuration ends the process, which also ends this call.
             async with asyncio.timeout(START_S):
                 answer = await server.call("initialize", params)
             with suppress(PeerClosed):
@@ -699,7 +726,7 @@ class CodexServer:
 
     @property
     def process_id(self) -> int:
-        """The id of the process; 0 if it has ended."""
+        """Id of the process; 0 if it has ended."""
         assert self._child is not None
         return self._child.process.program_id
 
@@ -707,7 +734,7 @@ class CodexServer:
         """Return the answer of Codex.
 
         Raises:
-            AriError: Codex refused it, or is gone, or did not answer in time.
+            AriError: Codex refused the call, has ended, or did not answer in time.
         """
         assert self._child is not None
         try:
@@ -721,7 +748,7 @@ class CodexServer:
             raise Unavailable(f"codex did not answer {method} within {CALL_S:g} s") from late
 
     async def open(self, method: str, params: JsonObject) -> codex.OpenThread:
-        """Start or resume a thread, and return what Codex took.
+        """Start or resume a thread, and return the settings that Codex uses.
 
         Raises:
             AriError: Codex refused it.
@@ -732,7 +759,7 @@ class CodexServer:
         """Answer a request of Codex.
 
         Raises:
-            Unavailable: It is gone.
+            Unavailable: The process has ended.
         """
         assert self._child is not None
         try:
@@ -741,11 +768,11 @@ class CodexServer:
             raise Unavailable(str(closed)) from closed
 
     def add(self, thread: CodexThread) -> None:
-        """Tell a thread what Codex tells about it from now on."""
+        """Deliver messages about a thread to it from now on."""
         self._threads[thread.session_id] = thread
 
     def drop(self, thread: CodexThread) -> None:
-        """Tell a thread nothing any more."""
+        """Stop delivering messages to a thread."""
         self._threads = {key: one for key, one in self._threads.items() if one is not thread}
 
     async def stop(self, reason: str = "") -> None:
@@ -758,7 +785,7 @@ class CodexServer:
         await self._child.stop(STOP_S)
 
     def notified(self, method: str, params: JsonObject) -> None:
-        """Take a notification of Codex."""
+        """Handle a notification of Codex."""
         if method == "thread/started":
             started = msgspec.convert(params["thread"], codex.StoredThread)
             parent = self._threads.get(started.parent_thread_id or "")
@@ -775,45 +802,48 @@ class CodexServer:
         if thread is not None:
             thread.take(method, params)
         else:
-            self._waits(params, partial(self.notified, method, params))
+            self._keep_if_spawning(params, partial(self.notified, method, params))
 
     def add_agent(self, agent_id: str, thread: CodexThread) -> None:
-        """Tell a thread what Codex tells about an agent of it, and has told already."""
+        """Deliver messages about an agent to its thread, including those that were kept."""
         self._threads[agent_id] = thread
         early, self._early = self._early, []
-        for thread_id, take in early:
+        for thread_id, handle in early:
             if thread_id == agent_id:
-                take()
+                handle()
             else:
-                self._early.append((thread_id, take))
+                self._early.append((thread_id, handle))
 
-    def _waits(self, params: JsonObject, take: Callable[[], None]) -> bool:
-        """Keep a message about a thread for later, if an agent begins whose thread it may be."""
+    def _keep_if_spawning(self, params: JsonObject, handle: Callable[[], None]) -> bool:
+        """Keep a message about an unknown thread while an agent is being started.
+
+        The thread may be the agent's.
+        """
         thread_id = params.get("threadId")
         is_spawning = any(thread.is_spawning for thread in self._threads.values())
         if not isinstance(thread_id, str) or not is_spawning or len(self._early) >= MAX_EARLY:
             return False
-        self._early.append((thread_id, take))
+        self._early.append((thread_id, handle))
         return True
 
     def requested(self, request_id: RequestId, method: str, params: JsonObject) -> None:
-        """Take a request of Codex: each is answered, by a user or at once."""
+        """Handle a request of Codex; each is answered, by a user or at once."""
         assert self._child is not None
         thread = self._threads.get(params.get("threadId", ""))
         if thread is not None and thread.ask(request_id, method, params):
             return
-        again = partial(self.requested, request_id, method, params)
-        if thread is None and self._waits(params, again):
+        handle_later = partial(self.requested, request_id, method, params)
+        if thread is None and self._keep_if_spawning(params, handle_later):
             return
         if method == "currentTime/read":
             self._child.peer.answer(request_id, {"currentTimeAt": int(time.time())})
-        elif method in _NEVER_ASKED:
-            self._child.peer.answer(request_id, _NEVER_ASKED[method])
+        elif method in _DEFAULT_ANSWERS:
+            self._child.peer.answer(request_id, _DEFAULT_ANSWERS[method])
         else:
             self._child.peer.refuse(request_id, METHOD_NOT_FOUND, f"{method}: not supported")
 
     def closed(self, reason: str) -> None:
-        """Take that the process is gone."""
+        """Handle the end of the process."""
         self.ended.set()
         threads = set(self._threads.values())
         self._threads.clear()
