@@ -48,8 +48,10 @@ def main(arguments: list[str]) -> int:
 
 def llms_text() -> str:
     """Return the list of the documentation for language models (llmstxt.org)."""
-    rows = re.findall(r"^\| (.+?) \| \[(.+?\.md)\]", (ROOT / "docs/index.md").read_text(), re.M)
-    links = "\n".join(f"- [{name}](docs/{name}): {wish}" for wish, name in rows)
+    rows = re.findall(
+        r"^\| (.+?) \| \[(.+?)\]\((.+?\.md)\)", (ROOT / "docs/index.md").read_text(), re.M
+    )
+    links = "\n".join(f"- [{title}](docs/{name}): {wish}" for wish, title, name in rows)
     return (
         "# ARP, the Agent Rendering Protocol\n\n"
         "> A Python library, a server and clients that connect agents to user interfaces. An agent "

@@ -8,7 +8,7 @@ what is built. The wheel, the sdist and the npm tarballs are built there. Then e
 a new environment: the wheel alone has to serve an app and answer, each extra has to be resolvable,
 the sdist has to result in the same wheel, the tutorial has to hold, and the tarballs have to
 install in an empty application. Versions agree everywhere, and the changelog has a section for the
-version (or for `Unreleased` where no tag is made).
+version (or `Unreleased` if no tag is made); for a tag the section has the date of the release.
 """
 
 from __future__ import annotations
@@ -119,15 +119,21 @@ def check_changelog(text: str, version: str, *, is_tagged: bool) -> None:
     """Check that the changelog says what is new.
 
     Raises:
-        ReleaseFault: The section is missing or empty; or there is something under `Unreleased`
-            while a tag is made.
+        ReleaseFault: The section is missing or empty; or a tag is made while there is something
+            under `Unreleased`, or the section has no date.
     """
-    sections = dict(re.findall(r"^## (\S+).*?\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    found = re.findall(r"^## (\S+)(.*?)\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    sections = {name: body.strip() for name, _, body in found}
     wanted = version if is_tagged else "Unreleased"
-    if not sections.get(wanted, "").strip() and not sections.get(version, "").strip():
+    if not sections.get(wanted) and not sections.get(version):
         raise ReleaseFault(f"CHANGELOG.md: write under '## {wanted}' what is new")
-    if is_tagged and sections.get("Unreleased", "").strip():
+    if not is_tagged:
+        return
+    if sections.get("Unreleased"):
         raise ReleaseFault(f"CHANGELOG.md: move what is under '## Unreleased' to '## {version}'")
+    dates = {name: after for name, after, _ in found}
+    if re.fullmatch(r" - \d{4}-\d\d-\d\d", dates[version]) is None:
+        raise ReleaseFault(f"CHANGELOG.md: write '## {version} - YYYY-MM-DD', the date of release")
 
 
 # -- building --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What MkDocs does besides when it builds the site: pages of the root, and links out of `docs/`.
+"""Hooks of MkDocs: pages of the root, the logo, the landing page, and links out of `docs/`.
 
 The pages are written for readers of the repository: they link to `../README.md` and to files of the
 source. In the site, the pages of the root are pages too; a link to any other file leads into the
@@ -23,6 +23,9 @@ FROM_ROOT = {
 }
 """Pages of the root, and their names in the site."""
 
+LOGO = ROOT / "web/page/src/icon.svg"
+LANDING = "index.md"
+
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\]\([^)]*\))*?)\]\((?P<to>[^)\s]+)\)")
 IN_HTML = re.compile(r"(?P<name>src|srcset|href)=\"docs/")
 BRACKETS = re.compile(r"\[((?:default|env): [^\[\]]*|\d+<=x<=\d+)\](?!\()")
@@ -32,21 +35,30 @@ OUTSIDE = ("http://", "https://", "mailto:", "#")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages of the root."""
+    """Add the pages of the root, and the logo of the product."""
     from mkdocs.structure.files import File
 
     for source, name in FROM_ROOT.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         content = IN_HTML.sub(r'\g<name>="', in_site(text, "", config["repo_url"]))
         files.append(File.generated(config, name, content=content))
+    logo = LOGO.read_text(encoding="utf-8")
+    files.append(File.generated(config, config["theme"]["logo"], content=logo))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page of `docs/`."""
+    """Rewrite the links of a page of `docs/`, and hide the sidebars of the landing page."""
     if page.file.src_uri in FROM_ROOT.values():
         return markdown
+    if page.file.src_uri == LANDING:
+        page.meta |= {"hide": ["navigation", "toc"], "title": "One agent, every screen"}
     return in_site(markdown, "docs", config["repo_url"])
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Mark the content of the landing page for its styles."""
+    return f'<div class="arp-landing">{html}</div>' if page.file.src_uri == LANDING else html
 
 
 def in_site(text: str, folder: str, repository: str | None) -> str:

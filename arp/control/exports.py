@@ -106,7 +106,9 @@ class ExportState(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     kind: ExportKind
     state: Export
     """`exported`; `not_applicable`: there is nothing of this kind; `unsupported`: not of such a
-    session; `missing_correlation`: no fact has the ids that were given."""
+    session; `missing_correlation`: no fact has the ids that were given.
+
+    These are states, not errors: the ledger records that there was no evidence."""
     reason: str | None = None
     sha256: str | None = None
     """Of the manifest of a pack, or of the document."""

@@ -3,7 +3,8 @@
 Theory of operation. `make web` writes the files and `manifest.json`. A file with a hash in its name
 never changes, so browsers may cache it; `index.html`, which refers to them, is requested each time.
 Files that were compressed by the build are sent compressed to clients that accept that. They are
-few and small: each is read on its first request, and cached in memory until it changes. The page's
+few and small: each is read on its first request, and cached in memory until it changes. Starlette's
+`StaticFiles` sends neither compressed files nor such a policy, and reads in a thread. The page's
 own style and first lines of script are in the document, so that it shows at once; the policy allows
 them by their hashes.
 

@@ -58,6 +58,8 @@ _TURN_TEXTS: Final = """
     SELECT turn, text FROM (
         SELECT turn, text, folded FROM said WHERE session = ?1 ORDER BY rowid DESC LIMIT ?2)
     WHERE instr(folded, ?3) LIMIT 1"""
+"""A search in the text of turns. A full-text index finds no parts of words, and nothing in Chinese
+or Japanese; facts have text only in pieces."""
 
 MAX_SEARCHED: Final = 500
 """Sessions that one search examines."""

@@ -1,6 +1,8 @@
 """Where spans and figures go: to the SDK, and from there as the standard variables say.
 
-Exporters are OTLP over HTTP, the console, or none.
+Exporters are OTLP over HTTP, the console, or none; gRPC would double the size of the extra. The
+providers are not the global ones of the process: our spans need ids that come from facts, and an
+author's own instrumentation belongs to the author.
 """
 
 from __future__ import annotations

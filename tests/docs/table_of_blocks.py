@@ -45,18 +45,15 @@ DRAWING = "- a drawing, of which nothing can be run"
 RULES: Final = (
     # Python
     Rule(
-        "README.md",
-        "python",
-        README + "test_the_ten_lines_of_agent_show_a_chart_and_ask_before_they_export",
-        "Export as CSV?",
+        "README.md", "python", README + "test_the_ten_lines_show_a_chart_and_ask_before_they_export"
     ),
     Rule(
-        "README.md",
+        "index.md",
         "python",
-        README + "test_the_agent_in_a_service_has_a_page_and_answers",
-        "FastAPI",
+        README + "test_the_ten_lines_show_a_chart_and_ask_before_they_export",
+        "Export as CSV?",
     ),
-    Rule("README.md", "python", README + "test_the_python_client_prints_the_answer", "connect"),
+    Rule("index.md", "python", README + "test_the_agent_in_a_service_has_a_page_and_answers"),
     Rule("agents.md", "python", SNIPPETS + "test_an_example_agent_runs_to_its_end"),
     Rule("app.md", "python", APPS + "test_lifespan_is_open_while_the_app_is_served", "lifespan"),
     Rule("app.md", "python", APPS + "test_greeting_and_settings", "on_session_start"),
@@ -235,7 +232,7 @@ RULES: Final = (
     ),
     Rule("web.md", "tsx", REACT + "the component of docs/web.md draws a surface and closes it"),
     Rule("web.md", "html", WEB + "the block of HTML in docs/web.md is a chat that talks"),
-    Rule("README.md", "js", README + "test_the_javascript_prints_the_answer_as_it_comes"),
+    Rule("index.md", "js", README + "test_the_javascript_prints_the_answer_as_it_comes"),
     Rule("server.md", "toml", SNIPPETS + "test_the_config_file_has_settings_that_there_are"),
     Rule(
         "control-plane.md",
@@ -296,7 +293,6 @@ COMMANDS: Final = (
         r"arp conformance ledger ",
         "commands/test_conformance_ledger.py::test_the_commands_of_the_docs_run_where_an_app_is",
     ),
-    (r"curl .*Show the sales", README + "test_curl_streams_the_beginning_of_the_answer"),
     (
         r"curl .*my-session|arp evidence (export|show|verify) my-session|arp replay my-session",
         SNIPPETS + "test_the_first_commands_of_the_evidence_page_export_verify_and_play",
@@ -369,7 +365,10 @@ COMMANDS: Final = (
         r"python examples/stdio_child",
         "examples/test_stdio_child.py::test_the_parent_shows_every_message_and_the_answer",
     ),
-    (r"make (demo|install|test|docs|walk)", SNIPPETS + "test_commands_can_be_typed_as_they_stand"),
+    (
+        r"make (demo|install|test|docs|walk|bench)",
+        SNIPPETS + "test_commands_can_be_typed_as_they_stand",
+    ),
     (r"npm (install|run dev)", "../web/fresh/tests/vue.test.ts::"),
     (
         r"pip install agent-rendering-protocol\[",

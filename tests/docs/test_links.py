@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_every_page_of_the_docs_is_in_the_index() -> None:
 def test_every_page_of_the_docs_is_in_the_site_and_in_llms_txt() -> None:
     names = {page.name for page in DOCS}
     site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    assert names <= {line.strip(" -") for line in site.splitlines()}
+    assert names <= set(re.findall(r"^ +- [^:\n]+: (\S+\.md)$", site, re.MULTILINE))
     listed = (ROOT / "llms.txt").read_text(encoding="utf-8")
     assert {name for name in names if f"/{name}" not in listed} == {"index.md"}
 

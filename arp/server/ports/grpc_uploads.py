@@ -3,6 +3,7 @@
 Theory of operation. A call is read as a form over HTTP is: the input stays in memory and is as
 long as a message at most, files go to the disk in pieces and are counted as they come, for their
 user, their address and all together. A client that sends nothing for a while is not waited for.
+Pieces of files between the frames of `Connect` would delay what is shown.
 Source: protocol.md 6.
 """
 

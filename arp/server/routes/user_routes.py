@@ -1,4 +1,8 @@
-"""Routes of what users do beside the turns of a session: settings, and feedback on answers."""
+"""Routes of what users do beside the turns of a session: settings, and feedback on answers.
+
+Settings are not a surface: draft clients would draw its form and could not answer it, and it would
+have to belong to a turn. They are saved as a whole, because a validator may read several fields.
+"""
 
 from __future__ import annotations
 

@@ -455,6 +455,7 @@ class WorkflowWriter(ReadyEvents):
             if node is not None and node.id in tree.nodes:
                 roots[node.id] = None
             elif node is not None:
+                # The draft's stream cannot delete. Its clients ignore this event.
                 out.append(_named("tool_remove", {"id": node.id}))
         return out + [_shown(tree.component(root), tool) for root in roots]
 

@@ -49,7 +49,10 @@ from arp.tools.service import ToolService
 from arp.tools.tasks.task_specs import RepairTool, TaskSpec, check_package
 
 ENTRIES: Final = ("main.py", "app.py", "server.py")
-"""Files that start a local tool, the first that is there: `python main.py`."""
+"""Files that start a local tool, the first that is there: `python main.py`.
+
+The interface document gives `register_tool` no parameter for a command.
+"""
 MAX_COMMAND: Final = 20_000
 MAX_CONTENT: Final = 2 << 20
 """Characters of a file that is written."""

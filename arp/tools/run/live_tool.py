@@ -13,7 +13,8 @@ from arp.tools.run.runtime import HealthAlert
 ALERT_AGAIN_S: Final = 300.0
 """So long after its first alert a tool that is still not healthy raises another one."""
 MAX_ALERT_WAIT_S: Final = 86_400.0
-"""The longest wait between two alerts: a day."""
+"""The longest wait between two alerts: a day. Waits double: each alert may start a repair, which
+costs money."""
 
 
 class LiveTool:
