@@ -1,1 +1,1 @@
-"""Frames: how messages are cut out of bytes, and put into them."""
+"""Framing: splitting bytes into messages, and joining messages into bytes."""
