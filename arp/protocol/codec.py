@@ -32,8 +32,7 @@ Encoding = Literal["json", "msgpack", "cbor"]
 ENCODINGS: tuple[Encoding, ...] = ("json", "msgpack", "cbor")
 
 ARRAY_BYTES = MAX_BATCH + 2
-"""Bytes that an array adds to its messages: brackets and commas in JSON; other encodings add less.
-"""
+"""Bytes that an array adds to its messages: brackets and commas in JSON, less in the others."""
 
 M = TypeVar("M")
 

@@ -1,4 +1,4 @@
-"""What is shown: surfaces with atomic commits, simpler forms of components, answers.
+"""Surfaces with atomic commits, degrading of components, and validation of answers.
 
 Read in this order: `change`, `surface`, `degrade`, `answers`.
 """

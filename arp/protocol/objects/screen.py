@@ -86,8 +86,7 @@ LIMITS = Limits(
     max_patch_ops=10_000,
     max_message_bytes=16 << 20,
 )
-"""Limits that this renderer announces; large, because the snapshot of a long session is one commit.
-"""
+"""Limits that this renderer announces. The snapshot of a long session is a single commit."""
 
 NOT_HERE = frozenset(("ping", "frame-ack"))
 """Features of the session dialect without a meaning in this one: `sync` replaces `ping`, and every
@@ -128,8 +127,7 @@ class ObjectScreenConnection(RendererConnection):
         self._sent_once: set[str] = set()
         """Ids of unanswered inputs that were sent on an earlier connection."""
         self._late: list[bytes] = []
-        """Frames that wait for the next `replies`, with inputs held back until a surface is shown.
-        """
+        """Frames for the next `replies`, with inputs that had to wait for a visible surface."""
 
     def _new_objects(self) -> ObjectRendererConnection:
         capabilities = self._hello.capabilities
