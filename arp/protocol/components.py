@@ -191,7 +191,7 @@ class TextProps(_Props, frozen=True):
     content: str
     """An incoming component may name it `text`."""
     format: Literal["plain", "markdown"] = "plain"
-    """How to read `content`."""
+    """Format of `content`."""
 
 
 class MarkdownProps(_Props, frozen=True):
@@ -206,7 +206,7 @@ class Section(_Props, frozen=True):
     label: str
     content: str
     style: Literal["default", "code", "error", "success"] = "default"
-    """How to show `content`."""
+    """Style of `content`."""
 
 
 class StatusCardProps(_Props, frozen=True):
@@ -216,7 +216,7 @@ class StatusCardProps(_Props, frozen=True):
     title: str
     """The result in a few words."""
     message: str | None = None
-    """More about it."""
+    """Additional text."""
     sections: tuple[Section, ...] = ()
     """Details with a label."""
 
@@ -241,7 +241,7 @@ class TableProps(_Props, frozen=True):
     title: str | None = None
     """Shown above the table."""
     tabs: tuple[TableTab, ...] = ()
-    """More tables in the same place."""
+    """More tables, shown in tabs."""
     highlight: tuple[Count, ...] = ()
     """Numbers of rows to highlight, from 0."""
     searchable: bool = False
@@ -249,7 +249,7 @@ class TableProps(_Props, frozen=True):
     sortable: bool = False
     """Whether a renderer may sort by a column."""
     selectable: Selectable = "none"
-    """How many rows the user can select. With `one` or `many` it is an input component."""
+    """Number of rows that the user can select. With `one` or `many` it is an input component."""
     can_decline: bool = False
     """Whether the user can decline to answer."""
     state: QuestionState | None = None
@@ -274,7 +274,7 @@ class CodeBlockProps(_Props, frozen=True):
     code: str | None = None
     """Required if there are no `tabs`."""
     tabs: tuple[CodeTab, ...] = ()
-    """Several files in the same place."""
+    """Several files, shown in tabs."""
 
     def __post_init__(self) -> None:
         """Check that the block has code or tabs."""
@@ -318,7 +318,7 @@ class Step(_Props, frozen=True):
     name: str
     status: Literal["done", "active", "pending", "failed"]
     detail: str | None = None
-    """More about the step."""
+    """Additional text of the step."""
 
 
 class ProgressProps(_Props, frozen=True):
@@ -363,7 +363,7 @@ class ImageProps(_Props, frozen=True):
 
     src: ImageSource
     alt: str
-    """What the image shows, in words."""
+    """Description of the image."""
     width: Size | None = None
     """Width in CSS pixels."""
     height: Size | None = None
@@ -497,7 +497,7 @@ class ConfirmProps(_Props, frozen=True):
     title: str
     """The question."""
     message: str | None = None
-    """More about it."""
+    """Additional text."""
     confirm_label: str | None = None
     """Text of the button for yes."""
     deny_label: str | None = None
@@ -529,7 +529,7 @@ class ChoicesProps(_Props, frozen=True):
     title: str | None = None
     """The question."""
     style: Literal["buttons", "list", "cards"] = "buttons"
-    """How to show the options."""
+    """Style of the options."""
     multi_select: bool = False
     """Whether the user can select several."""
     can_decline: bool = False

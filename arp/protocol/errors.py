@@ -1,4 +1,4 @@
-"""Every error of the protocol: its code, its class, and what goes over the wire.
+"""All errors of the protocol: codes, classes, and the payload on the wire.
 
 ArpError(code, retryable)
 ├── LocalError          our caller broke a rule: raised, nothing changed

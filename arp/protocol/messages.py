@@ -184,7 +184,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
 
 
 class AgentCapabilities(Struct, frozen=True):
-    """What the agent side supports."""
+    """Capabilities of the agent side."""
 
     components: list[str]
     versions: dict[str, int] = {}
@@ -195,7 +195,7 @@ class AgentCapabilities(Struct, frozen=True):
     title: str = ""
     """The title of the app."""
     workflows: list[Workflow] = []
-    """The agents of the app; a session that names none gets the first one."""
+    """The agents of the app; the first one is the default of a session."""
 
 
 class AgentHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
@@ -383,7 +383,7 @@ class Permission(Struct, frozen=True, omit_defaults=True):
     input: str | None = None
     """Input to be approved, as JSON; absent: the `args` of the tool's `tool_start`."""
     session_rule: str | None = None
-    """What a grant for the session allows."""
+    """Description of what a grant for the session allows."""
     editable: bool = False
     """Whether an answer may have an `updated_input`."""
     expires_at: str | None = None
@@ -478,7 +478,7 @@ AgentMessage: TypeAlias = (
 
 
 class RendererCapabilities(Struct, frozen=True):
-    """What a renderer supports."""
+    """Capabilities of a renderer."""
 
     components: Annotated[dict[Named, int], _FEW] | Annotated[list[Named], _FEW] = field(
         default_factory=lambda: ["text"]
@@ -509,7 +509,7 @@ class Viewport(Struct, frozen=True):
 
 
 class RendererInfo(Struct, frozen=True, omit_defaults=True):
-    """What a renderer sent about itself; `None` = not sent."""
+    """Preferences and size that a renderer sent; `None` = not sent."""
 
     locale: Preference | None = None
     """Language tag (BCP 47), for example `de-CH`."""
@@ -522,7 +522,7 @@ class RendererInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
-    """What a renderer supports, and which session it joins."""
+    """Capabilities and preferences of a renderer, and the session that it joins."""
 
     capabilities: RendererCapabilities = field(default_factory=RendererCapabilities)
     session_id: Identifier | None = None

@@ -314,9 +314,10 @@ class Screen:
         items = tree.outputs.get(output)
         if payload.target is not None:
             _extend(tree, payload.target, payload.delta, seq)
-        elif items and _part_number(items[-1], turn.id):
+        elif items and _part_number(items[-1], turn.id):  # the text part is still open
             _extend(tree, items[-1], payload.delta, seq)
         else:
+            # A component after the last text part has closed it: the text must not move before it.
             turn.parts = _next_part(tree, turn.id, items or ())
             props = {"content": payload.delta, "format": "markdown"}
             tree.begin(seq)
@@ -348,7 +349,7 @@ class Screen:
             else:
                 tree.rollback()
                 if name not in known:
-                    del self.surfaces[name]
+                    del self.surfaces[name]  # the refused commit had created it
         if message.turn_id is not None:
             turn = self.turn(message.turn_id)
             turn.final = turn.final or message.final
@@ -422,8 +423,9 @@ class Screen:
     def _close(self, name: str, closing: ClosedSurface) -> None:
         self.surfaces.pop(name, None)
         self.infos.pop(name, None)
+        # Changes without a commit would create the surface again.
         self._pending = [one for one in self._pending if one.surface != name]
-        self.closings.pop(name, None)
+        self.closings.pop(name, None)  # the newest closing of a reused name goes to the end
         self.closings[name] = closing
         while len(self.closings) > REMEMBERED_CLOSINGS:
             forgotten = self.closings.pop(next(iter(self.closings)))

@@ -513,7 +513,7 @@ def check_fields(settings: msgspec.Struct) -> None:
         if isinstance(value, dict):
             raise ValueError(f"{where}: expected {kind.__name__}(…), got a dict")
         try:
-            msgspec.convert(value, kind)  # not `fits`, which is for many values of one type
+            msgspec.convert(value, kind)  # not `fits`, which caches a Struct for each type
         except msgspec.ValidationError:
             raise ValueError(explain(value, kind, where)) from None
 

@@ -124,7 +124,7 @@ def _own_surfaces(screen: Screen, profile: Profile) -> Iterator[tuple[str, Tree]
 def _descriptions(screen: Screen, name: SessionName, since: int) -> Iterator[SurfaceMessage]:
     """Yield the closings, creations and changed metadata of surfaces since a sequence number."""
     for surface, closing in screen.closings.items():
-        if since and closing.seq > since:
+        if since and closing.seq > since:  # without a cursor the renderer has nothing to close
             yield SurfaceMessage(
                 session_id=name.session_id,
                 surface=surface,
@@ -257,6 +257,7 @@ def catch_up(
     for surface, tree in _own_surfaces(screen, profile):
         if _changed(tree, cursor.seq):
             renders.append(_surface(surface, tree, name, profile))
+    # The closing commit, which carries the `seq`, also ends the last turn.
     last = finals.pop() if finals else None
     turn_id = last.turn_id if last else None
     closing = Commit(
@@ -312,6 +313,7 @@ def _turn_since(
     changed = [
         main.component(root)
         for root in main.outputs.get(turn.id, ())
+        # The renderer has the beginning of `cursor.part`; `_rest_of_part` sends only the rest.
         if main.nodes[root].seq > cursor.seq and root != cursor.part
     ]
     output, rests = _split_long_parts(changed, turn, name, profile)
@@ -339,6 +341,7 @@ def _mark_messages(
                 yield from _tool(turn.tools[mark.number], session_id, turn.id, behind, since)
             case "thinking":
                 if turn.thought > since and profile.takes("thinking"):
+                    # Deltas of thinking are not replaced but appended: skip what was sent already.
                     sent = cursor.thinking if turn.id == cursor.turn else 0
                     yield _thinking(session_id, turn.id, turn.thinking[sent:], behind)
             case _:

@@ -479,6 +479,7 @@ class Objects:
         self._give_role(payload.surface_id, payload.new_id, "toplevel")
 
     def _popup(self, _: int, payload: ShellGetPopupRequest, __: int) -> None:
+        # Without this first check, a wrong parent or serial would hide the role conflict.
         self._check_role(payload.surface_id, "popup")
         if payload.parent_id == payload.surface_id:
             raise UnknownObject("parent_id: a popup opens over another surface", detail="parent_id")
@@ -528,6 +529,7 @@ class Objects:
 
     def _answer(self, _: int, payload: InputAckRequest | InputRefuseRequest, __: int) -> None:
         if isinstance(payload, InputAckRequest) and payload.serial in self._refused_inputs:
+            # Version 1 of `ArpInput`: the error has already answered this input.
             del self._refused_inputs[payload.serial]
             return
         if payload.serial not in self.waiting_inputs:
@@ -559,6 +561,7 @@ class Objects:
                 continue
             if one.surface_id is not None:
                 surface = self.surface(one.surface_id)
+                # A refused role ends only the role; the surface may get another one.
                 surface.role = SURFACE_ROLE[surface.role]["refused"]
                 if "refused" in SURFACE_LIFE[surface.life]:
                     surface.life = SURFACE_LIFE[surface.life]["refused"]
@@ -655,6 +658,7 @@ class Objects:
             raise ResourceLimit(wrong, detail="max_surfaces")
         compositor = (one for one in self.entries.values() if one.interface == "ArpCompositor")
         version = max((one.version for one in compositor), default=1)
+        # The renderer already shows the content, so the surface does not begin as NEW.
         surface = ObjectSurface(life=SurfaceLife.SHOWN, title=payload.title or "")
         self.dead.pop(new_id, None)
         self.entries[new_id] = ObjectEntry("ArpSurface", version, surface, made_by=serial_no)

@@ -1,1 +1,1 @@
-"""What renderers of the object dialect receive."""
+"""Frames for renderers of the object dialect."""
