@@ -5,9 +5,9 @@ cost of a commit depends on the change, not on the tree.
 
 Theory of operation. A commit is checked twice. Before the tree is opened, limits and whole
 components are checked. While it is applied, each operation is checked against the component that it
-changes. Any error rolls the tree back. The size of a root is not measured at every patch: its
-*weight* is an upper bound, to which each patch adds its bytes. Only a weight above the limit makes
-the surface measure the root again.
+changes. Any error rolls the tree back. The size of a root is not measured at every patch. Its
+*weight* is an estimate that grows by the bytes of each patch; only a weight above the limit makes
+the surface measure the root.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Surface:
         self._levels = levels
         self._limits = limits
         self._weights: dict[str, int] = {}
-        """Upper bound of the size of each root as JSON, in bytes."""
+        """Estimated size of each root as JSON, in bytes."""
         self._new_weights: dict[str, int] = {}
         """Weights changed by the current commit."""
 

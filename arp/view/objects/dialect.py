@@ -473,7 +473,7 @@ class ObjectDialect:
         return self._silent_input("resize", data, surface_id)
 
     def _answer_configures(self) -> None:
-        """Answer each `configure` with an empty commit, unless a commit has answered it."""
+        """Answer each unanswered `configure` with an empty commit, if one may be sent now."""
         for surface_id, surface in self.connection.objects.surfaces.items():
             owes = surface.life in (SurfaceLife.CONFIGURED, SurfaceLife.RECONFIGURED)
             if owes and surface.flow != CommitFlow.FULL:
@@ -632,7 +632,10 @@ class ObjectDialect:
         self._send_queued()
 
     def _send_queued(self) -> None:
-        """Send queued messages until a commit has to wait, then everything that depends on them."""
+        """Send queued messages until a commit has to wait.
+
+        Then send flat content, answers to `configure` events, and transfer requests.
+        """
         while self._queue and self._try_send(self._queue[0][0]):
             message, size = self._queue.popleft()
             self._queued_bytes -= size
@@ -853,8 +856,8 @@ class ObjectDialect:
 
         A commit of the session applies the changes of all surfaces. Here each surface has commits
         of its own, and a commit above the limits of the renderer is divided. The surface of the
-        commit comes last, with `final` and the `seq`: a connection that is lost before resumes
-        before this commit.
+        commit comes last and carries `final` and the `seq`. If the connection is lost earlier, the
+        renderer resumes from the commit before.
         """
         names = [*(name for name in self._pending if name != commit.surface), commit.surface]
         for name in names:
