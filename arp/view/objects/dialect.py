@@ -400,10 +400,10 @@ class ObjectDialect:
             case InputUnfocusEvent(surface_id):
                 return self._silent_input("unfocus", {}, surface_id)
             case _:
-                return self._apply_surface_event(object_id, event)
+                return self._surface_event(object_id, event)
         return []
 
-    def _apply_surface_event(self, object_id: int, event: ObjectMessage) -> list[AgentEvent]:
+    def _surface_event(self, object_id: int, event: ObjectMessage) -> list[AgentEvent]:
         match event.payload:
             case SurfaceFrameAckEvent():
                 self._send_queued()  # there may be room for a commit now
