@@ -1,11 +1,11 @@
-"""The agent side's end of one connection, without I/O: reads frames, writes frames.
+"""The agent side of one connection, without I/O: parses and encodes frames.
 
-Theory of operation. A connection lives until its transport closes it. Whatever a renderer sends,
-`receive` returns events and never raises: a message that cannot be taken becomes a `Rejected` with
-its code, and the connection goes on, with the other messages of the same frame. Only what makes
-going on pointless is a `Failed` (protocol.md 5, close codes). A renderer may say `hello` again to
-change session. Of what is sent, only what concerns this one renderer is encoded here: renderers of
-one profile share the frames of their session (`arp/view`).
+Theory of operation. A connection lives until its transport closes it. `receive` returns events and
+never raises. A refused message becomes a `Rejected` with its code; the connection continues with
+the next message of the same frame. `Failed` means that the connection cannot continue (protocol.md
+5, close codes). A renderer may send `hello` again to change the session. Only messages for this one
+renderer are encoded here: renderers with the same profile share the other frames of their session
+(`arp/view`).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from arp.protocol.messages import (
 )
 
 MAX_REJECTED = 1000
-"""Bad messages after which a peer is not worth listening to."""
+"""Refused messages after which the connection fails."""
 
 
 class Rejected(Struct, frozen=True):
-    """A message was refused; its sender gets the error."""
+    """A message was refused; the peer gets the error."""
 
     error: RemoteError | ResourceLimit
     input_id: str | None = None
 
 
 class Failed(Struct, frozen=True):
-    """The connection is to be closed with a WebSocket close code and a reason."""
+    """The connection must be closed with this WebSocket close code and reason."""
 
     code: int
     reason: str
@@ -53,7 +53,7 @@ AgentEvent: TypeAlias = RendererHello | Input | RendererAck | Ping | Pong | Reje
 
 
 class AgentConnection:
-    """Reads what one renderer sends, and writes what it alone is sent."""
+    """Parses the frames of one renderer, and encodes the messages for it alone."""
 
     __slots__ = ("_decoder", "_rejected", "encoding", "limits")
 
@@ -71,7 +71,7 @@ class AgentConnection:
         takes_input: bool = True,
         app: AppInfo = NO_APP,
     ) -> bytes:
-        """Return the first frame of the connection: what the agent side can do."""
+        """Return the first frame of the connection, with the capabilities of the agent side."""
         return hello_frame(self.limits, self.encoding, commands, takes_input, app)
 
     def pong(self, ping: Ping) -> bytes:
@@ -85,10 +85,10 @@ class AgentConnection:
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, frame: bytes | str) -> list[AgentEvent]:
-        """Take one frame and return what it means, in order.
+        """Parse one frame and return its events in order.
 
         Args:
-            frame: One WebSocket message, line, or body; `str` where the transport knows it is text.
+            frame: One WebSocket message, line, or body; `str` if the transport knows it is text.
 
         Returns:
             Events; never empty for a frame that holds anything. Never raises.
@@ -117,9 +117,9 @@ class AgentConnection:
                     f"message.v: version {message.v} is not spoken here; send v: {VERSION}"
                 )
             if isinstance(message, Input):
-                if self.encoding == "json":  # the others are checked
+                if self.encoding == "json":  # the decoders of the others have checked it
                     check_plain_json(message.data, "message.data")
-                if size > MAX_VALUES:  # a value has one byte at least
+                if size > MAX_VALUES:  # a value has at least one byte
                     check_count(message.data, "message.data", "data")
         except (RemoteError, ResourceLimit) as error:
             return self._reject(error, input_id)
@@ -135,4 +135,4 @@ class AgentConnection:
 
 
 _DECODERS = {encoding: renderer_decoder(encoding) for encoding in ENCODINGS}
-"""Shared: a decoder holds no state of a connection."""
+"""One decoder per encoding, shared by all connections; a decoder has no state."""

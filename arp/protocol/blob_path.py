@@ -1,4 +1,4 @@
-"""The address of a session's file on a server: its session, its content, and a name to keep."""
+"""The address of a session's file on a server: the session, the hash of the content, and a name."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import re
 from msgspec import Struct
 
 PREFIX = "/_api/blobs/"
-"""What the address of every file begins with, below that of the server."""
+"""Prefix of the path of every file."""
 
 MAX_NAME_BYTES = 255
-"""The longest name that file systems take."""
+"""Longest file name of common file systems."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class BlobName(Struct, frozen=True):
-    """What the address of a file says."""
+    """The content of a file's address."""
 
     session_id: str
     sha256: str
@@ -26,10 +26,11 @@ class BlobName(Struct, frozen=True):
 
 
 def blob_path(session_id: str, sha256: str, name: str) -> str:
-    """Return the path under which a server gives a session's file.
+    """Return the path under which a server serves a session's file.
 
-    It has only letters, digits and `._-`, whatever the names of session and file are. A name with
-    other characters has a segment of its own, encoded; the last segment is what is left of it.
+    The segments have only letters, digits and `._-`, whatever the names of the session and the file
+    are. A name with other characters is encoded in an additional segment; the last segment is the
+    name without these characters.
     """
     stem, _, ending = name.rpartition(".")
     if not stem.strip("."):  # a name such as `.hidden` has no ending
@@ -41,7 +42,7 @@ def blob_path(session_id: str, sha256: str, name: str) -> str:
 
 
 def parse_blob_path(path: str) -> BlobName | None:
-    """Return what a path made by `blob_path` says; `None` for any other."""
+    """Return the content of a path made by `blob_path`; `None` for any other path."""
     session, _, rest = path.removeprefix(PREFIX).partition("/")
     sha256, _, name = rest.partition("/")
     exact, is_encoded, plain = name.rpartition("/")
@@ -57,9 +58,9 @@ def parse_blob_path(path: str) -> BlobName | None:
 
 
 def file_name(name: str) -> str:
-    """Return a name as that of one file: no folder, no character that nobody sees, not too long.
+    """Return a safe file name: without folders and unprintable characters, and not too long.
 
-    Every other character stays. Empty if nothing is left, as of `..`.
+    All other characters are kept. The result is empty if nothing is left, for example of `..`.
     """
     last = name.replace("\\", "/").rpartition("/")[2]
     shown = "".join(char for char in last if char.isprintable()).strip()
@@ -77,5 +78,5 @@ def _decoded(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text with letters, digits and `._-` alone, none of the latter at its ends."""
+    """Return a text of letters, digits and `._-`, which neither begins nor ends with `._-`."""
     return _UNSAFE.sub("-", text).strip("._-")[:100]

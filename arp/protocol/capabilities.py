@@ -1,4 +1,4 @@
-"""What each side can do, and what that makes of a connection."""
+"""The capabilities of the agent side, and the `hello` that announces them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentCapabilities, AgentHello, Command, Workflow
 
 PING = "ping"
-"""The feature of a peer that answers `ping` with `pong`."""
+"""Feature of a peer that answers `ping` with `pong`."""
 
 AGENT_FEATURES = (
     "streaming",
@@ -31,7 +31,7 @@ AGENT_FEATURES = (
     "tool-detail",
     PING,
 )
-"""What the agent side of this project does in the session dialect (protocol.md 2.2)."""
+"""Features of the agent side of this project in the session dialect (protocol.md 2.2)."""
 
 LEVELS: dict[str, tuple[str, ...]] = {
     "minimal": ("text",),
@@ -42,14 +42,14 @@ LEVELS: dict[str, tuple[str, ...]] = {
 
 
 class AppInfo(Struct, frozen=True):
-    """What an app says of itself."""
+    """The title and the agents of an app."""
 
     title: str = ""
     workflows: tuple[Workflow, ...] = ()
 
 
 NO_APP = AppInfo()
-"""Says nothing: for a peer without a principal."""
+"""Empty information, for a peer without a principal."""
 
 
 @lru_cache(maxsize=16)
@@ -60,7 +60,7 @@ def hello_frame(
     takes_input: bool = True,
     app: AppInfo = NO_APP,
 ) -> bytes:
-    """Return the first frame of a connection, made once for all."""
+    """Return the first frame of a connection; it is cached for all connections."""
     return encode(agent_hello(limits, commands, takes_input, app), encoding)
 
 
@@ -70,7 +70,14 @@ def agent_hello(
     takes_input: bool = True,
     app: AppInfo = NO_APP,
 ) -> AgentHello:
-    """Return the first message on every connection; without input, without that feature."""
+    """Return the first message of a connection.
+
+    Args:
+        limits: Limits of the agent side.
+        commands: Slash commands of the app.
+        takes_input: Whether the feature `input` is offered.
+        app: Title and agents of the app.
+    """
     return AgentHello(
         capabilities=AgentCapabilities(
             components=list(VERSIONS),

@@ -1,8 +1,8 @@
-"""The core components: versions, chains of fallback, where children stand, who answers them.
+"""The core components: versions, fallback chains, slots for children, and types of answers.
 
-A tree holds every component as a node of its own, so that a patch reaches a nested one by its id at
-the cost of the change alone. On the wire the children of a layout component stand inside its props:
-here they are taken out of them, and put back.
+A tree has one node per component, so that the cost of a patch of a nested component depends on the
+change alone. On the wire the children of a layout component are inside its props. `take_children`
+separates them, `put_children` puts them back.
 
 Source: protocol.md 3.
 """
@@ -31,19 +31,19 @@ MAX_TYPE_LENGTH = 64
 
 
 class ComponentSpec(msgspec.Struct, frozen=True):
-    """What the protocol says about one component type."""
+    """Definition of one component type."""
 
     name: str
     category: Category
     props: type[msgspec.Struct]
     falls_back_to: str | None
-    """The next type of the chain; `None` for `text`, where every chain ends."""
+    """Next type of the fallback chain; `None` for `text`, the end of every chain."""
     version: int = 1
-    """The newest version known here; versions count from 1."""
+    """Newest version known here; versions count from 1."""
     slots: Slots | None = None
-    """Where its children stand in its props; `None` if it has none."""
+    """Layout of the children in the props; `None` for types without children."""
     text_path: str | None = None
-    """The prop that a `delta` with this component as `target` extends."""
+    """Prop that a `delta` with this component as `target` extends."""
     answered_by: AnsweredBy | None = None
     """The `input_type` that answers it."""
 
@@ -70,18 +70,18 @@ _SPECS = (
 )
 
 CATALOG: Mapping[str, ComponentSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})
-"""Every core component by its type."""
+"""All core components by type."""
 
 VERSIONS: Mapping[str, int] = MappingProxyType({spec.name: spec.version for spec in _SPECS})
-"""The newest known version of every core component, as `hello` offers them."""
+"""Newest known version of each core component, as offered in `hello`."""
 
 
 def asks(type_name: str, props: JsonObject) -> bool:
     """Return whether a component may be a question that stays open until it is answered.
 
     Args:
-        type_name: Its type; a custom one may be.
-        props: Its own: a table asks only where rows can be selected.
+        type_name: Its type; any custom type may be a question.
+        props: Its props without children; a table is a question only if rows can be selected.
     """
     spec = CATALOG.get(type_name)
     if type_name == "table":
@@ -91,7 +91,7 @@ def asks(type_name: str, props: JsonObject) -> bool:
 
 @cache
 def chain(type_name: str) -> tuple[str, ...]:
-    """Return a core type and what it falls back to, in declared order, ending in `text`.
+    """Return a core type and its fallback types, in order, ending with `text`.
 
     Raises:
         KeyError: The type is not in the catalog.
@@ -105,7 +105,7 @@ def chain(type_name: str) -> tuple[str, ...]:
 def is_custom(type_name: str) -> bool:
     """Return whether a name has the form `x-{vendor}-{name}` or `s-{name}`.
 
-    Lower case letters, digits and single hyphens, up to 64 characters.
+    The parts have lower case letters, digits and single hyphens; the whole has up to 64 characters.
     """
     return len(type_name) <= MAX_TYPE_LENGTH and _CUSTOM.fullmatch(type_name) is not None
 
@@ -120,35 +120,36 @@ _SLOTS: dict[str, tuple[str, ...]] = {
 
 
 def slot_names(type_name: str) -> tuple[str, ...]:
-    """Return the names of the props that hold children; empty for all but layout components."""
+    """Return the names of the props that hold children; none unless it is a layout type."""
     return _SLOTS.get(type_name, ())
 
 
 def has_free_slots(type_name: str) -> bool:
-    """Return whether children can be added, taken away and moved: in a `group`."""
+    """Return whether children can be inserted, removed and moved; only in a `group`."""
     return _SLOTS.get(type_name) == ("children",)
 
 
 def may_have_parts(type_name: str) -> bool:
-    """Return whether a renderer that does not know the type may show several in its place.
+    """Return whether a renderer that does not know the type may show several components instead.
 
-    So it is with layouts, whose children can stand for them, and with the fallbacks of custom
-    components.
+    It may show the children of a layout, or the fallback of a custom component.
     """
     return type_name in _SLOTS or type_name not in CATALOG
 
 
 def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
-    """Split props into what the component itself says and its children, in order.
+    """Split props into the props without children and the children in order.
 
     Args:
         type_name: The component's type.
-        props: Its props, which fit that type. Nothing of them is changed; what is not taken apart
-            is shared.
+        props: Props that fit the type. They are not changed; the result shares the values that are
+            not split.
+
+    Returns:
+        The props without children, and the children; a `group` or `tabs` without its slot has none.
 
     Raises:
-        KeyError, TypeError, AttributeError: Props that do not fit the type; what is only missing in
-            `group` and `tabs` is no child.
+        KeyError, TypeError, AttributeError: The props do not fit the type.
     """
     names = slot_names(type_name)
     if not names:
@@ -164,7 +165,7 @@ def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[J
 
 
 def put_children(type_name: str, own: JsonObject, children: list[JsonObject]) -> JsonObject:
-    """Do the inverse of `take_children`; return new props that share what did not change."""
+    """Return props with children, the inverse of `take_children`; unchanged values are shared."""
     names = slot_names(type_name)
     if names == ("children",):
         return {**own, "children": children}

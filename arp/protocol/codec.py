@@ -1,7 +1,8 @@
-"""The three encodings: JSON, MessagePack and CBOR, each strict about what it lets in.
+"""The three encodings: JSON, MessagePack and CBOR, with strict decoders.
 
-A frame is one message or an array of them (feature `batch`). What leaves is always made as JSON
-first and recoded for the others, so that a component is encoded once, whoever reads it.
+A frame is one message or an array of messages (feature `batch`). Outgoing messages are always
+encoded as JSON first and recoded for the other encodings, so that a component is encoded once for
+all renderers.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ Encoding = Literal["json", "msgpack", "cbor"]
 ENCODINGS: tuple[Encoding, ...] = ("json", "msgpack", "cbor")
 
 ARRAY_BYTES = MAX_BATCH + 2
-"""What an array adds to its messages: brackets and commas in JSON, less in the others."""
+"""Bytes that an array adds to its messages: brackets and commas in JSON, less in the others."""
 
 M = TypeVar("M")
 
 encode_json: Callable[[object], bytes] = msgspec.json.Encoder().encode
-"""Returns a message (or a list of them) as JSON without line breaks."""
+"""Return a message, or a list of messages, as JSON without line breaks."""
 
 _encode_msgpack = msgspec.msgpack.Encoder().encode
 
@@ -47,7 +48,10 @@ def encode(message: object, encoding: Encoding) -> bytes:
 
 
 def encode_shown(message: object) -> bytes:
-    """Return what the agent side shows, as JSON that no renderer rounds (see `exact_integers`)."""
+    """Return a message of the agent side as JSON without integers that a renderer would round.
+
+    See `exact_integers`.
+    """
     return exact_json(encode_json(message))
 
 
@@ -60,7 +64,7 @@ def recode(frame: bytes, encoding: Encoding) -> bytes:
 
 
 def join_frames(frames: Sequence[bytes], encoding: Encoding) -> bytes:
-    """Return frames of one message each as one, an array; at most `MAX_BATCH` of them."""
+    """Join frames of one message each into one array frame; at most `MAX_BATCH` frames."""
     count = len(frames)
     if count == 1:
         return frames[0]
@@ -74,19 +78,19 @@ def join_frames(frames: Sequence[bytes], encoding: Encoding) -> bytes:
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A message that could not be read, among others that could."""
+    """A message of a frame that could not be parsed."""
 
     error: InvalidMessage
     input_id: str | None = None
-    """Its `id`, where it has one that could be an input's."""
+    """Its `id`, if it may be the id of an input."""
     of_unknown_type: bool = False
-    """Its `type` is a word that this version does not know."""
+    """Whether this version does not know its `type`."""
 
 
 class Decoder(Generic[M]):
-    """Turns frames of one encoding and direction into messages; refuses everything else.
+    """Parses frames of one encoding and direction; refuses everything else.
 
-    Every failure is an `InvalidMessage` that says what was wrong and where.
+    Every failure is an `InvalidMessage` that says what is wrong and where.
     """
 
     def __init__(
@@ -97,13 +101,13 @@ class Decoder(Generic[M]):
         is_bounded: bool = False,
         complete: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
-        """See the class.
+        """Create a decoder.
 
         Args:
-            encoding: Of all frames.
-            union: Of the types of messages.
-            is_bounded: An array has at most `MAX_BATCH` messages.
-            complete: Adds what a message that does not fit may have left out.
+            encoding: Encoding of all frames.
+            union: Union of the message types.
+            is_bounded: Whether an array may have at most `MAX_BATCH` messages.
+            complete: Function that adds missing fields to a message that does not fit.
         """
         self.encoding = encoding
         self._is_bounded = is_bounded
@@ -114,14 +118,15 @@ class Decoder(Generic[M]):
         self._json = msgspec.json.Decoder(union)
 
     def decode(self, frame: bytes) -> list[M]:
-        """Read one frame, all or nothing; messages of a type that is not known are passed over.
+        """Parse one frame, all or nothing; ignore messages of unknown types.
 
         Returns:
-            The messages in order; one, unless the frame is an array.
+            The messages in order; one message unless the frame is an array.
 
         Raises:
-            InvalidMessage: Not readable, not JSON values, too deep, or a message with a field that
-                does not fit: then `detail` is the type of the message, if it was the only one.
+            InvalidMessage: The frame is unreadable, has values that are not JSON, is nested too
+                deep, or has a message with a field that does not fit. In the last case `detail` is
+                the type of the message, if it is the only one in the frame.
         """
         out: list[M] = []
         read = self.read(frame)
@@ -133,14 +138,14 @@ class Decoder(Generic[M]):
         return out
 
     def read(self, frame: bytes) -> list[M | Refused]:
-        """Read one frame, each message of it by itself.
+        """Parse one frame, each message independently of the others.
 
         Returns:
-            The messages in order, and why the others were refused.
+            The messages in order, with a `Refused` for each message that could not be parsed.
 
         Raises:
-            InvalidMessage: The frame as a whole is not readable, has too many messages, holds what
-                is not JSON or an object with the same key twice, or is nested too deep.
+            InvalidMessage: The frame as a whole is unreadable, has too many messages, has values
+                that are not JSON or an object with a duplicate key, or is nested too deep.
         """
         try:
             if self.encoding == "cbor":
@@ -153,19 +158,21 @@ class Decoder(Generic[M]):
             raise _unreadable(error, self.encoding) from None
 
     def _message(self, data: bytes, where: str) -> M | Refused:
-        """Read one message in JSON or MessagePack."""
+        """Parse one message in JSON or MessagePack."""
         if self.encoding == "msgpack":
-            return self._one(_plain_msgpack(data), where)
+            return self._from_plain(_plain_msgpack(data), where)
         try:
             message: M = self._json.decode(data)
         except msgspec.ValidationError:
             plain = msgspec.json.decode(data)
-            if not _is_written_so(plain, data):
+            if not _is_canonical(plain, data):
                 check_json_keys(data)
-            return self._one(plain, where)
-        if not _is_written_so(message, data):
+            return self._from_plain(plain, where)
+        # The check for duplicate keys parses in Python, which is slow. Text that our own encoder
+        # would write cannot have any, and most messages are such text.
+        if not _is_canonical(message, data):
             plain = msgspec.json.decode(data)
-            if not _is_written_so(plain, data):
+            if not _is_canonical(plain, data):
                 check_json_keys(data)
         return message
 
@@ -173,10 +180,10 @@ class Decoder(Generic[M]):
         plain = read_cbor(frame, is_bounded=self._is_bounded)
         check_plain_json(plain, "message")
         if isinstance(plain, list):
-            return [self._one(item, f"message[{place}]") for place, item in enumerate(plain)]
-        return [self._one(plain, "message")]
+            return [self._from_plain(item, f"message[{index}]") for index, item in enumerate(plain)]
+        return [self._from_plain(plain, "message")]
 
-    def _one(self, plain: Json, where: str) -> M | Refused:
+    def _from_plain(self, plain: Json, where: str) -> M | Refused:
         if not isinstance(plain, dict):
             wanted = "object or array" if where == "message" else "object"
             return Refused(InvalidMessage(f"{where}: expected {wanted}, got {kind_of(plain)}"))
@@ -193,11 +200,11 @@ class Decoder(Generic[M]):
             wrong = f"{where}.type: {name!r:.60} is not one of {known}"
             return Refused(InvalidMessage(wrong), message_id, of_unknown_type=True)
         try:
-            return self._fitted(plain, struct)
+            return self._convert(plain, struct)
         except msgspec.ValidationError:
             return Refused(InvalidMessage(explain(plain, struct, where), detail=name), message_id)
 
-    def _fitted(self, plain: JsonObject, struct: type[msgspec.Struct]) -> M:
+    def _convert(self, plain: JsonObject, struct: type[msgspec.Struct]) -> M:
         try:
             return msgspec.convert(plain, struct)  # type: ignore[return-value]  # one of the union
         except msgspec.ValidationError:
@@ -215,7 +222,7 @@ _BROKEN = (
     OverflowError,
     MemoryError,
 )
-"""What the libraries raise for bytes that cannot be read; bad UTF-8 is a `ValueError`."""
+"""Exceptions of the libraries for unreadable bytes; invalid UTF-8 is a `ValueError`."""
 
 
 def _unreadable(error: BaseException, encoding: str) -> InvalidMessage:
@@ -230,7 +237,7 @@ def read_plain(frame: bytes, encoding: Encoding) -> list[Json]:
     """Return the messages of a frame as plain JSON values; an array has at most `MAX_BATCH`.
 
     Raises:
-        InvalidMessage: As `Decoder.read`.
+        InvalidMessage: The frame is unreadable; see `Decoder.read`.
     """
     try:
         if encoding == "cbor":
@@ -247,7 +254,7 @@ def read_plain(frame: bytes, encoding: Encoding) -> list[Json]:
 def _plain_json(data: bytes) -> Json:
     plain = msgspec.json.decode(data)
     check_plain_json(plain, "message")
-    if not _is_written_so(plain, data):
+    if not _is_canonical(plain, data):
         check_json_keys(data)
     return plain
 
@@ -255,24 +262,24 @@ def _plain_json(data: bytes) -> Json:
 def _plain_msgpack(data: bytes) -> Json:
     plain = msgspec.msgpack.decode(data)
     check_plain_json(plain, "message")
-    # What our own encoder writes has no key twice: only what differs is looked through.
+    # Bytes that our own encoder would write have no duplicate keys: only others are checked.
     if _encode_msgpack(plain) != data:
         check_msgpack_keys(data, plain)
     return plain
 
 
-def _is_written_so(value: object, data: bytes) -> bool:
-    """Return whether JSON is what our own encoder writes for a value; then no key stands twice."""
+def _is_canonical(value: object, data: bytes) -> bool:
+    """Return whether our own encoder writes a value as this JSON, so without duplicate keys."""
     return encode_json(value) == data
 
 
 def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
-    """Return what reads renderers' frames; an array has at most `MAX_BATCH` messages."""
+    """Return a decoder for frames of renderers; an array has at most `MAX_BATCH` messages."""
     return Decoder(encoding, RendererMessage, is_bounded=True)
 
 
 def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:
-    """Return what reads the frames of the agent side, also of one that knows the draft alone."""
+    """Return a decoder for frames of the agent side, including one that only knows the draft."""
     return Decoder(encoding, AgentMessage, complete=completed)
 
 
@@ -284,21 +291,22 @@ class _Numbered(msgspec.Struct, frozen=True):
 
 
 class FrameCursor(NamedTuple):
-    """Where a renderer is in the log after a frame."""
+    """The cursor of a renderer after it has applied a frame."""
 
     epoch: str | None
-    """Named by the frame, if it names one."""
+    """The epoch in the frame; `None` if the frame has none."""
     seq: int | None
-    """The last that counts as applied; `render` and `patch` count with their commit."""
+    """Last applied sequence number; `render` and `patch` are applied by their commit."""
     is_between: bool
-    """No cursor says where it is: what came last has no `seq`, and must not be sent again."""
+    """Whether the cursor is invalid, because the last message has no `seq` and must not be sent
+    again."""
 
 
 _NUMBERED = msgspec.json.Decoder(_Numbered | list[_Numbered])
 
 
 def cursor_after(frame: bytes) -> FrameCursor:
-    """Return where a renderer is after a JSON frame, for transports that name cursors."""
+    """Return the cursor after a JSON frame, for transports that send cursors."""
     numbered = _NUMBERED.decode(frame)
     epoch, seq, is_between = None, None, False
     for one in numbered if isinstance(numbered, list) else [numbered]:

@@ -1,7 +1,7 @@
-"""Components as they stand on the wire: one Struct for all of them, one for the props of each type.
+"""Components as they are on the wire: one Struct for all, and one for the props of each type.
 
-A bound has a `description`: the refusal says it after "expected". Patterns are linear in time and
-mean the same in Python and in ECMAScript, so that published schemas can carry them.
+Each bound has a `description`, which error messages print after "expected". Patterns take linear
+time and mean the same in Python and ECMAScript, because they are also in the published schemas.
 
 Source: protocol.md 2.2 and 3.
 """
@@ -15,12 +15,12 @@ import msgspec
 from arp.protocol.json_value import Json, JsonObject
 
 A_co = TypeVar("A_co", covariant=True)
-"""What is answered."""
+"""Type of the answer to a question."""
 
 # -- values ----------------------------------------------------------------------------------------
 
 _END = r"(?![\s\S])"
-"""The true end of the string: `$` would let a line break follow."""
+"""The true end of the string: `$` would also match before a final line break."""
 
 _NO_URL = r"\s\u0000-\u0020\u007f-\u00a0\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff<>\"\\"
 _HTTP = rf"[Hh][Tt][Tt][Pp][Ss]?://[^{_NO_URL}]+"
@@ -29,7 +29,7 @@ _BLOB = r"/_api/blobs/[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*
 _DATA_IMAGE = r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}"
 
 Cell: TypeAlias = str | int | float | bool | None
-"""What a table or a key-value shows in one place."""
+"""One cell of a table, or one value of a key-value list."""
 
 Number: TypeAlias = int | float
 
@@ -38,7 +38,7 @@ Row: TypeAlias = tuple[Cell, ...]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, description="a whole number from 0")]
 
 Size: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=10_000, description="a size in 1…10000")]
-"""A width or height in CSS pixels; renderers without pixels take it as a proportion."""
+"""A width or height in CSS pixels; renderers without pixels use it as a proportion."""
 
 Link: TypeAlias = Annotated[
     str,
@@ -47,11 +47,11 @@ Link: TypeAlias = Annotated[
         description="an http, https or mailto address, or a path below /_api/blobs/",
     ),
 ]
-"""Where a click may lead."""
+"""Target of a link."""
 
 
 def is_link(address: str) -> bool:
-    """Return whether a click may lead to an address."""
+    """Return whether an address may be the target of a link."""
     try:
         msgspec.convert(address, Link)
     except msgspec.ValidationError:
@@ -67,7 +67,7 @@ ImageSource: TypeAlias = Annotated[
         "or a path below /_api/blobs/",
     ),
 ]
-"""Where an image comes from. No SVG: it can carry scripts."""
+"""Source of an image. SVG is excluded because it can contain scripts."""
 
 Color: TypeAlias = Annotated[
     str,
@@ -77,7 +77,7 @@ Color: TypeAlias = Annotated[
         description='a colour such as "#36a2eb", "teal" or "rgb(54, 162, 235)"',
     ),
 ]
-"""Narrow on purpose: no `url(…)` and no `expression(…)` reaches a style sheet."""
+"""A CSS colour. The pattern is narrow to keep `url(…)` and `expression(…)` out of style sheets."""
 
 Language: TypeAlias = Annotated[
     str,
@@ -100,7 +100,7 @@ FieldName: TypeAlias = Annotated[
         "not beginning with two underscores",
     ),
 ]
-"""Names become keys of an object in every language, and the left side of typed answers."""
+"""Name of a form field: a key of the answer object, and the left side of a typed answer."""
 
 ActionName: TypeAlias = Annotated[
     str,
@@ -120,10 +120,10 @@ Ratio: TypeAlias = Annotated[
 Direction: TypeAlias = Literal["vertical", "horizontal"]
 
 QuestionState: TypeAlias = Literal["open", "answered", "declined", "expired", "cancelled"]
-"""Where a question stands; absent is open (protocol.md 2.2)."""
+"""State of a question; absent means open (protocol.md 2.2)."""
 
 CHILD = msgspec.Meta(description="a component", extra_json_schema={"$ref": "#/$defs/Component"})
-"""Marks the places where a component stands inside of another's props."""
+"""Marker of types that are a component inside the props of another component."""
 
 Child: TypeAlias = Annotated[JsonObject, CHILD]
 
@@ -132,7 +132,7 @@ Child: TypeAlias = Annotated[JsonObject, CHILD]
 
 
 class Component(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One component as it stands on the wire.
+    """One component as it is on the wire.
 
     Source: protocol.md 3.
     """
@@ -149,11 +149,11 @@ class Component(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Asks(Component, Generic[A_co], frozen=True):
-    """A component that asks for an `A_co`, as type checkers see it; each is a `Component`."""
+    """A question with an answer of type `A_co`, for type checkers; instances are `Component`s."""
 
 
 def as_object(component: Component) -> JsonObject:
-    """Return a component as the plain object that stands in its parent's props, which it shares."""
+    """Return a component as a plain object, as in its parent's props; `props` is shared."""
     plain: JsonObject = {"id": component.id, "type": component.type, "props": component.props}
     if component.version != 1:
         plain["version"] = component.version
@@ -163,7 +163,7 @@ def as_object(component: Component) -> JsonObject:
 
 
 def from_object(plain: JsonObject) -> Component:
-    """Do the inverse of `as_object`, for objects that have been validated."""
+    """Return a component from a validated plain object, the inverse of `as_object`."""
     fallback = plain.get("fallback")
     return Component(
         plain["id"],
@@ -175,7 +175,7 @@ def from_object(plain: JsonObject) -> Component:
 
 
 class _Props(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What all props have in common: an unknown one is refused, a default is not sent."""
+    """Base of all props: unknown props are refused, defaults are not sent."""
 
 
 # -- display ---------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class TextProps(_Props, frozen=True):
     content: str
     """An incoming component may name it `text`."""
     format: Literal["plain", "markdown"] = "plain"
-    """How to read `content`."""
+    """Format of `content`."""
 
 
 class MarkdownProps(_Props, frozen=True):
@@ -206,7 +206,7 @@ class Section(_Props, frozen=True):
     label: str
     content: str
     style: Literal["default", "code", "error", "success"] = "default"
-    """How to show `content`."""
+    """Style of `content`."""
 
 
 class StatusCardProps(_Props, frozen=True):
@@ -216,13 +216,13 @@ class StatusCardProps(_Props, frozen=True):
     title: str
     """The result in a few words."""
     message: str | None = None
-    """More about it."""
+    """Additional text."""
     sections: tuple[Section, ...] = ()
     """Details with a label."""
 
 
 class TableTab(_Props, frozen=True):
-    """One of several tables that share a place."""
+    """One of several tables in tabs."""
 
     name: str
     headers: tuple[str, ...]
@@ -233,7 +233,7 @@ class TableTab(_Props, frozen=True):
 class TableProps(_Props, frozen=True):
     """`table`: rows under headers. A row may be shorter or longer than the headers.
 
-    One with `selectable` is answered by a `selection` of numbers of rows, from 0.
+    A table with `selectable` is answered by a `selection` of row numbers, from 0.
     """
 
     headers: tuple[str, ...]
@@ -241,7 +241,7 @@ class TableProps(_Props, frozen=True):
     title: str | None = None
     """Shown above the table."""
     tabs: tuple[TableTab, ...] = ()
-    """More tables in the same place."""
+    """More tables, shown in tabs."""
     highlight: tuple[Count, ...] = ()
     """Numbers of rows to highlight, from 0."""
     searchable: bool = False
@@ -249,7 +249,7 @@ class TableProps(_Props, frozen=True):
     sortable: bool = False
     """Whether a renderer may sort by a column."""
     selectable: Selectable = "none"
-    """How many rows the user can select. With `one` or `many` it is an input component."""
+    """Number of rows that the user can select. With `one` or `many` it is an input component."""
     can_decline: bool = False
     """Whether the user can decline to answer."""
     state: QuestionState | None = None
@@ -257,7 +257,7 @@ class TableProps(_Props, frozen=True):
 
 
 class CodeTab(_Props, frozen=True):
-    """One of several files that share a place."""
+    """One of several files in tabs."""
 
     name: str
     code: str
@@ -270,14 +270,14 @@ class CodeBlockProps(_Props, frozen=True):
     title: str | None = None
     """Shown above the code."""
     language: Language | None = None
-    """For syntax highlighting."""
+    """Language for syntax highlighting."""
     code: str | None = None
     """Required if there are no `tabs`."""
     tabs: tuple[CodeTab, ...] = ()
-    """Several files in the same place."""
+    """Several files, shown in tabs."""
 
     def __post_init__(self) -> None:
-        """Refuse a block with nothing in it."""
+        """Check that the block has code or tabs."""
         if self.code is None and not self.tabs:
             raise ValueError("needs code or tabs")
 
@@ -318,7 +318,7 @@ class Step(_Props, frozen=True):
     name: str
     status: Literal["done", "active", "pending", "failed"]
     detail: str | None = None
-    """More about the step."""
+    """Additional text of the step."""
 
 
 class ProgressProps(_Props, frozen=True):
@@ -349,11 +349,11 @@ class ChartProps(_Props, frozen=True):
     title: str | None = None
     """Shown above the chart."""
     height: Size | None = None
-    """In CSS pixels."""
+    """Height in CSS pixels."""
     x_title: str | None = None
-    """What the labels are, such as Month."""
+    """Title of the x axis, such as Month."""
     y_title: str | None = None
-    """What the values are, such as Sales."""
+    """Title of the y axis, such as Sales."""
     unit: str | None = None
     """Unit of the values, such as %, USD or °C."""
 
@@ -363,11 +363,11 @@ class ImageProps(_Props, frozen=True):
 
     src: ImageSource
     alt: str
-    """What the image shows, in words."""
+    """Description of the image."""
     width: Size | None = None
-    """In CSS pixels."""
+    """Width in CSS pixels."""
     height: Size | None = None
-    """In CSS pixels."""
+    """Height in CSS pixels."""
     caption: str | None = None
     """Shown below the image."""
 
@@ -381,9 +381,9 @@ class Card(_Props, frozen=True):
     brand: str | None = None
     description: str | None = None
     badge: str | None = None
-    """A short mark, such as new."""
+    """A short label, such as new."""
     url: Link | None = None
-    """Where a click leads."""
+    """Target of a click."""
 
 
 class ProductCardsProps(_Props, frozen=True):
@@ -414,13 +414,13 @@ class Validation(_Props, frozen=True):
     """Rules for the answer. No patterns, because a pattern can take forever."""
 
     min: Number | IsoDate | None = None
-    """A number for a `number`, a date for a `date`."""
+    """Smallest value: a number for a `number` field, a date for a `date` field."""
     max: Number | IsoDate | None = None
-    """As `min`."""
+    """Largest value: a number for a `number` field, a date for a `date` field."""
     min_length: Count | None = None
-    """In characters."""
+    """Smallest length, in characters."""
     max_length: Count | None = None
-    """In characters."""
+    """Largest length, in characters."""
     message: str | None = None
     """Shown instead of the server's own message if the answer breaks a rule."""
 
@@ -431,12 +431,12 @@ class Field(_Props, frozen=True):
     name: FieldName
     """Key of the value in the answer."""
     label: str | None = None
-    """By default the name."""
+    """Label of the field; the default is the name."""
     field_type: FieldType = "text"
     value: Cell = None
     """Initial value."""
     options: tuple[str | FieldOption, ...] = ()
-    """Only for a `select`, which needs them."""
+    """Options of a `select` field, which requires them; other fields have none."""
     required: bool = False
     """A required checkbox must be ticked."""
     placeholder: str | None = None
@@ -445,7 +445,7 @@ class Field(_Props, frozen=True):
     """Rules for the value."""
 
     def __post_init__(self) -> None:
-        """Refuse what would be ignored: options or bounds that its kind does not have."""
+        """Check that the field type supports its options and bounds: they must not be ignored."""
         if (self.field_type == "select") != bool(self.options):
             raise ValueError(
                 "a select field needs options"
@@ -484,7 +484,7 @@ class FormProps(_Props, frozen=True):
     answer: Json = None
 
     def __post_init__(self) -> None:
-        """Refuse two fields of one name."""
+        """Check that field names are unique."""
         names = [field.name for field in self.fields]
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -497,7 +497,7 @@ class ConfirmProps(_Props, frozen=True):
     title: str
     """The question."""
     message: str | None = None
-    """More about it."""
+    """Additional text."""
     confirm_label: str | None = None
     """Text of the button for yes."""
     deny_label: str | None = None
@@ -515,7 +515,7 @@ class Option(_Props, frozen=True):
 
     label: str
     value: Scalar | None = None
-    """By default the label."""
+    """Value in the answer; the default is the label."""
     description: str | None = None
     icon: Icon | None = None
     disabled: bool = False
@@ -523,13 +523,13 @@ class Option(_Props, frozen=True):
 
 
 class ChoicesProps(_Props, frozen=True):
-    """`choices`: options, of which the user selects one or several."""
+    """`choices`: options; the user selects one or several."""
 
     options: tuple[str | Option, ...]
     title: str | None = None
     """The question."""
     style: Literal["buttons", "list", "cards"] = "buttons"
-    """How to show the options."""
+    """Style of the options."""
     multi_select: bool = False
     """Whether the user can select several."""
     can_decline: bool = False
@@ -546,7 +546,7 @@ class TextInputProps(_Props, frozen=True):
     placeholder: str | None = None
     """An example of an answer."""
     max_length: Count | None = None
-    """In characters."""
+    """Largest length of the answer, in characters."""
     multiline: bool = False
     """Whether the answer can have several lines."""
     submit_label: str | None = None
@@ -558,14 +558,14 @@ class TextInputProps(_Props, frozen=True):
 
 
 def value_of(option: str | FieldOption | Option) -> Scalar:
-    """Return what an answer holds when this option is taken."""
+    """Return the value of an option in an answer."""
     if isinstance(option, str):
         return option
     return option.label if option.value is None else option.value
 
 
 def label_of(option: str | FieldOption | Option) -> str:
-    """Return what the user reads for this option."""
+    """Return the label of an option."""
     return option if isinstance(option, str) else option.label
 
 
@@ -590,7 +590,7 @@ class Tab(_Props, frozen=True):
 
 
 class TabsProps(_Props, frozen=True):
-    """`tabs`: several components, of which one is visible."""
+    """`tabs`: several components; one is visible at a time."""
 
     tabs: tuple[Tab, ...]
     active_tab: Count = 0
@@ -610,32 +610,32 @@ class SplitProps(_Props, frozen=True):
 # -- experimental ----------------------------------------------------------------------------------
 
 SOURCES = "x-arp-sources"
-"""Sources of what an agent wrote: a custom component, with a list to fall back to.
+"""Type of a list of sources of a text: a custom component with a plain list as fallback.
 
-Text names a source by its place: `[2]` is the second. Renderers that know the type may make links
-of such marks in the same turn; for all others the list stands below the text.
+The text refers to a source by its number: `[2]` is the second. Renderers that know the type may
+turn such references in the same turn into links; others show the list below the text.
 """
 
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that was read."""
+    """A source that the agent has read."""
 
     title: str
     url: Link | None = None
     excerpt: str | None = None
-    """The passage that counts."""
+    """The relevant passage."""
 
 
-# -- who says it -----------------------------------------------------------------------------------
+# -- authors ---------------------------------------------------------------------------------------
 
 AUTHOR = "x-arp-author"
-"""Says above what follows in a turn who says it, such as the agent to whom it was handed over."""
+"""Type of a heading that names the author of the following output, such as another agent."""
 
 MAX_AUTHOR_CHARACTERS = 80
 
 
 def author_of(name: str) -> Component:
-    """Return what says that somebody speaks from here on; renderers without it show the name."""
+    """Return a heading that names the author of the following output; the fallback is bold text."""
     shown = " ".join(name.split())[:MAX_AUTHOR_CHARACTERS]
     bold = "".join(f"\\{one}" if one in "\\`*_[]<>#|~" else one for one in shown)
     fallback = Component("", "text", {"content": f"**{bold}**", "format": "markdown"})

@@ -1,11 +1,11 @@
-"""An agent side that knows the v0.1 draft alone, read as one of ARP 1.
+"""Translation of an agent side that only knows the v0.1 draft into ARP 1.
 
-Theory of operation. `completed` adds the fields that such an agent side leaves out of a message.
-The draft has no turns: it echoes no input, acknowledges none, and ends its stream at a question.
-`DraftTurns` makes the turns on this side. Each input begins one, but for the answer to a question
-of a turn that is still open. What comes belongs to the oldest turn that is open, and a final commit
-ends it. If it asked something, it is `waiting` from then on, as a turn that was cut off is; the
-next input completes it.
+Theory of operation. `completed` adds the fields that such an agent side leaves out of its messages.
+The draft has no turns: the agent side does not echo or acknowledge inputs, and it ends its stream
+at a question. `DraftTurns` creates the turns on the renderer side. Each input starts a turn, except
+the answer to a question of an open turn. A message belongs to the oldest open turn, and a final
+commit ends that turn. If the turn has an open question, its status is then `waiting`, as for an
+interrupted turn, and the next input completes it.
 
 Source: protocol.md, differences from the v0.1 draft.
 """
@@ -39,7 +39,7 @@ from arp.protocol.messages import (
 from arp.protocol.patch import Insert, PatchOp, Replace, Update
 
 _IN_SESSION = frozenset(("delta", "tool_start", "tool_end", "render", "patch", "commit"))
-"""Types of the draft that belong to a session."""
+"""Message types of the draft that belong to a session."""
 
 _LISTS = {"render": "components", "patch": "ops"}
 
@@ -55,7 +55,7 @@ CUT_OFF = "The connection was lost before the answer was complete. Ask again."
 
 
 def completed(plain: JsonObject) -> JsonObject:
-    """Return a message with the fields that the draft leaves out; what is there stays."""
+    """Return a message with the missing fields added; fields that are present are kept."""
     kind = plain.get("type")
     if kind == "error":
         return {**plain, "payload": _error_payload(plain)}
@@ -82,39 +82,40 @@ def _error_payload(plain: JsonObject) -> Json:
 
 
 def _filled(value: Json, defaults: JsonObject) -> JsonObject:
-    """Return an object in which what is absent or null has its default."""
+    """Return an object with defaults for absent and null fields."""
     if value is None:
         return dict(defaults)
     if not isinstance(value, dict):
-        return value  # type: ignore[no-any-return]  # the decoder refuses it, and names the place
+        return value  # type: ignore[no-any-return]  # the decoder refuses it and names the path
     return {**value, **{key: one for key, one in defaults.items() if value.get(key) is None}}
 
 
 def may_be_draft(hello: AgentHello) -> bool:
-    """Return whether an agent side may not know our `hello`: it does not say that it resumes."""
+    """Return whether an agent side may not understand our `hello`: it has no feature `resume`."""
     return "resume" not in hello.capabilities.features
 
 
 def shows_draft(message: AgentMessage) -> bool:
-    """Return whether a message in place of a `session` shows that the draft alone is known."""
+    """Return whether a message, sent instead of `session`, identifies an agent of the draft."""
     if isinstance(message, ErrorMessage):
         return message.payload.code == NO_CODE
     return isinstance(message, Delta | ToolStart | Render | Commit) and message.seq is None
 
 
 class DraftTurns:
-    """The turns of a session whose agent side names none."""
+    """The turns of a session with an agent side that does not name turns."""
 
     def __init__(self) -> None:
         self._count = 0
         self._open: list[str] = []
-        """Turns whose final commit has not come, oldest first."""
+        """Turns without a final commit, oldest first."""
         self._failed: set[str] = set()
+        """Open turns in which an error occurred."""
         self._asking: dict[str, str] = {}
-        """Questions without an answer, and their turns."""
+        """Turns by the id of their unanswered question."""
 
     def connected(self) -> list[AgentMessage]:
-        """Return what ends the turns that the connection before has left open."""
+        """Return messages that end the turns left open by the previous connection."""
         out: list[AgentMessage] = []
         for turn_id in self._open:
             payload = ErrorPayload(CUT_OFF, NO_CODE)
@@ -126,7 +127,7 @@ class DraftTurns:
         return out
 
     def begin(self, message: Input, input_id: str) -> list[AgentMessage]:
-        """Return what an agent side of ARP 1 would send for an input."""
+        """Return the messages that an agent side of ARP 1 would send for an input."""
         ack = InputAck(id=input_id, session_id="")
         if message.input_type in ("focus", "unfocus", "resize"):
             return [ack]
@@ -147,14 +148,14 @@ class DraftTurns:
 
     @property
     def is_open(self) -> bool:
-        """Whether what comes answers an input."""
+        """Whether a turn is open, so that the next message answers an input."""
         return bool(self._open)
 
     def committed(self, changes: Sequence[Render | Patch], commit: Commit) -> list[AgentMessage]:
         """Return the messages of one commit of the object dialect, with their turn.
 
-        If no turn is open, what is new on `main` makes a turn, which ends with the commit. What
-        only changes belongs to the newest turn, and so does the content of other surfaces.
+        Without an open turn, new components on `main` create a turn that ends with the commit.
+        Changes of existing components and the content of other surfaces belong to the newest turn.
         """
         if not self._open and not (commit.surface == "main" and any(map(_adds, changes))):
             newest = f"d{self._count}" if self._count else None
@@ -165,7 +166,7 @@ class DraftTurns:
         return [placed for one in (*changes, commit) for placed in self._in_turn(one)]
 
     def placed(self, message: AgentMessage) -> list[AgentMessage]:
-        """Return a message with the turn that it belongs to, and what shows a change of that."""
+        """Return a message with its turn, and the messages for a change of the turn's status."""
         match message:
             case ErrorMessage(payload=payload):
                 if payload.id is not None or message.turn_id is not None or not self._open:
@@ -206,7 +207,7 @@ class DraftTurns:
         return self._open[-1]
 
     def _answered(self, message: Input) -> list[AgentMessage]:
-        """Return what closes the question that an input answers, and completes what waited."""
+        """Return messages that close the answered question and complete waiting turns."""
         out: list[AgentMessage] = []
         name = message.source_component
         if name is not None and name in self._asking:
@@ -225,7 +226,7 @@ class DraftTurns:
 
 
 def _answer(name: str, message: Input) -> Iterator[Update]:
-    """Return what shows an answer in its question, as the agent side of ARP 1 does."""
+    """Yield the update that shows an answer in its question, as an agent side of ARP 1 does."""
     data = message.data
     answer: Json = None
     if message.input_type == "action" and data.get("action") in ("confirm", "deny"):
@@ -239,7 +240,7 @@ def _answer(name: str, message: Input) -> Iterator[Update]:
 
 
 def _questions(message: AgentMessage) -> Iterator[str]:
-    """Return the ids of the questions that a message shows."""
+    """Yield the ids of the questions in a message."""
     shown: Iterable[Component] = ()
     if isinstance(message, Render):
         shown = message.components
@@ -252,7 +253,7 @@ def _questions(message: AgentMessage) -> Iterator[str]:
             own, children = take_children(one.type, one.props)
             waiting += map(from_object, children)
         except (KeyError, TypeError, AttributeError):
-            continue  # it does not fit its type, and is refused with its commit
+            continue  # malformed; the commit will be refused
         if one.type in CATALOG and asks(one.type, own):
             yield one.id
 

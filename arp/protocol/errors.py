@@ -1,4 +1,4 @@
-"""Every error of the protocol: its code, its class, and what goes over the wire.
+"""All errors of the protocol: codes, classes, and the payload on the wire.
 
 ArpError(code, retryable)
 ├── LocalError          our caller broke a rule: raised, nothing changed
@@ -37,7 +37,7 @@ from arp.protocol.safe_text import well_formed
 
 _FIRST_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*(?=[,;.…!?]*(?:\s|$))")
 _AFTER_LATIN = "\u0700"
-"""From here on stand scripts with a full stop of their own, such as Chinese, or with none."""
+"""Scripts from this character on have their own full stop, such as Chinese, or none."""
 _CLOSERS = frozenset(")]}>\"'”’»%`")
 
 
@@ -66,7 +66,7 @@ class ErrorCode(IntEnum):
 
 
 class ArpError(Exception):
-    """Anything that ARP refuses, with the code that a peer sees."""
+    """Base of all ARP errors, with the code that a peer sees."""
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
     retryable: ClassVar[bool] = False
@@ -74,11 +74,11 @@ class ArpError(Exception):
     def __init__(self, message: str, *, detail: str | None = None) -> None:
         super().__init__(message)
         self.message = well_formed(message)
-        """What was wrong, where, and what to do; safe to show to the peer."""
+        """What is wrong, where, and what to do; safe to show to the peer."""
         self.detail = None if detail is None else well_formed(detail)
-        """The path, id or op that it is about, if there is one."""
+        """Path, id or operation that the error is about, if there is one."""
         self.change: int | None = None
-        """Number of the change that it is about, of a commit with several."""
+        """Number of the change that failed, in a commit with several changes."""
 
 
 class LocalError(ArpError):
@@ -86,7 +86,7 @@ class LocalError(ArpError):
 
 
 class RemoteError(ArpError):
-    """The peer broke a rule. It gets the code; the connection lives on."""
+    """The peer broke a rule. The peer gets the code; the connection continues."""
 
 
 class InvalidComponent(LocalError):
@@ -96,7 +96,7 @@ class InvalidComponent(LocalError):
 
 
 class InvalidPatch(LocalError):
-    """A patch op has a wrong target, path or value; the whole commit is refused."""
+    """A patch operation has a wrong target, path or value; the whole commit is refused."""
 
     code = ErrorCode.INVALID_PATCH
 
@@ -127,7 +127,7 @@ class SurfaceDestroyed(LocalError):
 
 
 class InvalidSerial(LocalError):
-    """A popup, an overlay or fullscreen without a recent input on the surface that it is about."""
+    """A popup, overlay or fullscreen request without a recent input on its surface."""
 
     code = ErrorCode.INVALID_SERIAL
 
@@ -139,13 +139,13 @@ class RoleConflict(LocalError):
 
 
 class TransferDenied(LocalError):
-    """A surface cannot go to that session."""
+    """A surface cannot be transferred to that session."""
 
     code = ErrorCode.TRANSFER_DENIED
 
 
 class InvalidMessage(RemoteError):
-    """A message that cannot be read or is not allowed."""
+    """A message that cannot be parsed or is not allowed."""
 
     code = ErrorCode.INVALID_MESSAGE
 
@@ -157,7 +157,7 @@ class InvalidAnswer(RemoteError):
 
 
 class UnknownObject(RemoteError):
-    """A component, surface or turn that does not exist, or exists no more."""
+    """A component, surface or turn that does not exist, or no longer exists."""
 
     code = ErrorCode.INVALID_OBJECT
 
@@ -200,19 +200,19 @@ class VersionMismatch(RemoteError):
 
 
 class AgentFailed(RemoteError):
-    """The agent's own code raised. The log has the traceback, the message has not."""
+    """The code of the agent raised. The traceback is in the log, not in the message."""
 
     code = ErrorCode.AGENT_FAILED
 
 
 class InternalError(RemoteError):
-    """An error of the server. The log has the reason, the message has not."""
+    """An error of the server. The reason is in the log, not in the message."""
 
     code = ErrorCode.INTERNAL
 
 
 NO_CODE = 0
-"""In place of the code of an error that came without one, as those of the v0.1 draft do."""
+"""Code of an error that was sent without a code, as in the v0.1 draft."""
 
 
 class ErrorPayload(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -221,19 +221,20 @@ class ErrorPayload(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str
     code: int
     detail: str | None = None
-    """What it is about: a path, an id, an op."""
+    """Subject of the error: a path, an id or an operation."""
     id: str | None = None
-    """The `id` of the input that it answers, if that had one."""
+    """The `id` of the input that it answers, if the input had one."""
     retryable: bool = False
     debug: str | None = None
-    """Under `arp serve --debug`: where in the agent's code it went wrong. Such an error comes
-    besides, to whoever is connected then; it is no fact and never told again."""
+    """Position in the agent's code, with `arp serve --debug`. Such an error is sent in addition,
+    to the renderers connected at that moment; it is not a fact and is not repeated."""
 
 
 def error_payload(error: BaseException, input_id: str | None = None) -> ErrorPayload:
-    """Return what a peer may see of an exception; nothing else decides that.
+    """Return the part of an exception that a peer may see. Only this function decides that.
 
-    An exception that is not an `ArpError` goes out as `INTERNAL` without its text.
+    An exception that is not an `ArpError` becomes `INTERNAL` without its text, which could contain
+    secrets.
     """
     if isinstance(error, ArpError):
         return ErrorPayload(
@@ -243,10 +244,10 @@ def error_payload(error: BaseException, input_id: str | None = None) -> ErrorPay
 
 
 def sentence(text: str) -> str:
-    """Return an error's text as a screen shows it: with a capital and a full stop.
+    """Return an error text as a sentence for a screen: with a capital letter and a full stop.
 
-    A first word that is no plain word stays as it is, since it names something: `props.rows: …`,
-    `app.py has …`, `token: …`. So does the end of a text in a script without our full stop.
+    The first word is kept if it is a name and not a plain word: `props.rows: …`, `app.py has …`,
+    `token: …`. The end is kept in scripts that have another full stop.
     """
     sentence = text.strip()
     first = _FIRST_WORD.match(sentence)

@@ -1,4 +1,4 @@
-"""The one alias for plain JSON, and the check that a value is nothing else."""
+"""The type alias for plain JSON, and the checks of values and texts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ MAX_DEPTH = 50
 """Deepest nesting accepted from a peer: 3 levels of components need 15, the rest is margin."""
 
 MAX_INTEGER = 2**63 - 1
-"""Largest magnitude of an integer: what SQLite, MessagePack and int64 clients can all hold."""
+"""Largest magnitude of an integer that SQLite, MessagePack and clients with int64 can store."""
 
 MAX_VALUES = 20_000
-"""Values in what a peer sends at once, over all levels: as many as the largest table has rows.
+"""Most values that a peer may send at once, on all levels: the number of rows of the largest table.
 
-A text of 1 MiB is one. Each value costs the ledger, every screen and every renderer something.
+A text of 1 MiB counts as one value. Each value has a cost in the ledger, every screen and every
+renderer.
 """
 
 
@@ -36,32 +37,33 @@ _TEXT = frozenset((str,))
 
 
 def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> None:
-    """Check that `value` survives every encoding unchanged.
+    """Check that a value stays the same in every encoding.
 
     Args:
-        value: What a codec decoded, of any shape.
-        where: How error messages name the value.
-        depth: How many levels of arrays and objects may still follow.
+        value: Any decoded value.
+        where: Name of the value in error messages.
+        depth: Levels of arrays and objects that are allowed.
 
     Raises:
-        InvalidMessage: A non-string key, NaN, an infinity, an integer beyond 64 bits, an object
-            that is not JSON (a CBOR date, say), or nesting beyond `depth`.
+        InvalidMessage: The value contains a key that is not a string, NaN, an infinity, an integer
+            beyond 64 bits, an object that is not JSON (such as a CBOR date), or nesting beyond
+            `depth`.
     """
     if not is_plain_json(value, depth):
         _refuse(value, where, depth)
 
 
 def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
-    """Return what `check_plain_json` would refuse, without saying why.
+    """Return whether `check_plain_json` accepts a value.
 
-    It looks at one level of nesting after the other: a level costs a few calls however many values
-    it has, since a peer may send a million of them.
+    The check processes one level of nesting after the other. A level costs a few calls, however
+    many values it has, because a peer may send a million of them.
     """
     kind = type(value)
     if kind not in (dict, list):
         return kind in _ALWAYS_PLAIN or (kind in _NUMBERS and _numbers_fit([value]))
     if kind is dict and depth > 0 and set(map(type, value)) <= _TEXT:
-        # The props of most components are a few texts: their one level is all there is to look at.
+        # Fast path: the props of most components are an object of a few texts.
         level, depth = list(value.values()), depth - 1
     else:
         level = [value]
@@ -95,7 +97,7 @@ def _numbers_fit(values: list[Json]) -> bool:
 
 
 def kind_of(value: Any) -> str:
-    """Name the kind of a JSON value the way the wire does; other types by their own name."""
+    """Return the JSON name of a value's type; for other types, the name of the Python type."""
     if value is None:
         return "null"
     names = {bool: "boolean", int: "number", float: "number", str: "string"}
@@ -103,7 +105,7 @@ def kind_of(value: Any) -> str:
 
 
 def count_values(value: Json) -> int:
-    """Count the values in plain JSON over all levels, itself included."""
+    """Count the values in plain JSON on all levels, including the value itself."""
     count, level = 0, [value]
     while level:
         count += len(level)
@@ -116,17 +118,17 @@ def count_values(value: Json) -> int:
 def check_count(
     value: Json, where: str, detail: str, instead: str = "send a file", others: int = 0
 ) -> None:
-    """Check that plain JSON has at most `MAX_VALUES` values, itself included.
+    """Check that plain JSON has at most `MAX_VALUES` values, including the value itself.
 
     Args:
-        value: What a codec decoded.
-        where: How the error names the value.
-        detail: The field that the error is about.
-        instead: What the sender can do.
-        others: Values that came with it, which count too.
+        value: A decoded value.
+        where: Name of the value in the error message.
+        detail: Field for the `detail` of the error.
+        instead: Advice for the sender.
+        others: Number of values that were sent with it and count too.
 
     Raises:
-        ResourceLimit: It has more.
+        ResourceLimit: It has more values.
     """
     if count_values(value) + others > MAX_VALUES:
         raise ResourceLimit(f"{where}: more than {MAX_VALUES} values; {instead}", detail=detail)
@@ -138,8 +140,8 @@ _TOKENS = re.compile(
         | [^ \t\r\n,:\[\]{}"]++""",
     re.DOTALL | re.VERBOSE,
 )
-"""A bracket, a string with the colon behind it, or a number or word. Every match is possessive, so
-that the time is linear."""
+"""A bracket, a string with the colon after it, or a number or word. All quantifiers are possessive,
+so that the time is linear."""
 
 _OPEN, _CLOSE = frozenset(b"[{"), frozenset(b"]}")
 
@@ -147,26 +149,27 @@ _OPEN, _CLOSE = frozenset(b"[{"), frozenset(b"]}")
 def check_json_text(
     data: bytes, where: str, max_values: int = MAX_VALUES, instead: str = "send less at once"
 ) -> int:
-    """Check the number of values and the nesting of JSON before it is parsed.
+    """Check the number of values and the nesting of JSON text before it is parsed.
 
-    The objects that a parser makes take up to a hundred times the memory of the text. Looking stops
-    at the first value that is too many. What is no JSON at all is left to the parser.
+    A parser needs up to a hundred times the memory of the text for its objects. The check stops at
+    the first value above the limit. Invalid JSON is left to the parser.
 
     Args:
         data: The text.
-        where: How the error names it.
-        max_values: How many it may have.
-        instead: What the sender can do.
+        where: Name of the text in the error message.
+        max_values: Most values in the text.
+        instead: Advice for the sender.
 
     Returns:
-        How many values it has at most.
+        An upper bound of the number of values.
 
     Raises:
-        ResourceLimit: It has more than `max_values` values, itself included.
-        InvalidMessage: It is nested deeper than `MAX_DEPTH` levels.
+        ResourceLimit: The text has more than `max_values` values, including the outermost value.
+        InvalidMessage: The text is nested deeper than `MAX_DEPTH` levels.
     """
     opening = data.count(b"[") + data.count(b"{")
     most = opening + data.count(b",") + 1
+    # Counting bytes, also inside strings, gives an upper bound: it accepts most texts quickly.
     if opening <= MAX_DEPTH and most <= max_values:
         return most
     values = names = depth = 0
@@ -182,7 +185,7 @@ def check_json_text(
             depth += 1
         if depth > MAX_DEPTH:
             raise InvalidMessage(f"{where}: nested deeper than {MAX_DEPTH} levels")
-        if depth < 0:  # more is closed than was opened
+        if depth < 0:  # invalid JSON: more brackets are closed than opened
             break
         if max(values, names) > max_values:
             raise ResourceLimit(f"{where}: more than {max_values} values; {instead}", detail=where)

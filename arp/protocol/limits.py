@@ -1,4 +1,4 @@
-"""The limits that both sides enforce, and what a renderer may ask for of its own."""
+"""The limits that the agent side advertises, and the limits that a renderer may set."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ MAX_LEVELS = 3
 
 
 class Limits(Struct, frozen=True):
-    """What the agent side accepts and sends; advertised in its `hello`.
+    """Limits of what the agent side accepts and sends; advertised in its `hello`.
 
     Source: protocol.md 4. Each is at least 1.
     """
 
     max_surfaces: Count = 10
-    """In one session, `main` included."""
+    """Surfaces of one session, including `main`."""
     max_components_per_commit: Count = 100
-    """Nested components included."""
+    """Components of one commit, including nested components."""
     max_pending_commits: Count = 2
-    """Commits that a renderer with `frame-ack` may not have acknowledged yet."""
+    """Unacknowledged commits of a renderer with the feature `frame-ack`."""
     max_patch_ops: Count = 50
-    """In one commit."""
+    """Patch operations of one commit."""
     max_component_depth: Count = MAX_LEVELS
     """Levels of nested components."""
     max_message_bytes: Count = 1 << 20
-    """Of one message."""
+    """Size of one message."""
     max_upload_bytes: Count = 25 << 20
-    """Of one uploaded or saved file."""
+    """Size of one uploaded or saved file."""
 
 
 class RendererLimits(Struct, frozen=True, omit_defaults=True):
-    """What a renderer can take, from its `hello`; `None` means no limit of its own.
+    """Limits that a renderer sets in its `hello`; `None` means no limit of the renderer.
 
     Source: protocol.md 2.2.
     """

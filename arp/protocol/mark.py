@@ -1,11 +1,12 @@
-"""Where something of a turn stands among its output: what was said, used or thought on the way.
+"""Positions of inputs, thinking, tool calls and errors in the output of a turn.
 
-Theory of operation. Text and components are a turn's output and stand in order. Inputs, thinking,
-tools and errors are not output; each leaves a *mark* at the place that the output had reached: the
-root component (or text part) behind which it stands, and how many characters of a text part stand
-before it. A tree keeps marks by that component, so that one which goes away hands them to the one
-before it, at the cost of the change alone; one that moves takes them along. Marks at one place
-stand in the order in which they came.
+Theory of operation. The output of a turn is an ordered list of text parts and components. Inputs,
+thinking, tool calls and errors are not output. Each adds a *mark* at the end of the output so far.
+The position of a mark is the root component or text part that it follows, and for a text part also
+the number of characters before the mark. A tree groups its marks by that component. If the
+component is removed, its marks move to the component before it; if the component moves, its marks
+move with it. The cost depends on the change alone. Marks at the same position keep the order in
+which they were added.
 """
 
 from __future__ import annotations
@@ -21,78 +22,81 @@ MarkKind: TypeAlias = Literal["input", "thinking", "tool", "error"]
 
 
 class Behind(Struct, frozen=True, omit_defaults=True):
-    """A place among the output of a turn."""
+    """A position in the output of a turn."""
 
     component: str | None = None
-    """The root component or text part before this place; `None` = before all."""
+    """Id of the preceding root component or text part; `None` = before all output."""
     characters: int | None = None
-    """Unicode characters of that text part before this place; `None` = all of them."""
+    """Unicode characters of that text part before the position; `None` = all of them."""
 
 
 END = Behind("")
-"""Behind all that shows when it comes: what a message means that names no place."""
+"""Position after all current output. A message without a position means this one."""
 
 
 class Mark(Struct):
-    """The place of one input, tool or error, or of where thinking began."""
+    """Position of one input, tool call or error, or of the beginning of the thinking."""
 
     kind: MarkKind
     number: int
-    """Which of its kind in this turn, from 0."""
+    """Index among the turn's marks of this kind, from 0."""
     behind: Behind = END
     seq: int = 0
-    """The fact that it came with."""
+    """Sequence number of the fact that added the mark."""
 
 
 class Piece(NamedTuple):
-    """A stretch of a turn, in the order in which it is to be read."""
+    """One piece of a turn: a component, a mark, or the text between two marks."""
 
     kind: Literal["text", "component", "input", "thinking", "tool", "error"]
     number: int
-    """Which of the output for text and components, else which of its kind; from 0."""
+    """Index in the output (text and components) or among the marks of this kind, from 0."""
     text: str = ""
-    """Of a text part, the characters that stand here."""
+    """Characters of this piece of a text part; empty for the other kinds."""
 
 
 def pieces_of(
     output: Sequence[Component], parts: frozenset[str], marks: Iterable[Mark]
 ) -> Iterator[Piece]:
-    """Return a turn's output with its marks in their places.
+    """Yield the output of a turn and its marks in reading order.
 
     Args:
         output: Root components in order.
-        parts: The ids of those that are text parts.
-        marks: In the order in which they came. One whose component is not there stands first.
+        parts: Ids of the root components that are text parts.
+        marks: Marks in the order in which they were added. A mark after an unknown component comes
+            before all output.
     """
-    places: dict[str | None, list[Mark]] = {}
+    marks_after: dict[str | None, list[Mark]] = {}
     known = {component.id for component in output}
     for mark in marks:
         name = mark.behind.component
-        places.setdefault(name if name in known else None, []).append(mark)
-    yield from (Piece(mark.kind, mark.number) for mark in places.get(None, ()))
+        # A mark after an unknown component would otherwise be lost.
+        marks_after.setdefault(name if name in known else None, []).append(mark)
+    yield from (Piece(mark.kind, mark.number) for mark in marks_after.get(None, ()))
     for index, component in enumerate(output):
-        here = places.get(component.id, [])
+        following = marks_after.get(component.id, [])
         if component.id in parts:
-            yield from _cut(index, component.props["content"], here)
+            yield from _split_text(index, component.props["content"], following)
         else:
             yield Piece("component", index)
-            yield from (Piece(mark.kind, mark.number) for mark in here)
+            yield from (Piece(mark.kind, mark.number) for mark in following)
 
 
-def _cut(index: int, content: str, marks: list[Mark]) -> Iterator[Piece]:
-    """Return a text part in pieces, with the marks that stand in it between them."""
+def _split_text(index: int, content: str, marks: list[Mark]) -> Iterator[Piece]:
+    """Yield the text of a text part, split at its marks, and the marks."""
     start = 0
-    for cut, mark in sorted(
-        ((_cut_at(mark, content), mark) for mark in marks), key=lambda at: at[0]
-    ):
-        if cut > start:
-            yield Piece("text", index, content[start:cut])
-            start = cut
+    # The sort is stable: marks at the same character keep their order.
+    offsets = ((_offset_of(mark, content), mark) for mark in marks)
+    for offset, mark in sorted(offsets, key=lambda pair: pair[0]):
+        if offset > start:
+            yield Piece("text", index, content[start:offset])
+            start = offset
         yield Piece(mark.kind, mark.number)
     if start < len(content):
         yield Piece("text", index, content[start:])
 
 
-def _cut_at(mark: Mark, content: str) -> int:
+def _offset_of(mark: Mark, content: str) -> int:
+    """Return the offset of a mark in a text; the text may be shorter than when it was marked."""
     wanted = mark.behind.characters
     return len(content) if wanted is None else min(max(wanted, 0), len(content))

@@ -19,10 +19,10 @@ from arp.protocol.mark import Behind
 from arp.protocol.patch import PatchOp
 
 VERSION = 1
-"""`v` of every message."""
+"""Protocol version, the `v` of every message."""
 
 MAX_ID_LENGTH = 128
-"""Of an id that a peer chooses, in characters: a UUID has 36."""
+"""Longest id that a peer may choose, in characters; a UUID has 36."""
 
 Identifier = Annotated[
     str,
@@ -36,7 +36,7 @@ Identifier = Annotated[
 """An id that a peer may choose: printable ASCII, at most 128 characters."""
 
 Name = Annotated[str, Meta(max_length=256, description="at most 256 characters")]
-"""The id of a component, as a peer repeats it."""
+"""Id of a component or turn, as a peer repeats it."""
 
 SurfaceName = Annotated[str, Meta(max_length=128, description="at most 128 characters")]
 
@@ -44,13 +44,14 @@ Preference = Annotated[str, Meta(max_length=64, description="at most 64 characte
 """A locale, a time zone, a theme."""
 
 Named = Annotated[str, Meta(max_length=128, description="at most 128 characters")]
-"""The name of a type of components, or of a feature."""
+"""Name of a component type or of a feature."""
 
 _FEW = Meta(max_length=512, description="at most 512 names")
-"""A renderer knows some dozens; profiles are kept and compared."""
+"""Bound on lists of names, because profiles are kept in memory and compared. A renderer needs some
+dozens of names."""
 
 Sequence = Annotated[int, Meta(ge=0, le=2**53, description="a number in 0…2⁵³")]
-"""A place in a session's log."""
+"""Position in a session's log."""
 
 Length = Annotated[int, Meta(ge=0, le=100_000, description="a number in 0…100000")]
 """A width or a height."""
@@ -72,10 +73,10 @@ InputType: TypeAlias = Literal[
 ]
 
 Presented: TypeAlias = Literal["native", "fallback", "failed"]
-"""How a renderer has displayed a component."""
+"""How a renderer displayed a component."""
 
 SurfaceRole: TypeAlias = Literal["toplevel", "popup", "overlay"]
-"""What a surface is used as; it never changes."""
+"""Role of a surface; it never changes."""
 
 Anchor: TypeAlias = Literal[
     "top",
@@ -88,29 +89,29 @@ Anchor: TypeAlias = Literal[
     "bottom-left",
     "bottom-right",
 ]
-"""Where on its parent an overlay is placed."""
+"""Position of an overlay on its parent."""
 
 CloseReason: TypeAlias = Literal["user", "agent", "timeout", "parent", "transferred"]
-"""Why a surface was closed: by a user, by the agent, because its time was over, together with its
-parent, or because another session has it now."""
+"""Why a surface was closed: by a user, by the agent, after its timeout, together with its parent,
+or because it was transferred to another session."""
 
 CLOSE = "arp.close"
-"""The reserved action that closes the surface which its input names."""
+"""Reserved action: close the surface named in the input."""
 
 CANCEL = "arp.cancel"
-"""The reserved action that stops the running turn, or takes one out of the queue."""
+"""Reserved action: stop the running turn, or remove a turn from the queue."""
 
 PROMOTE = "arp.promote"
-"""The reserved action that puts a turn first in the queue."""
+"""Reserved action: move a turn to the front of the queue."""
 
 REGENERATE = "arp.regenerate"
-"""The reserved action that answers the input of a turn again."""
+"""Reserved action: answer the input of a turn again."""
 
 CONTINUE = "arp.continue"
-"""The reserved action that resumes a queue which is paused since a turn failed."""
+"""Reserved action: resume a queue that was paused after a failed turn."""
 
 BRANCH = "arp.branch"
-"""The reserved action that shows another version of a turn, and what followed it."""
+"""Reserved action: show another version of a turn and the turns that followed it."""
 
 FINAL_STATUSES = frozenset(("completed", "failed", "cancelled"))
 
@@ -118,9 +119,10 @@ _UNREPEATABLE = frozenset(("delta", "tool_start", "commit", "input", "surface"))
 
 
 def is_unrepeatable(type_name: str, turn_id: str | None) -> bool:
-    """Return whether applying a message a second time would change what shows.
+    """Return whether applying a message twice would change the screen.
 
-    After such a message without a `seq` of its own, no cursor says where a renderer is in the log.
+    After such a message without a `seq` the cursor of a renderer is invalid: resuming from it would
+    send the message again.
     """
     return type_name in _UNREPEATABLE or (type_name == "error" and turn_id is not None)
 
@@ -133,7 +135,7 @@ class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
 
 
 class Ping(_Versioned, frozen=True, kw_only=True, tag="ping"):
-    """Ask whether the peer, which has the feature `ping`, still answers. Never a fact."""
+    """Ask whether the peer still answers; it must have the feature `ping`. Never a fact."""
 
     id: Identifier
 
@@ -148,15 +150,15 @@ class Pong(_Versioned, frozen=True, kw_only=True, tag="pong"):
 
 
 class CommandChoice(Struct, frozen=True, omit_defaults=True):
-    """One of the arguments that a command has."""
+    """One possible argument of a command."""
 
     value: str
-    """What follows the name of the command: `/name value`."""
+    """Text after the name of the command: `/name value`."""
     label: str = ""
-    """What people read; empty: the value."""
+    """Label to show; empty: the value."""
     description: str = ""
     current: bool = False
-    """Whether this is what holds now."""
+    """Whether this is the current setting."""
 
 
 class Command(Struct, frozen=True, omit_defaults=True):
@@ -165,9 +167,9 @@ class Command(Struct, frozen=True, omit_defaults=True):
     name: str
     description: str = ""
     hint: str = ""
-    """The arguments that it accepts."""
+    """Description of the arguments."""
     choices: tuple[CommandChoice, ...] = ()
-    """Its possible arguments, where they are known: a renderer may show them as a menu."""
+    """Possible arguments, if they are known; a renderer may show them as a menu."""
 
 
 class Workflow(Struct, frozen=True, omit_defaults=True):
@@ -182,7 +184,7 @@ class Workflow(Struct, frozen=True, omit_defaults=True):
 
 
 class AgentCapabilities(Struct, frozen=True):
-    """What the agent side supports."""
+    """Capabilities of the agent side."""
 
     components: list[str]
     versions: dict[str, int] = {}
@@ -193,7 +195,7 @@ class AgentCapabilities(Struct, frozen=True):
     title: str = ""
     """The title of the app."""
     workflows: list[Workflow] = []
-    """The agents of the app; a session that names none gets the first one."""
+    """The agents of the app; the first one is the default of a session."""
 
 
 class AgentHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
@@ -212,11 +214,11 @@ class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
     workflow: str | None = None
     """The name of the session's agent."""
     state: Json | UnsetType = UNSET
-    """What agents share with renderers; absent: nothing."""
+    """State that agents share with renderers; absent: none."""
     older: int | None = None
-    """With a snapshot: how many turns come before its first turn; `None` = not known."""
+    """Snapshot only: number of turns before its first turn; `None` = not known."""
     gaps: dict[str, int] = {}
-    """With a snapshot: the id of a turn → how many turns are left out before it."""
+    """Snapshot only: number of turns left out before a turn, by its id."""
 
 
 class _InSession(_Versioned, frozen=True, kw_only=True):
@@ -231,7 +233,7 @@ class DeltaPayload(Struct, frozen=True, omit_defaults=True):
 
     delta: str
     target: str | None = None
-    """The component whose text it extends; `None` = the open text part of the turn."""
+    """Id of the component to extend; `None` = the open text part of the turn."""
     kind: str | None = None
     """`thinking` for reasoning."""
 
@@ -241,7 +243,7 @@ class Delta(_InSession, frozen=True, kw_only=True, tag="delta"):
 
     payload: DeltaPayload
     behind: Behind | None = None
-    """Where reasoning begins; as in `ToolStart`."""
+    """Position of the beginning of the reasoning; see `ToolStart`."""
 
 
 class ToolStartPayload(Struct, frozen=True):
@@ -249,7 +251,7 @@ class ToolStartPayload(Struct, frozen=True):
 
     tool: str
     args: str
-    """JSON, as a string."""
+    """The arguments as JSON text."""
     call_id: str = ""
 
 
@@ -258,39 +260,39 @@ class ToolStart(_InSession, frozen=True, kw_only=True, tag="tool_start"):
 
     payload: ToolStartPayload
     behind: Behind | None = None
-    """In a catch-up: its place in the output of the turn; `None` = after all that is shown."""
+    """Position in the output of the turn, in a catch-up; `None` = after all current output."""
 
 
 class ToolProgressPayload(Struct, frozen=True, omit_defaults=True):
-    """What a tool is doing."""
+    """Progress of a tool call."""
 
     call_id: str
     text: str = ""
     done: int | None = None
-    """How much is done, in the unit of `total`."""
+    """Amount done, in the unit of `total`."""
     total: int | None = None
-    """How much there is to do; `None` = not known."""
+    """Total amount; `None` = not known."""
 
 
 class ToolProgress(_InSession, frozen=True, kw_only=True, tag="tool_progress"):
-    """What a tool is doing (feature `tool-detail`). Replaces the one before."""
+    """Progress of a tool call (feature `tool-detail`). It replaces the previous progress."""
 
     payload: ToolProgressPayload
 
 
 class ToolEndPayload(Struct, frozen=True, omit_defaults=True):
-    """How a tool ended. The last three fields need the feature `tool-detail`."""
+    """Outcome of a tool call. The last three fields need the feature `tool-detail`."""
 
     tool: str
     ok: bool
     call_id: str = ""
     error: str | None = None
     result: str | None = None
-    """At most 2 KiB of what the tool returned, a text or JSON; ends with `…` if it is cut off."""
+    """Result as text or JSON, at most 2 KiB; ends with `…` if it is truncated."""
     result_ref: str | None = None
-    """Address of the whole result, relative to the server; `None` = `result` is all."""
+    """Address of the full result, relative to the server; `None` = `result` is complete."""
     duration_ms: int | None = None
-    """How long the tool ran."""
+    """Duration of the tool call, in milliseconds."""
 
 
 class ToolEnd(_InSession, frozen=True, kw_only=True, tag="tool_end"):
@@ -305,7 +307,7 @@ class Render(_InSession, frozen=True, kw_only=True, tag="render"):
     components: list[Component]
     tool_name: str | None = None
     replace: bool = False
-    """Whether everything is removed from the surface first."""
+    """Whether all components are removed from the surface first."""
 
 
 class Patch(_InSession, frozen=True, kw_only=True, tag="patch"):
@@ -317,12 +319,12 @@ class Patch(_InSession, frozen=True, kw_only=True, tag="patch"):
 class Commit(_InSession, frozen=True, kw_only=True, tag="commit"):
     """Apply every `render` and `patch` since the last commit, all at once."""
 
-    final: bool = field(default_factory=bool)  # as `v`
+    final: bool = field(default_factory=bool)  # a factory, so that it is not omitted
     """Whether the turn ends."""
     usage: JsonObject | None = None
-    """What the turn used, in the agent's words."""
+    """Usage of the turn, in a format that the agent chooses."""
     at: str | None = None
-    """When the turn ended (RFC 3339)."""
+    """Time of the end of the turn (RFC 3339)."""
 
 
 class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
@@ -333,7 +335,7 @@ class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
     seq: int | None = None
     turn_id: str | None = None
     behind: Behind | None = None
-    """As in `ToolStart`."""
+    """Position in the output; see `ToolStart`."""
 
 
 class InputAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
@@ -353,39 +355,39 @@ class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
     source_component: str | None = None
     id: str | None = None
     behind: Behind | None = None
-    """As in `ToolStart`."""
+    """Position in the output; see `ToolStart`."""
     versions: list[str] | None = None
-    """The turns that are versions of this one, if there are several; only on the input that began
-    the turn."""
-    edited: bool = field(default_factory=bool)  # as `v`
-    """Whether it replaces the input that began its turn."""
+    """Ids of all versions of the turn, if there are several; only on the input that started the
+    turn."""
+    edited: bool = field(default_factory=bool)  # a factory, so that it is not omitted
+    """Whether it replaces the input that started its turn."""
     at: str | None = None
-    """When it was accepted (RFC 3339)."""
+    """Time of acceptance (RFC 3339)."""
     origin: str | None = None
-    """The name of the program that began the turn, if no user did."""
+    """Name of the program that started the turn, if no user did."""
 
 
 class Permission(Struct, frozen=True, omit_defaults=True):
-    """A tool waits for permission. Only the server sets this."""
+    """A tool call waits for permission. Only the server sets this."""
 
     component: str
-    """The `confirm` that asks."""
+    """Id of the `confirm` component that asks for it."""
     tool: str
     call_id: str = ""
     surface: str = "main"
     scopes: list[str] = []
-    """The possible grants: `once`, `session`."""
+    """Scopes that can be granted: `once`, `session`."""
     digest: str | None = None
-    """Names the input to be approved, with what is hidden of it. An answer may repeat it; one with
-    another digest is refused."""
+    """Digest of the input to be approved, including its hidden parts. An answer may repeat it; an
+    answer with another digest is refused."""
     input: str | None = None
-    """The input to be approved, as JSON; absent: the `args` of the tool's `tool_start`."""
+    """Input to be approved, as JSON; absent: the `args` of the tool's `tool_start`."""
     session_rule: str | None = None
-    """What a grant for the session allows."""
+    """Description of what a grant for the session allows."""
     editable: bool = False
     """Whether an answer may have an `updated_input`."""
     expires_at: str | None = None
-    """From when on no answer counts (RFC 3339)."""
+    """Deadline for the answer (RFC 3339)."""
 
 
 class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
@@ -395,32 +397,32 @@ class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
     position: int | None = None
     """Position in the queue; 1 = next."""
     permission: Permission | None = None
-    """The permission that a tool waits for."""
+    """Permission that a tool call waits for."""
     paused: bool = False
-    """Whether the queue is paused until somebody resumes it."""
+    """Whether the queue is paused until a user resumes it."""
 
 
 class SurfaceInfo(Struct, frozen=True, omit_defaults=True):
-    """What a surface besides `main` is, and where it belongs."""
+    """Metadata of a surface other than `main`: its role and its position."""
 
     role: SurfaceRole = "toplevel"
     title: str = ""
     parent: str | None = None
-    """Of a popup or an overlay: the surface that it is placed on."""
+    """Popups and overlays: the surface below."""
     component: str | None = None
-    """Of a popup: the component of its parent that it is placed over."""
+    """Popups: component of the parent at which the popup is shown."""
     row: int | None = None
-    """Of a popup: the row of that component, if it is a table; 0 is the first."""
+    """Popups: row of that component, if it is a table; 0 is the first."""
     anchor: Anchor | None = None
-    """Of an overlay: its place on its parent."""
+    """Overlays: position on the parent."""
     timeout_ms: int | None = None
-    """Of an overlay: the agent side closes it after this time."""
+    """Overlays: time after which the agent side closes the surface, in milliseconds."""
     expires_at: str | None = None
-    """When that is (RFC 3339)."""
+    """Overlays: time at which the agent side closes the surface (RFC 3339)."""
     fullscreen: bool = False
     """Whether it fills the whole display."""
     serial: int | None = None
-    """Of a popup or an overlay: the place in the log of the input that opened it."""
+    """Popups and overlays: position in the log of the input that opened the surface."""
 
     @property
     def is_transient(self) -> bool:
@@ -429,26 +431,26 @@ class SurfaceInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class SurfaceMessage(_InSession, frozen=True, kw_only=True, tag="surface"):
-    """A surface is created, has another title, or is closed. Takes effect on arrival."""
+    """A surface is created, changed or closed. Takes effect on arrival."""
 
     payload: SurfaceInfo = field(default_factory=SurfaceInfo)
-    """All of it, not only what has changed."""
+    """The complete metadata, not only the changed fields."""
     closed: CloseReason | None = None
-    """Why it is closed; absent: it is there. A closed surface is removed with its components."""
+    """Why it is closed; absent: it is open. A closed surface is removed with its components."""
 
 
 class StateMessage(_InSession, frozen=True, kw_only=True, tag="state"):
-    """What agents share with renderers, all of it. Takes effect on arrival."""
+    """The complete state that agents share with renderers. Takes effect on arrival."""
 
     state: JsonObject
 
 
 class CommandsMessage(_InSession, frozen=True, kw_only=True, tag="commands"):
-    """The session's own slash commands, all of them. Takes effect on arrival."""
+    """All slash commands of the session. Takes effect on arrival."""
 
     commands: tuple[Command, ...]
-    """They stand beside those of the app in `hello`, and take the place of one with the same
-    name."""
+    """They are added to the commands of the app in `hello`; a command of the session replaces one
+    of the app with the same name."""
 
 
 AgentMessage: TypeAlias = (
@@ -476,7 +478,7 @@ AgentMessage: TypeAlias = (
 
 
 class RendererCapabilities(Struct, frozen=True):
-    """What a renderer supports."""
+    """Capabilities of a renderer."""
 
     components: Annotated[dict[Named, int], _FEW] | Annotated[list[Named], _FEW] = field(
         default_factory=lambda: ["text"]
@@ -507,20 +509,20 @@ class Viewport(Struct, frozen=True):
 
 
 class RendererInfo(Struct, frozen=True, omit_defaults=True):
-    """What a renderer sent about itself; `None` = not sent."""
+    """Preferences and size that a renderer sent; `None` = not sent."""
 
     locale: Preference | None = None
-    """For instance `de-CH` (BCP 47)."""
+    """Language tag (BCP 47), for example `de-CH`."""
     time_zone: Preference | None = None
-    """For instance `Europe/Zurich` (IANA)."""
+    """IANA time zone, for example `Europe/Zurich`."""
     theme: Preference | None = None
-    """For instance `dark`."""
+    """Colour theme, for example `dark`."""
     viewport: Viewport | None = None
-    """As last sent, by `hello` or `resize`."""
+    """Size that was last sent with `hello` or `resize`."""
 
 
 class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
-    """What a renderer supports, and which session it joins."""
+    """Capabilities and preferences of a renderer, and the session that it joins."""
 
     capabilities: RendererCapabilities = field(default_factory=RendererCapabilities)
     session_id: Identifier | None = None
@@ -535,12 +537,12 @@ class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
 
     @property
     def info(self) -> RendererInfo:
-        """What agents may know of the renderer."""
+        """The information about the renderer that agents may read."""
         return RendererInfo(self.locale, self.time_zone, self.theme, self.viewport)
 
 
 class Input(_Versioned, frozen=True, kw_only=True, tag="input"):
-    """What the user did."""
+    """An input of the user."""
 
     input_type: InputType
     data: JsonObject
@@ -550,7 +552,7 @@ class Input(_Versioned, frozen=True, kw_only=True, tag="input"):
     id: Identifier | None = None
     """Idempotency key: the same id twice is one input."""
     edits: Name | None = None
-    """The turn whose input it replaces."""
+    """Id of the turn with the input that it replaces."""
 
 
 class RendererAck(_Versioned, frozen=True, kw_only=True, tag="ack"):

@@ -1,6 +1,6 @@
-"""The six patch ops, as values, and the paths that they name.
+"""The six patch operations as values, and the paths in them.
 
-Source: protocol.md 4. What they do to a tree is in `tree`, what may stand at a path in `validate`.
+`tree` applies them; `validate` checks the values. Source: protocol.md 4.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from arp.protocol.errors import InvalidPatch
 from arp.protocol.json_value import Json
 
 Segments: TypeAlias = tuple[str | int, ...]
-"""A path below `props`: names, and indexes of arrays."""
+"""A path below `props`: names of props and indexes of arrays."""
 
 MAX_SEGMENTS = 16
 MAX_SEGMENT_LENGTH = 64
@@ -30,28 +30,28 @@ class Update(Struct, frozen=True, tag_field="op", tag="update"):
 
     target: str
     path: str
-    """With dots; begins with `props`; numbers are indices of arrays."""
+    """Path with dots, beginning with `props`; numbers are indexes of arrays."""
     value: Json
 
 
 class Append(Struct, frozen=True, tag_field="op", tag="append", omit_defaults=True):
-    """Extend a string, or an array by the items of an array."""
+    """Append text to a string, or the items of an array to an array."""
 
     target: str
     path: str
     value: Json
     offset: int | None = None
-    """The length before, to detect a mismatch."""
+    """Expected length before the append; another length is refused."""
 
 
 class Insert(Struct, frozen=True, tag_field="op", tag="insert", omit_defaults=True):
-    """Insert a component after another one of the same list."""
+    """Insert a component after another component of the same list."""
 
     component: Component
     after: str | UnsetType | None = UNSET
-    """`None` = first, absent = last."""
+    """Id of the preceding component; `None` = first, absent = last."""
     parent: str | None = None
-    """The id of a `group`; `None` = the output of the turn."""
+    """Id of a `group`; `None` = the output of the turn."""
 
 
 class Remove(Struct, frozen=True, tag_field="op", tag="remove"):
@@ -84,16 +84,16 @@ OP_NAMES = {
     Replace: "replace",
     Reorder: "reorder",
 }
-"""For error messages."""
+"""Names of the operations in error messages."""
 
 
 def parse_path(path: str) -> Segments:
     """Split the path of a patch into names and indexes, without the leading `props`.
 
     Raises:
-        InvalidPatch: It does not begin with `props`, names nothing in it, is too long, or has a
-            segment that is empty, begins with `_`, is `constructor` or `prototype`, or is an index
-            in another form than `0`, `1`, `2` …
+        InvalidPatch: The path does not begin with `props`, names no prop or is too long. Or a
+            segment is empty, begins with `_`, is `constructor` or `prototype`, or is an index with
+            a leading zero or too many digits.
 
     Source: protocol.md 4.
     """

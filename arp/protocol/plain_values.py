@@ -1,4 +1,4 @@
-"""Python values as plain JSON: a fast check that they are, and a conversion that makes them so."""
+"""Conversion of Python values into plain JSON, with a fast path for values that are plain JSON."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ from arp.protocol.json_value import MAX_DEPTH, Json, JsonObject, is_plain_json
 
 _ALWAYS_PLAIN = frozenset((str, bool, type(None)))
 _MISSING = frozenset(("NAType", "NaTType"))
-"""Types of pandas' marks for a value that is missing; one of them counts as a date."""
+"""Types of the missing values of pandas. `NaTType` is a subclass of `datetime`."""
 
 _MOST_DIGITS = 18
-"""An integer of 64 bits has 19 digits; `Decimal("1E+999999")` must not become a million."""
+"""Largest exponent of a `Decimal` that becomes a number: an integer of 64 bits has 19 digits.
+`Decimal("1E+999999")` must not become an integer of a million digits."""
 
 
 def to_plain(value: Any, where: str, depth: int = MAX_DEPTH) -> Json:
-    """Return a value as plain JSON that shares no array and no object with it.
+    """Return a value as plain JSON that shares no array or object with the value.
 
-    Dates and times become ISO strings; a `Decimal` becomes a number if that is exactly it, else a
-    string; NaN becomes `None`, as in tables of measurements; an `Enum` becomes its value; any
-    iterable but a set becomes an array, any mapping an object; numbers of other libraries become
-    `int` or `float`.
+    Dates and times become ISO strings. A `Decimal` becomes a number if the number is exact,
+    otherwise a string. NaN becomes `None`, as in tables of measurements. An `Enum` becomes its
+    value. Iterables other than sets become arrays, mappings become objects. Numbers of other
+    libraries become `int` or `float`.
 
     Args:
-        value: Anything.
-        where: How error messages name it.
-        depth: How many levels may still follow.
+        value: Any value.
+        where: Name of the value in error messages.
+        depth: Levels of nesting that are allowed.
 
     Raises:
-        InvalidComponent: There is no JSON for it; the message says where.
+        InvalidComponent: The value has no JSON form; the message names the path.
     """
     kind = type(value)
     if kind in _ALWAYS_PLAIN or (kind in (int, float) and is_plain_json(value)):
         return value
     if kind in (list, dict) and is_plain_json(value, depth):
-        return msgspec.to_builtins(value)  # a copy, much faster than one value after the other
+        return msgspec.to_builtins(value)  # a copy, much faster than converting each value
     if kind.__name__ in _MISSING and kind.__module__.startswith("pandas"):
         return None
     if isinstance(value, Enum):
@@ -79,10 +80,10 @@ def _container(value: Any, where: str, depth: int) -> Json:
 
 
 def component_to_plain(component: Component, where: str, depth: int = MAX_DEPTH) -> JsonObject:
-    """Return a component as the plain object that stands in another one's props.
+    """Return a component as a plain object, as in the props of another component.
 
     Raises:
-        InvalidComponent: It is none, or there is no JSON for something in it.
+        InvalidComponent: It is not a component, or a value in it has no JSON form.
     """
     kind: type = type(component)
     if not issubclass(kind, Component):

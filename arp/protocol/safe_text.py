@@ -1,9 +1,9 @@
-"""Text of an agent, made harmless: what a terminal would obey becomes what a person can see.
+"""Safe output of foreign text: invisible and control characters become visible.
 
-Whatever prints a text that came over the wire, or out of a ledger or a pack, makes it visible here
-first, also into a pipe: what comes out there is looked at later. So no text can move a cursor, set
-a title, fill a clipboard, hide a part of itself or turn its order around. The terminal renderer
-does it where it reads a text (`props`) and once more where it paints (`painter`).
+Every program that prints text from the wire, a ledger or a pack passes it through this module
+first, also when it prints into a pipe, because that output is read later. No text can then move a
+cursor, set a title, fill a clipboard, hide a part of itself or reverse its order. The terminal
+renderer does this when it reads a text (`props`) and again when it paints (`painter`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import unicodedata
 
 
 def well_formed(text: str) -> str:
-    """Return a text as a plain `str` without lone surrogates, which models stream now and then.
+    """Return a text as a plain `str` without lone surrogates, which models sometimes stream.
 
-    A subclass of `str` gives its own characters, whatever its methods make of them: encoders take
-    no subclass. Halves that stand side by side become the character that they mean, others U+FFFD.
+    A subclass of `str` is replaced by its own characters, whatever its methods return, because
+    encoders refuse subclasses. Two matching surrogates become the character that they encode, lone
+    surrogates U+FFFD.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: The value is not a text.
     """
     kind: type = type(text)
     if kind is not str:
-        if not issubclass(kind, str):  # isinstance() believes what a proxy says of itself
+        if not issubclass(kind, str):  # isinstance() trusts the `__class__` of a proxy
             raise TypeError(f"expected str, got {kind.__name__}")
         text = str.__str__(text)
     if text.isascii():
@@ -53,49 +54,49 @@ _SUSPECT = re.compile(f"[{_ALWAYS}{_JOINER}{_SELECTORS}]")
 _SUSPECT_IN_LINE = re.compile(f"[\n\t{_ALWAYS}{_JOINER}{_SELECTORS}]")
 
 _EMOJI_BASES = frozenset(("So", "Sm", "Po", "Pd", "Nd"))
-"""Categories of the characters that can take an emoji's variation selector."""
+"""Categories of the characters that can have a variation selector of emojis."""
 
 
 def sanitise(text: str) -> str:
     r"""Return `text` with every character visible; newline and tab stay.
 
-    C0 controls become their pictures (ESC is `␛`), all else `<U+202E>`; `\r\n` becomes a newline.
-    A joiner or a variation selector stays where it makes an emoji.
+    C0 controls become their pictures (ESC is `␛`), other characters their code (`<U+202E>`), and
+    `\r\n` a newline. A joiner or a variation selector that is part of an emoji stays.
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
-    return _SUSPECT.sub(_made_visible, text)
+    return _SUSPECT.sub(_visible_form, text)
 
 
 def sanitise_line(text: str) -> str:
-    """Return `text` on one line: as `sanitise`, a newline becomes `␊`, a tab a space."""
+    """Return `text` on one line, sanitised: a newline becomes `␊`, a tab a space."""
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
-    return _SUSPECT_IN_LINE.sub(_made_visible, text)
+    return _SUSPECT_IN_LINE.sub(_visible_form, text)
 
 
 def escaped_json(text: str) -> str:
-    r"""Return JSON with each such character as its escape, `\u001b`; its value stays the same.
+    r"""Return JSON with an escape such as `\u001b` for each such character; the value is the same.
 
-    They can only be in its strings, except a carriage return, which becomes a space. Of a text
-    that is not JSON, every character is visible too.
+    In JSON these characters can only be in strings, except a carriage return, which becomes a
+    space. If the text is not JSON, its characters are visible too.
     """
     if "\r" in text:
         text = text.replace("\r", " ")
-    return _SUSPECT.sub(_made_an_escape, text)
+    return _SUSPECT.sub(_json_escape, text)
 
 
 def is_safe(text: str) -> bool:
-    """Return whether `sanitise` would leave `text` as it is."""
+    """Return whether `sanitise` would return `text` unchanged."""
     return sanitise(text) == text
 
 
-def _made_an_escape(match: re.Match[str]) -> str:
+def _json_escape(match: re.Match[str]) -> str:
     char = match.group()
     if _is_part_of_emoji(match):
         return char
     units = char.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _is_part_of_emoji(match: re.Match[str]) -> bool:
@@ -105,7 +106,7 @@ def _is_part_of_emoji(match: re.Match[str]) -> bool:
     )
 
 
-def _made_visible(match: re.Match[str]) -> str:
+def _visible_form(match: re.Match[str]) -> str:
     char = match.group()
     if char == "\t":
         return " "

@@ -1,10 +1,10 @@
-"""What a renderer shows: the conversation and the surfaces, kept from the messages alone.
+"""The state of a renderer: the conversation and the surfaces, computed from messages alone.
 
-Theory of operation. `delta`, tools, `turn` and `error` take effect on arrival; `render` and `patch`
-wait for their `commit` and then apply whole or, if the agent side sent what does not fit, not at
-all. Output stands in the order in which it was made: text parts and components of a turn share one
-list of ids. The text parts of turn `t1` have the ids `t1/1`, `t1/2`, …; a new one counts on from
-the last that stands in the output, so that every renderer, whenever it joined, finds the same id.
+Theory of operation. `delta`, tool messages, `turn` and `error` take effect on arrival. `render` and
+`patch` wait for their `commit`. A commit applies all of them, or none if one does not fit. Text
+parts and components of a turn share one ordered list of ids. The text parts of turn `t1` have the
+ids `t1/1`, `t1/2`, …. The number of a new text part follows the last number in the output, so that
+renderers choose the same id whenever they joined.
 """
 
 from __future__ import annotations
@@ -44,40 +44,40 @@ from arp.protocol.messages import (
 from arp.protocol.tree import Tree
 
 MAX_ERRORS = 100
-"""Errors without a turn that are kept; who draws them draws the newest."""
+"""Errors without a turn that are kept; the oldest are dropped first."""
 
 MAX_PENDING_BYTES = 64 << 20
-"""That wait for their commit: 64 messages of the largest size, more than a catch-up has. A peer
-that never commits must not fill the memory."""
+"""Largest total size of changes that wait for a commit: 64 messages of the largest size, more than
+a catch-up sends. A peer that never commits must not fill the memory."""
 
 REMEMBERED_CLOSINGS = 64
-"""Closed surfaces that are remembered for renderers that are behind; older ones cost a snapshot."""
+"""Closed surfaces that are remembered; a renderer lagging further behind needs a snapshot."""
 
 _MOST_DIGITS = 9
-"""Of a text part's number; beyond that it is not one of ours."""
+"""Most digits in the number of a text part; a longer number does not name a text part."""
 
 
 class ToolRun(Struct):
-    """One use of a tool."""
+    """One tool call. `seq`, `ended` and `progressed` are sequence numbers of facts."""
 
     call_id: str
     tool: str
     args: str
     ok: bool | None = None
-    """`None` while it runs."""
+    """Whether it succeeded; `None` while it runs."""
     error: str | None = None
     seq: int = 0
-    """The place of its start."""
+    """Sequence number of its start."""
     ended: int = 0
-    """The place of its end."""
+    """Sequence number of its end."""
     progress: ToolProgressPayload | None = None
-    """How far it is, as it said last; `None` when it is done."""
+    """Last reported progress; `None` after the end."""
     progressed: int = 0
-    """The place where it said so."""
+    """Sequence number of the last progress report."""
     result: str | None = None
-    """The beginning of what it returned; `None` if nothing was said of it."""
+    """Beginning of the result; `None` if no result was sent."""
     result_ref: str | None = None
-    """Where the whole of it is, if that is longer."""
+    """Reference to the full result, if `result` is only its beginning."""
     duration_ms: int | None = None
 
 
@@ -88,51 +88,51 @@ class TurnScreen(Struct):
     status: TurnStatus | None = None
     position: int | None = None
     inputs: list[InputEcho] = []
-    """What the user said or did: the input that began the turn, then answers to its questions."""
+    """Inputs of the user: the one that started the turn, then the answers to its questions."""
     tools: list[ToolRun] = []
     thinking: str = ""
     errors: list[ErrorPayload] = []
     marks: list[Mark] = []
-    """Where inputs, tools, errors and the thinking stand among the output, as they came."""
+    """Positions of inputs, tool calls, errors and the thinking in the output, oldest first."""
     usage: JsonObject | None = None
     final: bool = False
     parts: int = 0
-    """The number of the text part that was opened last."""
+    """Number of the newest text part."""
     seq: int = 0
-    """The last place that changed anything of it but its output."""
+    """Sequence number of the last change to anything but the output."""
     thought: int = 0
-    """The last place that changed its thinking."""
+    """Sequence number of the last change to `thinking`."""
     permissions: dict[str, Permission] = {}
-    """The components by which its tools asked for permission."""
+    """Permission requests of its tool calls, by the id of the component that asks."""
     paused: bool = False
-    """While queued: the queue is paused until somebody resumes it."""
+    """Whether the queue in which the turn waits is paused."""
     ended: str | None = None
-    """When, RFC 3339; `None` while it is not over, or of an agent side that does not say."""
+    """Time of its end (RFC 3339); `None` before the end, or if the agent side does not send it."""
 
 
 class SurfaceEntry(Struct):
-    """A surface besides `main` of which something is known beyond its name."""
+    """Metadata of a surface other than `main`."""
 
     info: SurfaceInfo
     turn_id: str | None
     """The turn that created it; `None`: it came from another session."""
     born: int
-    """The place where it was created."""
+    """Sequence number of its creation."""
     seq: int
-    """The place where `info` changed last."""
+    """Sequence number of the last change to `info`."""
 
 
 class ClosedSurface(Struct, frozen=True):
-    """A surface that was closed."""
+    """A closed surface."""
 
     seq: int
-    """The place where it was closed."""
+    """Sequence number of the closing."""
     reason: CloseReason
     info: SurfaceInfo
 
 
 class Screen:
-    """The state that a renderer draws."""
+    """Everything that a renderer draws. All `seq` values are sequence numbers of facts."""
 
     __slots__ = (
         "_pending",
@@ -152,23 +152,23 @@ class Screen:
 
     def __init__(self) -> None:
         self.commands: tuple[Command, ...] = ()
-        """The session's own, which stand beside those of the app."""
+        """Commands of the session, in addition to those of the app."""
         self.commands_seq = 0
-        """The place where they changed last."""
+        """Sequence number of the last change to `commands`."""
         self.turns: dict[str, TurnScreen] = {}
         self.surfaces: dict[str, Tree] = {"main": Tree()}
         self.infos: dict[str, SurfaceEntry] = {}
-        """Of surfaces, by name; one that was never described is a toplevel without a title."""
+        """Metadata of surfaces, by name. A surface without an entry is a toplevel without title."""
         self.closings: dict[str, ClosedSurface] = {}
-        """The newest closed surfaces by name, oldest first; a name may be in use again."""
+        """The newest closed surfaces by name, oldest first; the name may be in use again."""
         self.closings_forgotten = 0
-        """The place of the newest closing that is not remembered any more."""
+        """Sequence number of the newest closing that is no longer remembered."""
         self.shared_state: JsonObject = {}
-        """What agents share with renderers; replaced, never changed."""
+        """State that agents share with renderers; replaced as a whole, never modified."""
         self.state_seq = 0
-        """The place where it changed last."""
+        """Sequence number of the last change to `shared_state`."""
         self.errors: list[ErrorPayload] = []
-        """Those that belong to no turn, the newest 100."""
+        """Errors without a turn, the newest `MAX_ERRORS`."""
         self._pending: list[Render | Patch] = []
         self._pending_bytes = 0
         self._spoiled = False
@@ -176,16 +176,16 @@ class Screen:
     # -- reading ---------------------------------------------------------------------------------
 
     def turn(self, turn_id: str) -> TurnScreen:
-        """Return a turn, which is made if it is new."""
+        """Return a turn; create it if it is unknown."""
         found = self.turns.get(turn_id)
         if found is None:
             found = self.turns[turn_id] = TurnScreen(turn_id)
         return found
 
     def output(self, turn_id: str, surface: str = "main") -> list[Component]:
-        """Return what a turn has shown, in order; its text parts as `text` components.
+        """Return the output of a turn, in order, with its text parts as `text` components.
 
-        On surfaces other than `main` there are no turns: all of it is given for every one.
+        Surfaces other than `main` have no turns: the whole surface is returned for every turn.
         """
         tree = self.surfaces.get(surface)
         return tree.output(_output_of(turn_id, surface)) if tree else []
@@ -197,19 +197,24 @@ class Screen:
         )
 
     def info(self, surface: str) -> SurfaceInfo:
-        """Return what a surface is."""
+        """Return the metadata of a surface; the default if it has none."""
         entry = self.infos.get(surface)
         return entry.info if entry is not None else SurfaceInfo()
 
     def story(self, turn_id: str) -> list[Piece]:
-        """Return all of a turn in the order in which it happened: its output and its marks."""
+        """Return the output of a turn and its marks, in reading order."""
         output, turn = self.output(turn_id), self.turns.get(turn_id)
         parts = frozenset(part.id for part in output if is_text_part(part, turn_id))
         return list(pieces_of(output, parts, turn.marks if turn else ()))
 
     def canonical(self) -> Json:
-        """Return all that shows as plain JSON, equal for equal screens however they came about."""
-        own = {"commands": [_offered(one) for one in self.commands]} if self.commands else {}
+        """Return the whole screen as plain JSON, for comparison.
+
+        Equal screens give equal values, whether they were built live, by replay or by catch-up.
+        """
+        own = (
+            {"commands": [_command_as_json(one) for one in self.commands]} if self.commands else {}
+        )
         windows = {name: to_builtins(entry.info) for name, entry in sorted(self.infos.items())}
         return {
             **own,
@@ -247,37 +252,40 @@ class Screen:
     # -- messages --------------------------------------------------------------------------------
 
     def apply(self, message: object, seq: int | None = None) -> InvalidPatch | ResourceLimit | None:
-        """Take one message of the agent side; what shows nothing is passed over.
+        """Apply one message of the agent side; ignore messages that show nothing.
 
         Args:
             message: Any message.
-            seq: The place of the fact that it shows, where the message itself does not say it.
+            seq: Sequence number of the fact, if the message itself does not carry it.
 
         Returns:
-            Why a commit could not be applied, if so: then nothing of it is, and this screen is no
-            longer what the agent side takes it to be.
+            Why a commit was refused, else `None`. A refused commit changes nothing, but this
+            screen now differs from the one that the agent side expects.
         """
         apply = _APPLY.get(type(message))
         return None if apply is None else apply(self, message, seq or 0)
 
     def drop_pending(self) -> None:
-        """Forget what has come without its commit: that will not come."""
+        """Discard changes without a commit, because their commit will never arrive."""
         self._pending.clear()
         self._spoiled = False
 
     def spoil_pending(self) -> None:
-        """Record that something is missing before the next commit: that shows nothing then."""
+        """Record that a change was lost: discard all changes up to the next commit.
+
+        Showing the rest of the commit would show half of a change.
+        """
         self._pending.clear()
         self._spoiled = True
 
     def weigh_pending(self, size: int) -> ResourceLimit | None:
-        """Count what waits for its commit, in bytes; of too much nothing is kept or shown.
+        """Count the bytes that wait for a commit; discard the changes if there are too many.
 
         Args:
-            size: Of the frame that was applied last.
+            size: Bytes of the frame that was applied last.
 
         Returns:
-            Why the next commit shows nothing, if so.
+            Why the next commit will show nothing, else `None`.
         """
         self._pending_bytes = self._pending_bytes + size if self._pending else 0
         if self._pending_bytes <= MAX_PENDING_BYTES:
@@ -296,7 +304,7 @@ class Screen:
         turn, seq = self.turn(message.turn_id or ""), message.seq or seq
         payload = message.payload
         if payload.kind == "thinking":
-            if not turn.thinking:
+            if not turn.thinking:  # one mark per turn, where the thinking began
                 self._mark(turn, "thinking", 0, message.behind, seq)
             turn.thinking += payload.delta
             turn.thought = turn.seq = max(turn.seq, seq)
@@ -306,9 +314,10 @@ class Screen:
         items = tree.outputs.get(output)
         if payload.target is not None:
             _extend(tree, payload.target, payload.delta, seq)
-        elif items and _part_number(items[-1], turn.id):
+        elif items and _part_number(items[-1], turn.id):  # the text part is still open
             _extend(tree, items[-1], payload.delta, seq)
         else:
+            # A component after the last text part has closed it: the text must not move before it.
             turn.parts = _next_part(tree, turn.id, items or ())
             props = {"content": payload.delta, "format": "markdown"}
             tree.begin(seq)
@@ -319,6 +328,8 @@ class Screen:
         seq, pending = message.seq or seq, self._pending
         self._pending, self._spoiled = [], False
         refused: InvalidPatch | ResourceLimit | None = None
+        # A commit may change several surfaces. All their trees stay open until every change is
+        # applied: otherwise a late failure would leave a part of the commit on the screen.
         known = set(self.surfaces)
         opened: dict[str, Tree] = {}
         try:
@@ -338,7 +349,7 @@ class Screen:
             else:
                 tree.rollback()
                 if name not in known:
-                    del self.surfaces[name]
+                    del self.surfaces[name]  # the refused commit had created it
         if message.turn_id is not None:
             turn = self.turn(message.turn_id)
             turn.final = turn.final or message.final
@@ -364,7 +375,7 @@ class Screen:
         seq = message.seq or seq
         turn = self._changed_turn(message.turn_id, seq)
         if message.edited and turn.inputs:
-            turn.inputs[0] = message
+            turn.inputs[0] = message  # keeps the mark of the original input
             return
         self._mark(turn, "input", len(turn.inputs), message.behind, seq)
         turn.inputs.append(message)
@@ -412,17 +423,18 @@ class Screen:
     def _close(self, name: str, closing: ClosedSurface) -> None:
         self.surfaces.pop(name, None)
         self.infos.pop(name, None)
+        # Changes without a commit would create the surface again.
         self._pending = [one for one in self._pending if one.surface != name]
-        self.closings.pop(name, None)
+        self.closings.pop(name, None)  # the newest closing of a reused name goes to the end
         self.closings[name] = closing
         while len(self.closings) > REMEMBERED_CLOSINGS:
             forgotten = self.closings.pop(next(iter(self.closings)))
             self.closings_forgotten = max(self.closings_forgotten, forgotten.seq)
 
     def touch_place(self, name: str, seq: int) -> None:
-        """Mark the place that a popup or an overlay has in the output of its turn as changed.
+        """Mark the group on `main` that represents a popup or an overlay as changed.
 
-        A renderer without the feature `overlays` shows its components there.
+        Renderers without the feature `overlays` show the components of the surface in that group.
         """
         entry, main = self.infos.get(name), self.surfaces["main"]
         if entry is not None and entry.info.is_transient and name in main.nodes:
@@ -439,7 +451,7 @@ class Screen:
         turn.marks.append(mark)
 
 
-def _offered(command: Command) -> JsonObject:
+def _command_as_json(command: Command) -> JsonObject:
     choices = {"choices": [to_builtins(one) for one in command.choices]} if command.choices else {}
     return {**to_builtins(command), **choices}
 
@@ -459,11 +471,11 @@ _APPLY: dict[type, Callable[[Screen, Any, int], InvalidPatch | ResourceLimit | N
     SurfaceMessage: Screen._surface,
     StateMessage: Screen._state,
 }
-"""What a message does to a screen, and where it fails why; other messages show nothing."""
+"""The handler of each message type; it returns why a commit was refused. Others show nothing."""
 
 
 def is_text_part(component: Component, turn_id: str) -> bool:
-    """Return whether a root component of a turn is text that was said, not a component."""
+    """Return whether a root component is a text part of the turn: streamed text."""
     return (
         component.type == "text"
         and _part_number(component.id, turn_id) > 0
@@ -480,6 +492,7 @@ def _part_number(component_id: str, turn_id: str) -> int:
 
 def _next_part(tree: Tree, turn_id: str, items: Sequence[str]) -> int:
     last = next(filter(None, (_part_number(item, turn_id) for item in reversed(items))), 0)
+    # The id may be in use elsewhere on the surface: the text part would replace that component.
     while f"{turn_id}/{last + 1}" in tree.nodes:
         last += 1
     return last + 1
@@ -490,7 +503,7 @@ def _output_of(turn_id: str, surface: str) -> str:
 
 
 def _extend(tree: Tree, component_id: str, text: str, seq: int) -> None:
-    """Add text to a component, if it is there and has text to add to."""
+    """Append text to a component; do nothing if it is missing or its text prop is no string."""
     node = tree.nodes.get(component_id)
     if node is None:
         return
@@ -501,6 +514,7 @@ def _extend(tree: Tree, component_id: str, text: str, seq: int) -> None:
 
 
 def _end_tool(tools: list[ToolRun], end: ToolEndPayload, seq: int) -> None:
+    # Without a call id, the oldest running call of this tool is meant.
     for run in tools:
         if run.ok is None and (run.call_id == end.call_id if end.call_id else run.tool == end.tool):
             run.ok, run.error, run.ended, run.progress = end.ok, end.error, seq, None
@@ -510,9 +524,10 @@ def _end_tool(tools: list[ToolRun], end: ToolEndPayload, seq: int) -> None:
 
 
 def _details(run: ToolRun) -> list[JsonObject]:
-    """Return what renderers with the feature `tool-detail` show of a tool besides, if anything.
+    """Return the fields that only renderers with the feature `tool-detail` show.
 
-    How long it ran is not in it: that differs when the same turn runs again.
+    The list has one object, or none if no field is set. The duration is left out, because it
+    differs each time the same turn runs.
     """
     fields: JsonObject = {
         "progress": None if run.progress is None else to_builtins(run.progress),

@@ -1,4 +1,4 @@
-"""An address with a token behind `#`, as servers print it: `http://127.0.0.1:8080/#token=…`."""
+"""Addresses with a token after `#`, as servers print them: `http://127.0.0.1:8080/#token=…`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from urllib.parse import unquote
 
 
 def split_token(url: str, token: str | None = None) -> tuple[str, str | None]:
-    """Return an address without the token behind it, which is never sent as part of it.
+    """Split an address into the address without token and the token.
+
+    The token must not be sent as a part of the address.
 
     Args:
         url: The address.
-        token: A token that was given besides; it counts more.
+        token: A separate token, which takes precedence.
 
     Returns:
-        The address, and the token; `None`: there is none.
+        The address and the token; `None` if there is no token.
     """
-    place, mark, rest = url.partition("#token=")
+    address, mark, rest = url.partition("#token=")
     found = unquote(rest.partition("&")[0]) if mark else None
-    return place, token or found
+    return address, token or found

@@ -1,18 +1,19 @@
-"""Components by id, and what renders and patches do to them: all or nothing.
+"""The components of a surface by id, with atomic renders and patches.
 
-Theory of operation. A `Tree` is changed in place, because the cost of a commit must follow the
-change and not the tree. Everything that a change does is written into an undo log first; `rollback`
-plays it backwards and `keep` forgets it. Between the two the tree is *open*. Both sides of the wire
-use this class: the agent's surface behind its validation, and a renderer's screen, which trusts the
-wire's structure only. What it is given stays as it is: a component is copied before its first
-patch, the value of a patch when it is put in its place.
+Theory of operation. A `Tree` is changed in place, so that the cost of a commit depends on the size
+of the change and not on the size of the tree. `begin` opens the tree. Every step of the change then
+adds its inverse to an undo log: `rollback` runs the log backwards, `keep` discards it. Both sides
+of the wire use this class: the agent's surface, after validation, and a renderer's screen, which
+checks only the structure of what it receives. A tree never modifies its arguments: a component is
+copied before its first patch, and the value of a patch is copied when it is stored.
 
-Root components stand in *outputs*: one list per turn on the surface `main`, the list `""` on
-others.
+Root components are listed in *outputs*: one list per turn on the surface `main`, and the single
+list `""` on other surfaces.
 
-For renderers that are behind, a tree knows what went away (`removed`) and since when adding at the
-end no longer tells what happened: `restructured` is an order that changed, an id that came back
-elsewhere, or more removals than are remembered; `reshaped` matters to those who show parts.
+Catch-up of a lagging renderer reads three records: `removed` holds the components that were
+removed. `restructured` is the newest commit that a catch-up cannot reproduce by updating roots and
+appending new ones: the order changed, an id was reused elsewhere, or its removal is no longer
+remembered. `reshaped` is the same for renderers that show the parts of a root instead of the root.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from arp.protocol.mark import END, Behind, Mark
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update, parse_path
 
 REMEMBERED = 256
-"""Removed components remembered for renderers that are behind; older ones cost them a snapshot."""
+"""Removed components that are remembered; a renderer lagging further behind needs a snapshot."""
 
 
 MOST_FALLBACKS = 16
-"""Fallbacks in a row: four times what the agent side lets pass, so that reading one always ends."""
+"""Longest chain of fallbacks, four times the limit of the agent side. It bounds the recursion."""
 
 
 class Node:
@@ -67,30 +68,30 @@ class Node:
         self.id = component.id
         self.type = component.type
         self.component = component
-        """Without its children."""
+        """The component without its children."""
         self.is_own = False
-        """Whether nobody else holds its props, so that they may change in place."""
+        """Whether the props belong to this node alone, so that they may be changed in place."""
         self.children: list[str] = []
-        """Their ids, in order."""
+        """Ids of the children, in order."""
         self.parent = parent
         self.turn = turn
         self.born = seq
-        """The commit that put it there."""
+        """Commit that added the component."""
         self.seq = seq
-        """The last commit that touched it or something in it."""
+        """Last commit that changed the component or one of its descendants."""
         self.tail: list[str] = []
-        """Text appended to `content` that is not yet joined to it."""
+        """Text appended to `content` that is not joined to it yet."""
         self.successor: str | None = None
-        """Of a root component that is gone: the one that took its place under another id."""
+        """Id of the root component that replaced this removed root under another id."""
 
     @property
     def own(self) -> JsonObject:
-        """Its props without children."""
+        """Props without children."""
         return self.component.props
 
     @property
     def root(self) -> Node:
-        """The root component that holds it, or itself."""
+        """The root component above this node, or the node itself."""
         node = self
         while node.parent is not None:
             node = node.parent
@@ -98,17 +99,17 @@ class Node:
 
     @property
     def level(self) -> int:
-        """How deep it stands: 1 for a root component."""
+        """Nesting level: 1 for a root component."""
         return 1 if self.parent is None else self.parent.level + 1
 
     def join(self) -> None:
-        """Put text that was appended into `content`."""
+        """Move appended text into `content`."""
         if self.tail:
             tail, self.tail = self.tail, []
             self.set("content", "".join([self.own.get("content", ""), *tail]))
 
     def set(self, name: str, value: Json) -> None:
-        """Set one of its props, for good: not as a part of a change that may be undone."""
+        """Set one prop outside a change: this cannot be rolled back."""
         if self.is_own:
             self.own[name] = value
         else:
@@ -116,7 +117,7 @@ class Node:
             self.component = msgspec.structs.replace(self.component, props=props)
 
     def writable(self) -> JsonObject:
-        """Return its props for changes in place; what somebody else may hold is copied first."""
+        """Return the props for changes in place; copy them first if they may be shared."""
         self.join()
         if not self.is_own:
             props = msgspec.to_builtins(self.own)
@@ -125,7 +126,7 @@ class Node:
         return self.own
 
     def whole(self, children: Sequence[Component]) -> Component:
-        """Return the component with children in its props, where its type has any."""
+        """Return the component with `children` in its props, if its type has children."""
         self.join()
         if not slot_names(self.type):
             return self.component
@@ -134,22 +135,22 @@ class Node:
 
 
 class Removed(NamedTuple):
-    """A component that went away."""
+    """A removed component."""
 
     seq: int
-    """The commit that took it."""
+    """Commit that removed it."""
     born: int
-    """The commit that had put it there."""
+    """Commit that added it."""
     type: str
     root: str
-    """The id of the root component that held it; its own if it was one."""
+    """Id of the root component above it, or its own id if it was a root."""
 
 
 def levels_of(component: Component) -> int:
-    """Count the levels that a component takes, whether it is shown itself or by a fallback.
+    """Return the nesting levels of a component or of its fallback, whichever is deeper.
 
     Raises:
-        InvalidPatch: As `apart`.
+        InvalidPatch: The component does not have the required structure; see `apart`.
     """
     below = (levels_of(child) for child in apart(component)[1])
     instead = levels_of(component.fallback) if component.fallback is not None else 1
@@ -157,11 +158,13 @@ def levels_of(component: Component) -> int:
 
 
 def apart(component: Component) -> tuple[Component, list[Component]]:
-    """Return a component without its children, and them.
+    """Return a component without its children, and the list of the children.
+
+    Only the structure is checked, so that no message of a peer can break a tree.
 
     Raises:
-        InvalidPatch: What stands where children belong is none, or its fallbacks do not end: the
-            wire's structure only is looked at, so that nothing that a peer sends can break a tree.
+        InvalidPatch: The props for children hold something else, or the chain of fallbacks is
+            longer than `MOST_FALLBACKS`.
     """
     fallback, fallbacks = component.fallback, 0
     while fallback is not None:
@@ -182,71 +185,79 @@ def apart(component: Component) -> tuple[Component, list[Component]]:
 
 
 class Marks:
-    """The marks of one tree, by the root component that they stand behind."""
+    """The marks of one tree, grouped by the root component that they follow."""
 
-    __slots__ = ("_by_root", "_left", "handed")
+    __slots__ = ("_by_root", "_removals", "handed")
 
     def __init__(self) -> None:
         self.handed: set[str | None] = set()
-        """The roots to which the last change handed marks of those that it removed."""
+        """Roots that received marks of removed roots in the last change."""
         self._by_root: dict[str, list[Mark]] = {}
-        self._left: list[tuple[Node, str | None]] = []
+        self._removals: list[tuple[Node, str | None]] = []
 
     def add(self, mark: Mark) -> None:
-        """Keep a mark at its place; those before all output stay there, and need no keeping."""
+        """Register a mark under its root. A mark before all output never moves: it is skipped."""
         if mark.behind.component is not None:
             self._by_root.setdefault(mark.behind.component, []).append(mark)
 
     def note_removed(self, root: Node, heir: str | None) -> None:
-        """Note that a root component goes away: with the change, `heir` gets its marks.
+        """Record that the open change removes a root; `apply_removals` then moves its marks.
 
         Args:
-            root: The component.
-            heir: What stands in its place, or before it; `None` = nothing.
+            root: The removed root component.
+            heir: Id of the root that receives its marks: the replacement, or else the preceding
+                root; `None` = there is none.
         """
-        if root.id in self._by_root or self._left:
-            self._left.append((root, heir))
+        # A root without marks may still receive those of a root removed earlier in this change.
+        if root.id in self._by_root or self._removals:
+            self._removals.append((root, heir))
 
     def drop(self, marks: Iterable[Mark]) -> None:
-        """Forget marks whose turn is no longer kept."""
+        """Forget the marks of an evicted turn."""
         for mark in marks:
             name = mark.behind.component
-            here = self._by_root.get(name) if name is not None else None
-            if here is not None and name is not None:
-                here[:] = [one for one in here if one is not mark]
-                if not here:
+            siblings = self._by_root.get(name) if name is not None else None
+            if siblings is not None and name is not None:
+                siblings[:] = [one for one in siblings if one is not mark]
+                if not siblings:
                     del self._by_root[name]
 
     def discard(self) -> None:
-        """Forget what `note_removed` noted: the change is not made."""
-        self._left.clear()
+        """Forget the recorded removals, because the change was rolled back."""
+        self._removals.clear()
 
     def apply_removals(self, nodes: Mapping[str, Node]) -> None:
-        """Give the marks of root components that are gone to their successors.
+        """Move the marks of removed roots to their heirs.
 
-        One that is there again has only moved, and keeps its marks.
+        A root that was removed and added again has only moved: it keeps its marks.
 
         Args:
-            nodes: What is there after the change.
+            nodes: The nodes of the tree after the change.
         """
         self.handed = set()
-        for root, heir in self._left:
-            there = nodes.get(root.id)
-            if there is not None and there.parent is None and there.turn == root.turn:
+        for root, heir in self._removals:
+            current = nodes.get(root.id)
+            # An id that now belongs to a child, or to another turn, is no longer the same root:
+            # its marks would be shown in the wrong turn, or not at all.
+            if current is not None and current.parent is None and current.turn == root.turn:
                 continue
             before = nodes.get(heir) if heir is not None else None
+            # An heir that was itself removed later in this change has no node: its own entry in
+            # `_removals` follows and moves these marks on.
             behind = end_of(before) if before is not None else Behind(heir)
             for mark in self._by_root.pop(root.id, ()):
                 mark.behind = behind
                 self.add(mark)
                 self.handed.add(heir)
-        self._left.clear()
+        self._removals.clear()
 
 
 def end_of(root: Node) -> Behind:
-    """Return the place behind a root component as it is now; text may still join a text part."""
+    """Return the position after a root component; in a text part, after its current text."""
     if "/" not in root.id:
         return Behind(root.id)
+    # A delta may extend a text part later. The mark belongs before that text, so its position
+    # includes the current length.
     root.join()
     content = root.own.get("content")
     return Behind(root.id, len(content) if isinstance(content, str) else None)
@@ -271,27 +282,29 @@ class Tree:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.outputs: dict[str, list[str]] = {}
-        """Ids of root components in order, by turn (`""` where there are no turns)."""
+        """Ids of root components in order, by turn (`""` on surfaces without turns)."""
         self.marks = Marks()
-        """What stands among the output without being a component."""
+        """Positions of inputs, thinking, tools and errors in the output."""
         self.removed: dict[str, Removed] = {}
-        """What went away and did not come back, oldest first."""
+        """Removed components that were not added again, oldest first."""
         self.gone: dict[str, Node] = {}
-        """What the newest change took away or replaced, by id, as it was before."""
+        """Nodes that the newest change removed or replaced, by id, in their previous state."""
         self.restructured = 0
-        """The last commit after which a renderer that was behind it needs a snapshot."""
+        """Last commit that requires a snapshot for every renderer that has not received it."""
         self.reshaped = 0
-        """The last commit that put something else in the place of a root component which a
-        renderer may show in parts: a layout, or what has such a fallback."""
+        """Last commit that replaced a root component which some renderers show in parts: a layout,
+        or a component with a layout as fallback."""
         self.added = 0
-        """How many components the newest change added or replaced, over all levels."""
+        """Number of components that the newest change added or replaced, on all levels."""
         self._undo: list[Callable[[], Any]] = []
         self._seq = 0
 
     # -- reading ---------------------------------------------------------------------------------
 
     def component(self, component_id: str) -> Component:
-        """Return a component whole, children inside its props; the tree goes on changing it.
+        """Return a component with its children in its props.
+
+        Later patches may change its props: copy what must stay the same.
 
         Raises:
             KeyError: No such id.
@@ -304,7 +317,7 @@ class Tree:
         return [self.component(root) for root in self.outputs.get(turn, ())]
 
     def root_of(self, component_id: str) -> Node:
-        """Return the root component that holds a component.
+        """Return the root component above a component, or the component itself.
 
         Raises:
             KeyError: No such id.
@@ -314,7 +327,7 @@ class Tree:
     # -- one change, all or nothing --------------------------------------------------------------
 
     def begin(self, seq: int = 0) -> None:
-        """Open the tree for a change that is to be known as `seq`."""
+        """Open the tree for a change with the number `seq`."""
         self._undo.clear()
         self.marks.discard()
         self.gone.clear()
@@ -322,15 +335,17 @@ class Tree:
         self._seq = seq
 
     def keep(self) -> None:
-        """Close the tree: the change stands."""
+        """Close the tree and keep the change."""
         self._undo.clear()
+        # Only a kept change may move marks: `rollback` could not move them back.
         self.marks.apply_removals(self.nodes)
         while len(self.removed) > REMEMBERED:
             forgotten = self.removed.pop(next(iter(self.removed)))
+            # A renderer that missed this removal would keep showing the component for ever.
             self.restructured = max(self.restructured, forgotten.seq)
 
     def rollback(self) -> None:
-        """Close the tree as it was before `begin`."""
+        """Close the tree and restore its state before `begin`."""
         while self._undo:
             self._undo.pop()()
         self.marks.discard()
@@ -341,27 +356,27 @@ class Tree:
         """Replace the component with this id, or add it at the end of the turn's output.
 
         Raises:
-            InvalidPatch, ResourceLimit: It does not fit the tree. The tree is still open and holds
-                half of the change; call `rollback`.
+            InvalidPatch, ResourceLimit: It does not fit the tree. The tree is still open and the
+                change is incomplete; call `rollback`.
         """
         if component.id in self.nodes:
             self._replace(component.id, component)
         else:
-            self._place(component, self._output(turn), turn, None, None)
+            self._add_to_list(component, self._output(turn), turn, None, None)
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all components."""
         for output in self.outputs.values():
             for root in list(output):
                 self._remove(self.nodes[root])
         self._mark("restructured")
 
     def patch(self, op: PatchOp, turn: str = "") -> None:
-        """Apply one op.
+        """Apply one operation.
 
         Raises:
-            InvalidPatch, ResourceLimit: A target, path or place that is not there. The tree is
-                still open and holds half of the change; call `rollback`.
+            InvalidPatch, ResourceLimit: The target, path or position does not exist, or a limit is
+                exceeded. The tree is still open and the change is incomplete; call `rollback`.
         """
         match op:
             case Update():
@@ -379,48 +394,53 @@ class Tree:
                 self._reorder(op)
 
     def append_text(self, component_id: str, path: str, text: str, seq: int = 0) -> None:
-        """Extend a text of a component, outside any change, at the cost of `text` alone.
+        """Append text to a prop, outside a change; it cannot be rolled back.
+
+        The cost depends on `text` alone if the prop is `content`, and on the whole value otherwise.
 
         Args:
-            component_id: A component that is there.
-            path: Its prop, which holds a string or is absent; appending to any but `content` costs
-                as much as the whole of it.
-            text: What to add.
-            seq: What the change is to be known as.
+            component_id: An existing component.
+            path: Name of a prop that holds a string or is absent.
+            text: The text to append.
+            seq: The number of this change.
         """
         node = self.nodes[component_id]
         if path == "content":
+            # Joining on every delta would make a long text cost its square.
             node.tail.append(text)
         else:
             node.set(path, node.own.get(path, "") + text)
-        at: Node | None = node
-        while at is not None:
-            at.seq = max(seq, at.seq)
-            at = at.parent
+        ancestor: Node | None = node
+        while ancestor is not None:
+            ancestor.seq = max(seq, ancestor.seq)
+            ancestor = ancestor.parent
 
     def mark(self, mark: Mark, turn: str = "") -> None:
-        """Put a mark at its place, or behind all that a turn has put out so far.
+        """Add a mark to the output of a turn.
 
         Args:
-            mark: Takes its place from here on. One that names a component stays with it.
-            turn: Whose output it stands in.
+            mark: The mark; the tree updates its position from now on. `END` is resolved to the end
+                of the turn's current output.
+            turn: The turn.
         """
         if mark.behind is END:
             output = self.outputs.get(turn)
             mark.behind = end_of(self.nodes[output[-1]]) if output else Behind()
         self.marks.add(mark)
 
-    # -- the ops ---------------------------------------------------------------------------------
+    # -- operations of a patch -------------------------------------------------------------------
 
     def _update(self, op: Update) -> None:
         node = self._find(op.target)
         segments = parse_path(op.path)
         name = str(segments[0])
         if name not in slot_names(node.type) or _is_label(node.type, segments):
-            holder, key = self._reach(node, segments, op.path)
+            holder, key = self._container_at(node, segments, op.path)
             self._set(holder, key, op.value)
             self._touch(node)
         elif len(segments) == 1:
+            # Children are nodes of their own. Setting the prop would leave the old nodes in the
+            # tree, so an update of all children replaces the whole component.
             component = self.component(node.id)
             props = {**component.props, name: op.value}
             self._replace(node.id, msgspec.structs.replace(component, props=props))
@@ -435,7 +455,7 @@ class Tree:
         segments = parse_path(op.path)
         if segments[0] in slot_names(node.type):
             raise InvalidPatch(f"{op.path}: add children with insert", detail=op.target)
-        holder, key = self._reach(node, segments, op.path)
+        holder, key = self._container_at(node, segments, op.path)
         old = holder.get(key) if isinstance(holder, dict) else holder[key]
         if isinstance(op.value, str) and (old is None or isinstance(old, str)):
             _check_offset(op, old or "")
@@ -463,6 +483,8 @@ class Tree:
         if op.parent is not None:
             parent = self._find(op.parent)
         elif after is not None:
+            # The list of `after` decides, not the current turn: the component may belong to an
+            # earlier turn.
             sibling = self._find(after)
             parent, turn = sibling.parent, sibling.turn
         if parent is not None and not has_free_slots(parent.type):
@@ -470,26 +492,26 @@ class Tree:
                 f"{parent.id!r} is a {parent.type}: only a group takes inserted children",
                 detail=parent.id,
             )
-        places = parent.children if parent else self._output(turn)
-        index = None if op.after is UNSET else _place_behind(places, after)
-        self._place(op.component, places, parent.turn if parent else turn, parent, index)
+        siblings = parent.children if parent else self._output(turn)
+        index = None if op.after is UNSET else _index_after(siblings, after)
+        self._add_to_list(op.component, siblings, parent.turn if parent else turn, parent, index)
 
     def _reorder(self, op: Reorder) -> None:
         node = self._find(op.target)
         if op.after == op.target:
             raise InvalidPatch(f"{op.target!r} cannot stand behind itself", detail=op.target)
-        places = self._free_places(node)
-        before = places.index(op.target)
-        del places[before]
-        self._undo.append(lambda: places.insert(before, op.target))
-        index = _place_behind(places, op.after)
-        places.insert(index, op.target)
-        self._undo.append(lambda: places.__delitem__(index))
+        siblings = self._movable_siblings(node)
+        before = siblings.index(op.target)
+        del siblings[before]
+        self._undo.append(lambda: siblings.insert(before, op.target))
+        index = _index_after(siblings, op.after)
+        siblings.insert(index, op.target)
+        self._undo.append(lambda: siblings.__delitem__(index))
         self._touch(node)
         if node.parent is None:
             self._mark("restructured")
 
-    # -- the steps that they are made of, each with its undo ---------------------------------------
+    # -- steps of an operation, each with its undo -------------------------------------------------
 
     def _find(self, component_id: str) -> Node:
         node = self.nodes.get(component_id)
@@ -506,36 +528,46 @@ class Tree:
             self._undo.append(lambda: self.outputs.pop(turn))
         return found
 
-    def _places(self, node: Node) -> list[str]:
+    def _siblings(self, node: Node) -> list[str]:
         return node.parent.children if node.parent else self.outputs[node.turn]
 
-    def _free_places(self, node: Node) -> list[str]:
-        """Return the list that a component can be moved in or taken from."""
+    def _movable_siblings(self, node: Node) -> list[str]:
+        """Return the list of a component if it may be moved within it or removed from it.
+
+        Raises:
+            InvalidPatch: The component has a fixed position in its parent.
+        """
         if node.parent is not None and not has_free_slots(node.parent.type):
             raise InvalidPatch(
                 f"{node.id!r} has a fixed place in a {node.parent.type}", detail=node.id
             )
-        return self._places(node)
+        return self._siblings(node)
 
-    def _place(
+    def _add_to_list(
         self,
         component: Component,
-        places: list[str],
+        siblings: list[str],
         turn: str,
         parent: Node | None,
         index: int | None,
     ) -> None:
         level = parent.level + 1 if parent else 1
         node = self._add(component, turn, parent, level)
-        at = len(places) if index is None else index
-        if parent is None and at < len(places):
+        at = len(siblings) if index is None else index
+        if parent is None and at < len(siblings):
+            # A catch-up adds new roots at the end, so it would show this one in the wrong position.
             self._mark("restructured")
-        places.insert(at, component.id)
-        self._undo.append(lambda: places.__delitem__(at))
+        siblings.insert(at, component.id)
+        self._undo.append(lambda: siblings.__delitem__(at))
         self._touch(node)
 
     def _add(self, component: Component, turn: str, parent: Node | None, level: int) -> Node:
-        """Add a node and its children, not yet placed in any list."""
+        """Add nodes for a component and its children, without adding it to the list of its parent.
+
+        Raises:
+            InvalidPatch: An id is in use, or the component is malformed.
+            ResourceLimit: Nested deeper than `MAX_LEVELS`.
+        """
         if level > MAX_LEVELS:
             raise ResourceLimit(
                 f"component {component.id!r} is nested {level} levels deep; at most {MAX_LEVELS}",
@@ -548,59 +580,66 @@ class Tree:
         self._undo.append(lambda: self.nodes.pop(component.id))
         self.added += 1
         if component.id in self.removed:
-            self._reuse(component.id, node.root.id)
+            self._record_reuse(component.id, node.root.id)
         for child in children:
             self._add(child, turn, node, level + 1)
             node.children.append(child.id)
         return node
 
-    def _reuse(self, component_id: str, root: str) -> None:
-        """Record that an id is in use again; in another place that counts as restructured."""
+    def _record_reuse(self, component_id: str, root: str) -> None:
+        """Record that the id of a removed component is in use again."""
         removed_before = dict(self.removed)
         before = self.removed.pop(component_id)
 
         def undo() -> None:
-            # In the order of before: the oldest are forgotten first, and a state holds them so.
+            # Restores the order too: the oldest entries are forgotten first, and a stored state
+            # keeps this order.
             self.removed.clear()
             self.removed.update(removed_before)
 
         self._undo.append(undo)
+        # A lagging renderer still shows the old component with this id. Inside the same root it
+        # receives that root again. Anywhere else it would update the old one in its old position.
         if before.root != root or root == component_id:
             self._mark("restructured")
 
     def _replace(self, target: str, component: Component) -> None:
         old = self.nodes[target]
-        places = self._places(old)
-        index = places.index(target)
-        self._forget(old, old.root.id, in_place=component.id == target)
+        siblings = self._siblings(old)
+        index = siblings.index(target)
+        self._remove_nodes(old, old.root.id, in_place=component.id == target)
         added = self._add(component, old.turn, old.parent, old.level)
         if component.id == target:
             added.born = old.born
             if old.parent is None and may_have_parts(old.type):
+                # Renderers that show the parts of the old root must remove them first.
                 self._mark("reshaped")
         elif old.parent is None:
             self._mark("restructured")
             self.marks.note_removed(old, component.id)
             old.successor = component.id
             self._undo.append(partial(setattr, old, "successor", None))
-        places[index] = component.id
-        self._undo.append(lambda: places.__setitem__(index, target))
+        siblings[index] = component.id
+        self._undo.append(lambda: siblings.__setitem__(index, target))
         self._touch(added)
 
     def _remove(self, node: Node) -> None:
-        places = self._free_places(node)
-        index = places.index(node.id)
+        siblings = self._movable_siblings(node)
+        index = siblings.index(node.id)
         if node.parent is not None:
+            # Removing a root needs no touch: `removed` records it. A child disappears only when
+            # its root is sent again.
             self._touch(node.parent)
-        self._forget(node, node.root.id)
+        self._remove_nodes(node, node.root.id)
         if node.parent is None:
-            self.marks.note_removed(node, places[index - 1] if index else None)
-        del places[index]
-        self._undo.append(lambda: places.insert(index, node.id))
+            self.marks.note_removed(node, siblings[index - 1] if index else None)
+        del siblings[index]
+        self._undo.append(lambda: siblings.insert(index, node.id))
 
-    def _forget(self, node: Node, root: str, *, in_place: bool = False) -> None:
+    def _remove_nodes(self, node: Node, root: str, *, in_place: bool = False) -> None:
+        """Remove a node and its descendants; `in_place` means that its id is added again."""
         for child in node.children:
-            self._forget(self.nodes[child], root)
+            self._remove_nodes(self.nodes[child], root)
         del self.nodes[node.id]
         self._undo.append(lambda: self.nodes.__setitem__(node.id, node))
         self.gone.setdefault(node.id, node)
@@ -608,10 +647,14 @@ class Tree:
             self.removed[node.id] = Removed(self._seq, node.born, node.type, root)
             self._undo.append(lambda: self.removed.pop(node.id))
 
-    def _reach(
+    def _container_at(
         self, node: Node, segments: tuple[str | int, ...], path: str
     ) -> tuple[Json, str | int]:
-        """Return the container that holds the last segment, and that segment."""
+        """Return the object or array that contains the last segment, and that segment.
+
+        Raises:
+            InvalidPatch: The path leads to nothing.
+        """
         holder: Json = node.writable()
         for segment in segments[:-1]:
             if isinstance(holder, dict) and str(segment) in holder:
@@ -630,7 +673,7 @@ class Tree:
         raise InvalidPatch(f"{path}: {kind_of(holder)} has no {last!r}", detail=node.id)
 
     def _set(self, holder: Json, key: str | int, value: Json) -> None:
-        """Put a copy of a value in its place: the op that brought it stays as it is."""
+        """Store a copy of a value, so that later patches do not change the operation's value."""
         if isinstance(holder, dict) and key not in holder:
             self._undo.append(lambda: holder.pop(key))
         else:
@@ -644,13 +687,13 @@ class Tree:
         self._undo.append(lambda: items.__delitem__(slice(length, None)))
 
     def _touch(self, node: Node) -> None:
-        """Mark a component, and those that it stands in, as changed."""
-        at: Node | None = node
-        while at is not None:
-            if at.seq < self._seq:
-                self._undo.append(partial(setattr, at, "seq", at.seq))
-                at.seq = self._seq
-            at = at.parent
+        """Mark a component and its ancestors as changed by this commit."""
+        ancestor: Node | None = node
+        while ancestor is not None:
+            if ancestor.seq < self._seq:
+                self._undo.append(partial(setattr, ancestor, "seq", ancestor.seq))
+                ancestor.seq = self._seq
+            ancestor = ancestor.parent
 
     def _mark(self, name: Literal["restructured", "reshaped"]) -> None:
         self._undo.append(partial(setattr, self, name, getattr(self, name)))
@@ -664,17 +707,17 @@ def _check_offset(op: Append, old: Sequence[Json]) -> None:
         )
 
 
-def _place_behind(places: list[str], after: str | None) -> int:
+def _index_after(siblings: list[str], after: str | None) -> int:
     if after is None:
         return 0
     try:
-        return places.index(after) + 1
+        return siblings.index(after) + 1
     except ValueError:
         raise InvalidPatch(f"{after!r} does not stand in that list", detail=after) from None
 
 
 def _is_label(type_name: str, segments: Sequence[str | int]) -> bool:
-    """Return whether a path into `tabs` means a tab's label or icon, which are the tabs' own."""
+    """Return whether a path leads to the label or icon of a tab: props of `tabs`, not children."""
     return type_name == "tabs" and tuple(segments[2:]) in (("label",), ("icon",))
 
 

@@ -1,9 +1,10 @@
-"""The border that components and patch values pass on the agent side: nothing unvalidated gets in.
+"""Validation of components and patch values on the agent side.
 
-`check_component` looks at a whole component, `check_property` and `check_appended` at one value
-that a patch puts somewhere; the cost of those two follows the value. msgspec decides what fits a
-type. Only after it has refused a value does `explain` look for the place and the words, so that
-every refusal names the path, what was wrong and what would fit.
+Theory of operation. Every component and patch value passes one of three functions before it reaches
+a tree. `check_component` checks a whole component. `check_property` and `check_appended` check one
+value of a patch; their cost depends on that value alone, not on the component. msgspec decides
+whether a value fits a type. `explain` runs only after a refusal: it searches for the first misfit,
+so that the error names its path, what is wrong and what is expected.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from arp.protocol.limits import MAX_LEVELS
 from arp.protocol.patch import Segments
 
 MAX_FALLBACKS = 4
-"""Longest chain of components' own fallbacks; the longest chain of the catalog has three types."""
+"""Longest chain of explicit fallbacks; the longest chain in the catalog has three types."""
 MAX_ID_LENGTH = 128
 
 _CACHED = 4096
-"""All paths of the catalog are a few hundred; the rest are paths that lead nowhere."""
+"""Size of each cache. The catalog has a few hundred paths; the rest is for paths without target."""
 
 _SHOWN = 60
-"""How many characters of a foreign name or value a message repeats."""
+"""Characters of a foreign name or value that an error message repeats."""
 
 
 def check_component(
@@ -54,20 +55,20 @@ def check_component(
     """Check that a component, its children and its fallback fit the catalog.
 
     Args:
-        value: A `Component`, or the plain object of the wire.
-        where: How error messages name it: `components[0]`, say.
-        levels: How many levels of components may stand here, this one counted.
-        empty_ids: Components without id pass; they get one when they are shown.
-        plain: The props are known to be plain JSON.
-        any_ids: Ids may have a slash, as those that the agent side itself makes.
+        value: A `Component`, or a component as a plain JSON object.
+        where: Name of the component in error messages, for example `components[0]`.
+        levels: Nesting levels allowed, including this component.
+        empty_ids: Accept components without id; they get one when they are shown.
+        plain: Skip the check that the props are plain JSON.
+        any_ids: Accept ids with a slash, which only the agent side itself generates.
 
     Returns:
-        The component; it shares its props with `value`, which nobody may change afterwards. The
-        alias `text` of a text component has become `content`.
+        The component. It shares its props with `value`, so `value` must not be changed afterwards.
+        The alias `text` of a text component is renamed to `content`.
 
     Raises:
         InvalidComponent: It does not fit; the message begins with the path.
-        ComponentUnsupported: A type that is not known, or a custom one without fallback.
+        ComponentUnsupported: The type is unknown, or a custom type has no fallback.
         ResourceLimit: Nested deeper than `levels`.
 
     Source: protocol.md 3.
@@ -77,19 +78,19 @@ def check_component(
 
 
 def check_property(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:
-    """Check that a value may be put at a path below a component's `props`.
+    """Check that a value may be stored at a path below a component's `props`.
 
-    Whether the path leads anywhere in that very component (an index within its array) is the
-    tree's to know. A rule that spans several props holds where one patch could break it.
+    The tree checks whether the path exists in the component, such as an index within its array.
+    Of the rules that span several props, those are checked that a single patch could break.
 
     Args:
         type_name: The component's type.
-        segments: The path behind `props`, as `parse_path` gives it.
-        value: What the patch puts there.
-        where: How error messages name the value: `ops[2] update: props.rows.3`, say.
+        segments: The path below `props`, as returned by `parse_path`.
+        value: The value of the patch.
+        where: Name of the value in error messages, for example `ops[2] update: props.rows.3`.
 
     Returns:
-        The value to put: `value` itself, unless a child in it used an alias.
+        The value to store: `value` itself, unless a child in it used an alias.
 
     Raises:
         InvalidPatch: No such prop, or the value does not fit.
@@ -103,16 +104,18 @@ def check_property(type_name: str, segments: Sequence[str | int], value: Json, w
     kind = _patched_type(spec, segments, where)
     if type_name == "chart":
         _check_exact(value, where, InvalidPatch)
+    # A code block needs `code` or `tabs`. The type allows either to be empty, so an update of one
+    # prop could leave a component that `check_component` would refuse.
     emptied = value is None or value == []
     if emptied and type_name == "code-block" and tuple(segments) in (("code",), ("tabs",)):
         raise InvalidPatch(f"{where}: a code-block needs code or tabs; use replace instead")
-    return _fitting(kind, value, where)
+    return _checked_value(kind, value, where)
 
 
 def check_appended(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:
-    """Check that a value may extend what is at a path: a string a string, items an array.
+    """Check that a value may be appended at a path: text to a string, an array to an array.
 
-    Args and errors are those of `check_property`; to extend an array, `value` is an array of its
+    Arguments and errors are those of `check_property`. To extend an array, `value` is the array of
     new items.
     """
     spec = CATALOG.get(type_name)
@@ -122,6 +125,8 @@ def check_appended(type_name: str, segments: Sequence[str | int], value: Json, w
         _check_exact(value, where, InvalidPatch)
     wanted = []
     for option in options(kind):
+        # Whether a string with bounds, such as a colour, still fits after an append depends on its
+        # old value, which is not known here. Such strings cannot be appended to.
         if option in (str, Any) and not bounds(kind):
             wanted.append("string")
             if isinstance(value, str):
@@ -129,14 +134,14 @@ def check_appended(type_name: str, segments: Sequence[str | int], value: Json, w
         if item_type(option) is not None or option is Any:
             wanted.append("array of new items")
             if isinstance(value, list):
-                return value if option is Any else _fitting(option, value, where)
+                return value if option is Any else _checked_value(option, value, where)
     if not wanted:
         raise InvalidPatch(f"{where}: cannot be appended to; use update")
     raise InvalidPatch(f"{where}: expected {' or '.join(wanted)}, got {kind_of(value)}")
 
 
-class _Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What every component has, before its type is looked at."""
+class _ComponentFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields that every component has, whatever its type."""
 
     id: str
     type: str
@@ -146,7 +151,7 @@ class _Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Check:
-    """One run over a component and all in it."""
+    """One check of a component and its descendants; it remembers the ids to find duplicates."""
 
     def __init__(self, empty_ids: bool, any_ids: bool = False) -> None:
         self._empty_ids = empty_ids
@@ -156,12 +161,12 @@ class _Check:
     def component(
         self, value: Any, where: str, levels: int, fallbacks: int, *, plain: bool = False
     ) -> Component:
-        made = _made(value, where)
-        self._check_id(made.id, where)
+        component = _as_component(value, where)
+        self._check_id(component.id, where)
         if levels <= 0:
             raise ResourceLimit(f"{where}: nested deeper than {MAX_LEVELS} levels")
-        spec = _spec(made, where)
-        props, fallback = made.props, made.fallback
+        spec = _spec(component, where)
+        props, fallback = component.props, component.fallback
         if not plain:
             _check_plain(props, f"{where}.props", InvalidComponent)
         if spec is not None:
@@ -170,18 +175,20 @@ class _Check:
             if fallbacks <= 0:
                 problem = f"{where}.fallback: more than {MAX_FALLBACKS} fallbacks in a row"
                 raise ResourceLimit(problem)
-            # No patch names what is in a fallback, so its ids are its own and may be empty.
+            # No patch can address a component in a fallback, so its ids may be empty or repeat
+            # those of the surface: they are checked on their own.
             alone = _Check(empty_ids=True)
             fallback = alone.component(fallback, f"{where}.fallback", levels, fallbacks - 1)
-        if props is made.props and fallback is made.fallback:
-            return made
-        return Component(made.id, made.type, props, made.version, fallback)
+        if props is component.props and fallback is component.fallback:
+            return component
+        return Component(component.id, component.type, props, component.version, fallback)
 
     def children(self, kind: Any, value: Json, where: str, levels: int) -> Json:
-        """Check every component that stands directly in a value, which fits its type.
+        """Check every component in a value that fits its type.
 
         Returns:
-            `value` itself, unless an alias was found below; then what holds it is copied.
+            `value` itself, unless a child used an alias; then the containers of that child are
+            copied, because the caller's objects must not change.
         """
         if not _holds_children(kind):
             return value
@@ -227,37 +234,47 @@ class _Check:
             props = {"content" if name == "text" else name: one for name, one in props.items()}
         if not fits(props, spec.props):
             raise InvalidComponent(explain(props, spec.props, where))
-        for place, value in numbers_of(spec.name, props, where):
-            _check_exact(value, place, InvalidComponent)
+        for path, value in numbers_of(spec.name, props, where):
+            _check_exact(value, path, InvalidComponent)
         if spec.slots is None:
             return props
         checked: JsonObject = self.children(spec.props, props, where, levels - 1)
         return checked
 
 
-def _made(value: Any, where: str) -> Component:
-    """Return a component, or the plain object of one, as a `Component` with fields that fit."""
+def _as_component(value: Any, where: str) -> Component:
+    """Return a `Component` or a plain JSON object as a `Component` with fields of valid types.
+
+    Raises:
+        InvalidComponent: A field is missing, unknown or of the wrong type.
+    """
     if isinstance(value, Component):
+        # Structs accept any value in `__init__`, so the fields of an author's component need a
+        # check. This fast path covers nearly all; the props are checked by the caller.
         if (
             type(value.id) is type(value.type) is str
             and type(value.props) is dict
             and type(value.version) is int
             and value.version >= 1
         ):
-            return value  # as nearly all do; what is in the props is looked at below
+            return value
         try:
-            msgspec.convert(value, _Given, from_attributes=True)
+            msgspec.convert(value, _ComponentFields, from_attributes=True)
         except msgspec.ValidationError:
             value = msgspec.structs.asdict(value)
         else:
             return value
-    elif fits(value, _Given):
+    elif fits(value, _ComponentFields):
         return Component(**value)
-    raise InvalidComponent(explain(value, _Given, where))
+    raise InvalidComponent(explain(value, _ComponentFields, where))
 
 
 def _spec(component: Component, where: str) -> ComponentSpec | None:
-    """Return the spec of a core component; `None` for a custom one, which has a fallback."""
+    """Return the spec of a core component; `None` for a custom component with a fallback.
+
+    Raises:
+        ComponentUnsupported: The type or version is unknown, or a custom type has no fallback.
+    """
     spec = CATALOG.get(component.type)
     if spec is None:
         if not is_custom(component.type):
@@ -287,27 +304,38 @@ def _check_plain(
 def _check_exact(
     value: Json, where: str, refusal: type[InvalidComponent] | type[InvalidPatch]
 ) -> None:
-    if (place := rounded_at(value, where)) is not None:
-        raise refusal(f"{place}: {TOO_LARGE}")
+    if (path := rounded_at(value, where)) is not None:
+        raise refusal(f"{path}: {TOO_LARGE}")
 
 
-def _fitting(kind: Any, value: Json, where: str) -> Json:
-    """Return a value that fits a type, with every component in it checked."""
+def _checked_value(kind: Any, value: Json, where: str) -> Json:
+    """Return a value after checking its type and every component in it.
+
+    Raises:
+        InvalidPatch: The value does not fit the type.
+    """
     if not fits(value, kind):
         raise InvalidPatch(explain(value, kind, where))
     return _Check(False).children(kind, value, where, MAX_LEVELS - 1)
 
 
-# -- what can stand at a path ----------------------------------------------------------------------
-# The walk is over types, never over values, so its cost does not depend on any component.
+# -- the type of the value at a path ---------------------------------------------------------------
+# These functions walk over types, never over values: their cost does not depend on any component.
 
 
 def _patched_type(spec: ComponentSpec, segments: Sequence[str | int], where: str) -> Any:
-    # All items of an array are of one type: so each path of the catalog is kept once.
+    """Return the type of the prop that a patch changes.
+
+    Raises:
+        InvalidPatch: There is no such prop, or it is a component with an id of its own.
+    """
+    # All items of an array have one type. With 0 for every index, the cache holds each path of the
+    # catalog once, and not once per index.
     path = tuple(0 if isinstance(segment, int) else segment for segment in segments)
     found = type_at(spec.props, path)
     if found is not None:
         return found
+    # Name the first segment without a type; the segments after it could only mislead.
     end = next(end for end in range(len(path)) if type_at(spec.props, path[: end + 1]) is None)
     holder, name = type_at(spec.props, path[:end]), segments[end]
     if is_child(holder):
@@ -320,9 +348,13 @@ def _patched_type(spec: ComponentSpec, segments: Sequence[str | int], where: str
 
 @lru_cache(maxsize=_CACHED)
 def type_at(kind: Any, path: Segments) -> Any | None:
-    """Return the type of what stands at a path below a type; `None` if nothing can stand there.
+    """Return the type of the value at a path below a type; `None` if there is no such path.
 
-    A path ends at a component, which has an id of its own. Every index in it is 0.
+    A path cannot go through a component, because a component is patched by its own id.
+
+    Args:
+        kind: The type at which the path begins.
+        path: The path, with 0 for every index.
     """
     if not path:
         return kind
@@ -340,7 +372,7 @@ def type_at(kind: Any, path: Segments) -> Any | None:
 
 @lru_cache(maxsize=_CACHED)
 def options(kind: Any) -> tuple[Any, ...]:
-    """Return the members of a union, bounds stripped; a type that is no union gives itself."""
+    """Return the members of a union without their bounds; for other types, the type alone."""
     if get_origin(kind) is Annotated:
         return options(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
@@ -350,7 +382,7 @@ def options(kind: Any) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=_CACHED)
 def bounds(kind: Any) -> tuple[msgspec.Meta, ...]:
-    """Return the bounds that stand on a type or on the members of a union."""
+    """Return the bounds of a type and of the members of a union."""
     if get_origin(kind) is Annotated:
         inner, *marks = get_args(kind)
         return (*(mark for mark in marks if isinstance(mark, msgspec.Meta)), *bounds(inner))
@@ -360,23 +392,23 @@ def bounds(kind: Any) -> tuple[msgspec.Meta, ...]:
 
 
 def is_child(kind: Any) -> bool:
-    """Return whether a whole component stands there."""
+    """Return whether a type is that of a whole component."""
     return CHILD in bounds(kind)
 
 
 def item_type(kind: Any) -> Any | None:
-    """Return the type of the items if an array can stand there, else `None`."""
+    """Return the type of the items if a type allows an array, else `None`."""
     return next((get_args(one)[0] for one in options(kind) if get_origin(one) in _ARRAYS), None)
 
 
 def names_in(kind: Any) -> tuple[str, ...]:
-    """Return the keys that an object there may have."""
+    """Return the keys that an object of a type may have."""
     return tuple(name for struct in _structs(kind) for name in struct.__struct_encode_fields__)
 
 
 @lru_cache(maxsize=_CACHED)
 def child_fields(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the fields of a Struct below which components can stand, with their types."""
+    """Return the fields of a Struct that may contain components, with their types."""
     return {name: hint for name, hint in _fields(struct).items() if _holds_children(hint)}
 
 
@@ -396,7 +428,7 @@ def _structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
 
 @lru_cache(maxsize=_CACHED)
 def _fields(kind: Any) -> Mapping[str, Any]:
-    """Return the fields of a Struct by their names on the wire; none of any other type."""
+    """Return the fields of a Struct by their names on the wire; no fields for other types."""
     if not _is_struct(kind):
         return {}
     hints = get_type_hints(kind, include_extras=True)
@@ -433,7 +465,10 @@ def fits(value: Any, kind: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _holder(kind: Any) -> type[msgspec.Struct]:
-    """Return a Struct around a type: msgspec remembers of Structs alone how to check them."""
+    """Return a Struct with one field of a type.
+
+    msgspec caches how to check a Struct, but compiles any other type again on each call.
+    """
     return msgspec.defstruct("Holder", [("value", kind)], frozen=True)
 
 
@@ -441,13 +476,15 @@ def explain(value: Any, kind: Any, where: str) -> str:
     """Return why a value does not fit a type.
 
     Args:
-        value: What `msgspec.convert` refuses.
+        value: A value that `msgspec.convert` refuses.
         kind: The type.
-        where: How the sender knows the value: `components[0].props`, say.
+        where: Path of the value as its sender knows it, for example `components[0].props`.
 
     Returns:
-        For instance `components[0].props.rows[3]: expected array, got number`.
+        The path of the first misfit and the reason, for example
+        `components[0].props.rows[3]: expected array, got number`.
     """
+    # Descend to the innermost value that does not fit: that is the one that the sender must change.
     for option in options(kind):
         if isinstance(value, _ARRAYS) and get_origin(option) in _ARRAYS and not fits(value, option):
             index = _first_misfit(value, option)
@@ -466,23 +503,23 @@ def explain(value: Any, kind: Any, where: str) -> str:
 
 
 def check_fields(settings: msgspec.Struct) -> None:
-    """Check the values with which a program made a Struct, since `__init__` takes any.
+    """Check the field values of a Struct that a program created; `__init__` accepts any value.
 
     Raises:
-        ValueError: One does not fit its field; the message names it.
+        ValueError: A value does not fit its field; the message names the field.
     """
     for name, kind in _fields(type(settings)).items():
         value, where = getattr(settings, name), f"{type(settings).__name__}.{name}"
         if isinstance(value, dict):
             raise ValueError(f"{where}: expected {kind.__name__}(…), got a dict")
         try:
-            msgspec.convert(value, kind)  # not `fits`, which is for many values of one type
+            msgspec.convert(value, kind)  # not `fits`, which caches a Struct for each type
         except msgspec.ValidationError:
             raise ValueError(explain(value, kind, where)) from None
 
 
 def _first_misfit(items: Sequence[Any], kind: Any) -> int:
-    """Return the index of the first item that does not fit; by halves, since arrays may be long."""
+    """Return the index of the first item that does not fit, by binary search."""
     low, high = 0, len(items)
     while high - low > 1:
         middle = (low + high) // 2
@@ -516,12 +553,13 @@ def _explain_object(value: JsonObject, structs: list[type[msgspec.Struct]], wher
     try:
         msgspec.convert(value, struct)
     except msgspec.ValidationError as error:
-        return f"{where}: {error.__cause__ or error}"  # a rule across fields, in its own words
+        # Every field fits, so a rule of `__post_init__` failed: its `ValueError` says why.
+        return f"{where}: {error.__cause__ or error}"
     return f"{where}: does not fit"
 
 
 def _reason(value: Any, kind: Any) -> str:
-    """Return why a value does not fit that holds no other one to blame."""
+    """Return why a value itself does not fit, and not a value inside it."""
     got = kind_of(value)
     words = [word for option in options(kind) for word in _words(option)]
     taken = {name for option in options(kind) for name in _kinds(option)}
@@ -541,7 +579,7 @@ def _no_word(value: Any, words: Iterable[Any]) -> str:
 
 
 def _words(option: Any) -> tuple[Any, ...]:
-    """Return the values of a closed list."""
+    """Return the values of a `Literal` or an enum; none for other types."""
     if get_origin(option) is Literal:
         return get_args(option)
     if isinstance(option, type) and issubclass(option, Enum):
@@ -550,7 +588,7 @@ def _words(option: Any) -> tuple[Any, ...]:
 
 
 def _kinds(option: Any) -> Iterable[str]:
-    """Return the kinds of JSON values that a type takes."""
+    """Return the kinds of JSON values that a type accepts."""
     if words := _words(option):
         return map(kind_of, words)
     if get_origin(option) in _ARRAYS:
@@ -561,7 +599,10 @@ def _kinds(option: Any) -> Iterable[str]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Say what somebody who wrote `name` may have meant, beginning with `; `, or nothing."""
+    """Return a hint for an unknown name: the closest known name, or all known names.
+
+    The hint begins with `; `; it is empty if there are no known names.
+    """
     names = list(known)
     close = difflib.get_close_matches(name[:64], names, 1)
     if close:

@@ -1,4 +1,4 @@
-"""Columns that stand under each other in any monospaced font, wide and combining characters too."""
+"""Tables in monospaced text, with correct widths of wide and combining characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arp.protocol.components import Cell
 from arp.protocol.exact_integers import is_large_integer
 
 GAP = "  "
-"""Between two columns."""
+"""Space between two columns."""
 
 _PLAIN_NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(\.?[0-9]*)")
 
@@ -27,24 +27,23 @@ def cell_text(value: Cell) -> str:
 
 
 def width(text: str) -> int:
-    """Count the columns that a terminal gives to a line of text."""
+    """Return the number of terminal columns of a line of text."""
     if text.isascii():
         return len(text)
     return sum(map(_character_width, text))
 
 
 def padded(text: str, columns: int, *, right: bool = False) -> str:
-    """Fill a line up with spaces, behind it or, with `right`, before it."""
+    """Return a line filled with spaces on its right side, or with `right` on its left side."""
     spaces = " " * (columns - width(text))
     return spaces + text if right else text + spaces
 
 
 def aligned(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:
-    """Set a table in lines: the headers, a rule, then a line for each row.
+    """Return a table as lines: the headers, a rule, then one line per row.
 
-    Columns of numbers stand under each other by their decimal points. Rows may be longer or
-    shorter than the headers. Without any header that says something, the headers and the rule are
-    left out.
+    Numbers in a column are aligned at their decimal points. Rows may be longer or shorter than the
+    headers. If all headers are empty, the headers and the rule are left out.
     """
     body = [list(row) for row in rows]
     count = max([len(headers), *map(len, body)])
@@ -68,9 +67,9 @@ def aligned(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]
 
 
 def at_one_point(numbers: Sequence[str]) -> list[str]:
-    """Fill numbers up with spaces behind, so that their decimal points meet at the right side.
+    """Return numbers with spaces after them, so that right-aligned decimal points line up.
 
-    What has an exponent, or is no number, stays as it is.
+    Numbers with an exponent and other texts are returned unchanged.
     """
     tails = [_tail(number) for number in numbers]
     most = max((tail for tail in tails if tail is not None), default=0)
@@ -81,7 +80,7 @@ def at_one_point(numbers: Sequence[str]) -> list[str]:
 
 
 def _tail(number: str) -> int | None:
-    """Count the characters from the decimal point on; `None` where there is no plain number."""
+    """Return the number of characters from the decimal point on; `None` if not a plain number."""
     found = _PLAIN_NUMBER.fullmatch(number)
     return None if found is None else len(found[1])
 

@@ -1,7 +1,7 @@
-"""Answers as values of a type: the type gives the form, and the answer comes back as one of them.
+"""Answers as values of a type: a form is made from the type, and the answer becomes a value of it.
 
-A msgspec Struct, a dataclass, a `TypedDict` or a pydantic model. Pydantic is never imported here:
-who has such a model has imported it.
+The type is a msgspec Struct, a dataclass, a `TypedDict` or a pydantic model. Pydantic is not
+imported here: a program with such a model has imported it already.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from arp.surface.schema_form import NoForm, SchemaForm, form_of_schema
 
 T = TypeVar("T")
 
-_PLACE = re.compile(r" - at `\$([^`]*)`$")
+_PATH = re.compile(r" - at `\$([^`]*)`$")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 MAX_REASON = 300
-"""Characters of why a value does not fit: validators of an author may say much."""
+"""Longest reason in an error, in characters; the validators of authors may be verbose."""
 
 
 class AnswerType(Generic[T]):
-    """A type of which an answer is to be a value."""
+    """The type of an answer, with its form."""
 
     def __init__(self, kind: type[T], values: Mapping[str, Json] | None = None) -> None:
-        """See the class.
+        """Create the form for a type.
 
         Args:
             kind: The type.
-            values: What stands in the form at first, by property; `None`: the defaults.
+            values: Initial values of the form, by property; `None`: the defaults.
 
         Raises:
-            NoForm: The type has something that no field can stand for, or it is no type of which
-                values can be made of JSON.
+            NoForm: A field of the type cannot be a field of a form, or values of the type cannot be
+                made from JSON.
         """
         self.kind = kind
         self._is_model = _is_model(kind)
@@ -51,7 +51,7 @@ class AnswerType(Generic[T]):
             return found
         try:
             return msgspec.json.schema(self.kind)
-        except TypeError:  # msgspec says how to extend msgspec
+        except TypeError:  # its message is about msgspec, which authors do not need to know
             name = getattr(self.kind, "__name__", self.kind)
             raise NoForm(
                 f"{name}: no form can ask for it; ask for a dataclass, Struct, TypedDict or "
@@ -59,15 +59,15 @@ class AnswerType(Generic[T]):
             ) from None
 
     def read(self, answer: JsonObject) -> T:
-        """Return the value that an answer makes.
+        """Return an answer as a value of the type.
 
         Args:
-            answer: The fields of the form, as they passed its check.
+            answer: The checked fields of the form.
 
         Raises:
-            InvalidAnswer: The type refuses it; `detail` names the field, or `fields` where it is
-                about several.
-            Exception: Whatever else a validator of an author raises.
+            InvalidAnswer: The type refuses the answer; `detail` names the field, or is `fields` if
+                several fields are concerned.
+            Exception: Any other exception of an author's validator.
         """
         plain = self.form.read(answer)
         if self._is_model:
@@ -76,24 +76,24 @@ class AnswerType(Generic[T]):
             return msgspec.convert(plain, self.kind)
         except msgspec.ValidationError as error:
             reason = str(error)
-            place = _PLACE.search(reason)
-            path = [name or number for name, number in _STEP.findall(place[1] if place else "")]
-            self._refuse(path, _PLACE.sub("", reason))
+            found = _PATH.search(reason)
+            path = [name or number for name, number in _STEP.findall(found[1] if found else "")]
+            self._refuse(path, _PATH.sub("", reason))
 
     def check(self, answer: JsonObject) -> None:
-        """Refuse an answer that `read` would refuse.
+        """Check that `read` accepts an answer.
 
-        Where a validator of an author fails by itself, nobody can be told how to answer better: the
-        answer passes, and whoever reads it gets the failure.
+        If a validator of the author fails with another exception, the user cannot give a better
+        answer. The answer then passes, and the caller of `read` gets the exception.
 
         Raises:
-            InvalidAnswer: As `read`.
+            InvalidAnswer: The type refuses the answer; see `read`.
         """
         try:
             self.read(answer)
         except InvalidAnswer:
             raise
-        except Exception:  # noqa: BLE001 - whatever it is, `read` raises it again
+        except Exception:  # noqa: BLE001 - `read` raises it again
             return
 
     def _model(self, plain: Json) -> T:

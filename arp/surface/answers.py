@@ -1,9 +1,9 @@
-"""The border that answers pass: nothing reaches the agent that does not fit its question.
+"""Validation of answers: an answer that does not fit its question never reaches the agent.
 
-`check_answer` judges what a renderer sent, `answer_value` gives what the agent's `ask` returns.
-Rows of any table can be selected, also where none is asked for, and of a chart or cards that a
-renderer shows as a table. Typed text becomes an answer in `typed_answer`, whose `understand` can be
-had from here too.
+`check_answer` checks what a renderer sent. `answer_value` returns the result of the agent's `ask`.
+Rows can be selected in any table, even if it is not a question, and in a chart or product cards
+that a renderer shows as a table. `typed_answer` converts typed text into answers; its `understand`
+is exported here too.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from arp.surface.typed_answer import DECLINE, understand
 __all__ = ["ANSWER", "answer_value", "check_answer", "public_answer", "understand"]
 
 MAX_REASON = 1000
-"""Characters of why somebody said no."""
+"""Longest reason for a denial, in characters."""
 
 MAX_EDITED_BYTES = 256 << 10
-"""Of an input that somebody changed, as JSON: a file of usual size with what is around it. It is a
-quarter of the largest message, in which it has to fit."""
+"""Largest edited input as JSON: a file of usual size with some structure around it. This is a
+quarter of the largest message, which contains it."""
 
 MAX_DIGEST = 128
-"""Characters; a SHA-256 has 64."""
+"""Longest digest, in characters; a SHA-256 has 64."""
 
 ANSWER = "answer"
-"""The action that answers a custom component; its `payload`, any JSON, is what `ask` returns."""
+"""Action that answers a custom component; `ask` returns its `payload`, any JSON."""
 
 _CLOSED = {
     "answered": "is already answered",
@@ -56,23 +56,23 @@ _CLOSED = {
 
 
 def check_answer(component: Component, input_type: str, data: JsonObject) -> JsonObject:
-    """Return the data of an input in the one form that fits the component which it answers.
+    """Return the data of an answer in normal form.
 
     Args:
-        component: The question as it stands now. What a renderer showed in its place, its
-            `fallback`, may be answered too; a custom component takes any other input.
-        input_type: Of the input.
-        data: Of the input; plain JSON. Keys that the type does not have are left out.
+        component: The question in its current state. An answer to its `fallback` is accepted too;
+            a custom component accepts any other input.
+        input_type: Type of the input.
+        data: Data of the input, plain JSON. Keys that the type does not have are left out.
 
     Returns:
-        `{fields}` with every field by name (and `action` where the form names one), `{action,
-        payload?}` of a confirm, `{selected}` without repeats (of a table the numbers of rows),
-        `{text}`, `{action, payload: {tab}}` of tabs; `{action: decline}` of a question that lets
-        people decline.
+        A form: `{fields}` with all fields by name, and `action` if the form has one. A confirm:
+        `{action, payload?}`. Choices and tables: `{selected}` without duplicates; row numbers for a
+        table. A text input: `{text}`. Tabs: `{action, payload: {tab}}`. A declined question:
+        `{action: decline}`.
 
     Raises:
-        InvalidAnswer: Closed, of the wrong type, or a value that does not fit; the question stays
-            as it was. `detail` names the field.
+        InvalidAnswer: The question is closed, the input has the wrong type, or a value does not
+            fit; the question is unchanged. `detail` names the field.
 
     Source: protocol.md 2.2.
     """
@@ -81,7 +81,7 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
         _refuse(f"{named} {_CLOSED[state]}", component.id)
     if is_decline(component, input_type, data):
         return {"action": DECLINE}
-    question = _asked(component, input_type)
+    question = _answered_form(component, input_type)
     if question is not None:
         return _CHECKS[question.type](question.props, data)
     spec = CATALOG.get(component.type)
@@ -94,12 +94,12 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
 
 
 def is_decline(component: Component, input_type: str, data: JsonObject) -> bool:
-    """Return whether an input says that somebody does not want to answer, which they may.
+    """Return whether an input declines a question that can be declined.
 
     Args:
         component: The question.
-        input_type: Of the input.
-        data: Of the input; plain JSON.
+        input_type: Type of the input.
+        data: Data of the input, plain JSON.
     """
     may = component.props.get("can_decline") is True and asks(component.type, component.props)
     return may and input_type == "action" and data.get("action") == DECLINE
@@ -108,15 +108,15 @@ def is_decline(component: Component, input_type: str, data: JsonObject) -> bool:
 def as_asked(
     component: Component, input_type: InputType, data: JsonObject
 ) -> tuple[InputType, JsonObject]:
-    """Return an answer in the input type that its component takes.
+    """Return an answer with the input type that its component expects.
 
-    The draft answers `choices` by an action too: its name, or what its `payload` holds, is what was
-    chosen. Any other answer is given as it is.
+    In the draft, an action may answer `choices`: the name of the action, or its `payload`, is the
+    selected value. All other answers are returned unchanged.
 
     Args:
         component: The question.
-        input_type: Of the answer.
-        data: Of the answer; plain JSON.
+        input_type: Type of the answer.
+        data: Data of the answer, plain JSON.
     """
     offered = _offered_to_action(component, input_type)
     if offered is None or is_decline(component, input_type, data):
@@ -125,7 +125,7 @@ def as_asked(
 
 
 def offers_action(component: Component, input_type: InputType, data: JsonObject) -> bool:
-    """Return whether an action that names no component chooses what this one offers."""
+    """Return whether an action without a component selects options of this component."""
     offered = _offered_to_action(component, input_type)
     if offered is None:
         return False
@@ -134,20 +134,20 @@ def offers_action(component: Component, input_type: InputType, data: JsonObject)
 
 
 def answer_value(component: Component, input_type: str, data: JsonObject) -> Json:
-    """Return what `ask` returns for an answer.
+    """Return the value that `ask` returns for an answer.
 
     Args:
         component: The question.
-        input_type: Of the answer.
-        data: As `check_answer` gave it.
+        input_type: Type of the answer.
+        data: Result of `check_answer`.
 
     Returns:
-        Of a form the fields by name, of a confirm whether it is confirmed, of choices the value, or
-        with `multi_select` the values, of a table that asks for one row its number, of any other
-        the list of them, of a text input the text; of a custom component the payload of its action
-        `answer`; else `data`.
+        A form: the fields by name. A confirm: whether it was confirmed. Choices: the value, or the
+        list of values with `multi_select`. A table: the row number if it asks for one row, else the
+        list of row numbers. A text input: the text. A custom component: the payload of its action
+        `answer`. Anything else: `data`.
     """
-    question = _asked(component, input_type)
+    question = _answered_form(component, input_type)
     if question is None and data.get("action") == ANSWER and "payload" in data:
         return data["payload"]
     match question.type if question is not None else "":
@@ -168,11 +168,11 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
 
 
 def public_answer(component: Component, value: Json) -> Json:
-    """Return an answer as every renderer of the session may see it: passwords are hidden.
+    """Return an answer for all renderers of the session, with hidden passwords.
 
     Args:
         component: The question.
-        value: As `answer_value` gave it.
+        value: Result of `answer_value`.
     """
     if component.type != "form":
         return value
@@ -188,13 +188,16 @@ def public_answer(component: Component, value: Json) -> Json:
 
 
 def closes(component: Component, input_type: str) -> bool:
-    """Return whether an answer closes its component: a table that does not ask stays as it is."""
-    asked = _asked(component, input_type)
-    return asked is None or asked.type != "table" or asks("table", asked.props)
+    """Return whether an answer closes its component; a table that is not a question stays open."""
+    question = _answered_form(component, input_type)
+    return question is None or question.type != "table" or asks("table", question.props)
 
 
-def _asked(component: Component | None, input_type: str) -> Component | None:
-    """Return what this type of input answers: the component, or what stood in its place."""
+def _answered_form(component: Component | None, input_type: str) -> Component | None:
+    """Return the form of a component that an input type answers.
+
+    This is the component, one of its fallbacks, or a chart or product cards as a table.
+    """
     while component is not None:
         spec = CATALOG.get(component.type)
         if spec is not None and spec.answered_by == input_type:
@@ -224,13 +227,13 @@ def _confirm(props: JsonObject, data: JsonObject) -> JsonObject:
     action = data.get("action")
     if action not in ("confirm", "deny"):
         _refuse(f"action: expected confirm or deny, got {said(action)}", "action")
-    more = data.get("payload")
-    said_besides = _besides(more, action == "confirm") if isinstance(more, dict) else {}
-    return {"action": action, "payload": said_besides} if said_besides else {"action": action}
+    payload = data.get("payload")
+    details = _confirm_details(payload, action == "confirm") if isinstance(payload, dict) else {}
+    return {"action": action, "payload": details} if details else {"action": action}
 
 
-def _besides(payload: JsonObject, is_yes: bool) -> JsonObject:
-    """Return what stands beside a yes or a no: how far a yes goes and for which input; why a no."""
+def _confirm_details(payload: JsonObject, is_yes: bool) -> JsonObject:
+    """Return the checked payload of a confirm: scope, reason, digest and edited input."""
     scope, reason = payload.get("scope"), payload.get("reason")
     if scope is not None and scope not in ("once", "session"):
         _refuse(f"payload.scope: expected once or session, got {said(scope)}", "payload.scope")
@@ -267,8 +270,8 @@ def _choices(props: JsonObject, data: JsonObject) -> JsonObject:
     if not selected and not choices.multi_select:
         _refuse("selected: choose one", "selected")
     offered = Offered(choices.options)
-    taken = [_taken(offered, value, index) for index, value in enumerate(selected)]
-    return {"selected": list(dict.fromkeys(taken))}
+    values = [_offered_value(offered, value, index) for index, value in enumerate(selected)]
+    return {"selected": list(dict.fromkeys(values))}
 
 
 def _selected(data: JsonObject) -> list[Json]:
@@ -279,16 +282,16 @@ def _selected(data: JsonObject) -> list[Json]:
 
 
 def _offered_to_action(component: Component, input_type: InputType) -> Offered | None:
-    """Return the options of choices that an action answers; `None` if it is no such answer."""
-    takes_actions = component.type not in CATALOG or _asked(component, "action") is not None
-    question = _asked(component, "selection")
+    """Return the options of choices that an action may answer; `None` if it is no such answer."""
+    takes_actions = component.type not in CATALOG or _answered_form(component, "action") is not None
+    question = _answered_form(component, "selection")
     if input_type != "action" or takes_actions or question is None or question.type != "choices":
         return None
     return Offered(msgspec.convert(question.props, ChoicesProps).options)
 
 
 def _chosen(offered: Offered, data: JsonObject) -> list[Json]:
-    """Return what an action chooses: an option that it is called, else what its payload holds."""
+    """Return the values that an action selects: the option with its name, or its payload."""
     action, payload = data.get("action"), data.get("payload")
     if isinstance(payload, dict):
         payload = payload.get("selected", payload.get("value"))
@@ -297,7 +300,7 @@ def _chosen(offered: Offered, data: JsonObject) -> list[Json]:
     return payload if isinstance(payload, list) else [payload]
 
 
-def _taken(offered: Offered, value: Json, index: int) -> str | int | float:
+def _offered_value(offered: Offered, value: Json, index: int) -> str | int | float:
     option = offered.find(value)
     if option is None:
         _refuse(f"selected[{index}]: {said(value)} is not offered", f"selected[{index}]")
@@ -310,7 +313,7 @@ def _table(props: JsonObject, data: JsonObject) -> JsonObject:
     selected, rows = _selected(data), len(props["rows"])
     if props.get("selectable") == "one" and len(selected) != 1:
         _refuse(f"selected: select one row, got {len(selected)}", "selected")
-    taken: dict[int, None] = {}
+    taken: dict[int, None] = {}  # keeps the order
     for index, value in enumerate(selected):
         row = _row(value)
         if row is None or not 0 <= row < rows:
@@ -326,7 +329,7 @@ def _table(props: JsonObject, data: JsonObject) -> JsonObject:
 
 
 def _row(value: Json) -> int | None:
-    """Return the number of a row, which the draft may send as its text."""
+    """Return a row number; the draft may send it as text."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, float) and value.is_integer():
@@ -366,7 +369,7 @@ _TABLES: Mapping[str, Callable[[JsonObject], JsonObject]] = {
     "chart": chart_as_table,
     "product-cards": cards_as_table,
 }
-"""What shows as a table where it is not known."""
+"""Types that are shown as a table by renderers that do not know them."""
 
 _CHECKS: Mapping[str, Callable[[JsonObject, JsonObject], JsonObject]] = {
     "form": _form,

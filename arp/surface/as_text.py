@@ -1,6 +1,6 @@
-"""What every component becomes where only text is known: the same content, in plain lines.
+"""Components as plain text with the same content.
 
-Questions are in `question_text`; layout components are taken apart in `degrade`.
+Questions are in `question_text`; `degrade` handles layout components.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _STEP_MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]", "failed": "[!]"
 
 
 def as_text(type_name: str, props: JsonObject, max_table_rows: int | None = None) -> str:
-    """Return the content of a component as plain text, by the catalog's chain.
+    """Return the content of a component as plain text, by its fallback chain.
 
     Args:
-        type_name: A core type, layout components excepted.
-        props: Fit the type.
-        max_table_rows: Tables, charts and product cards show no more rows; `None` for all.
+        type_name: A core type that is not a layout.
+        props: Props that fit the type.
+        max_table_rows: Most rows of tables, charts and product cards; `None` for all.
     """
     if type_name in CONVERSIONS:
         props, type_name = CONVERSIONS[type_name](props), chain(type_name)[1]
@@ -61,7 +61,7 @@ def _table(props: JsonObject, most: int | None) -> str:
 
 
 def _numbered(table: shown.TableProps) -> shown.TableProps:
-    """Return a table whose rows can be selected with their numbers before them, from 1."""
+    """Return a table with row numbers from 1 in the first column, if rows can be selected."""
     if table.selectable == "none":
         return table
     rows = tuple((number, *row) for number, row in enumerate(table.rows, 1))
@@ -69,7 +69,7 @@ def _numbered(table: shown.TableProps) -> shown.TableProps:
 
 
 def _table_lines(table: shown.TableProps | shown.TableTab, most: int | None) -> list[str]:
-    """Set a table in lines; where rows are highlighted, they begin with a star."""
+    """Return a table as lines; highlighted rows begin with a star."""
     rows = table.rows[:most]
     lines = aligned(table.headers, rows)
     if table.highlight:
@@ -94,7 +94,7 @@ def _code_block(props: JsonObject) -> str:
 
 
 def _code(title: str | None, language: str | None, code: str) -> str:
-    """Put a heading over code; that of a diff says by itself what it is."""
+    """Return code with a heading of title and language; for a diff the language is left out."""
     named = None if language in (None, "diff") else f"({language})"
     heading = " ".join(part for part in (title, named) if part)
     return f"{heading}\n{code}" if heading else code
@@ -130,7 +130,7 @@ def _image(props: JsonObject) -> str:
 
 
 def _labelled(label: str, content: str) -> str:
-    """Put a label before content; content of several lines stands indented below it."""
+    """Return content with a label before it; several lines are indented below the label."""
     if "\n" not in content:
         return f"{label}: {content}"
     return "\n".join([f"{label}:", *(f"  {line}" for line in content.split("\n"))])

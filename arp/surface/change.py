@@ -1,4 +1,4 @@
-"""What a commit consists of, before it is addressed to anyone."""
+"""The changes of a commit."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from arp.protocol.patch import PatchOp
 
 
 class RenderChange(Struct, frozen=True):
-    """Components to show, or to replace those with their ids."""
+    """Components to add, or to replace components with the same ids."""
 
     components: list[Component]
     tool_name: str | None = None
     replace: bool = False
-    """Sets the whole tree of the surface."""
+    """Whether the components replace the whole content of the surface."""
 
 
 class PatchChange(Struct, frozen=True):
-    """Ops, in order."""
+    """Operations in order."""
 
     ops: list[PatchOp]
 

@@ -1,7 +1,7 @@
-"""What a component becomes where its own type is not known: a table, code, or a table that is cut.
+"""Conversion of props into those of a simpler type: a table, code, or a table with fewer rows.
 
-Every function takes and gives props that fit the catalog; nothing is changed in place. What only
-text can show is in `as_text`.
+All functions accept and return props that fit the catalog, and change nothing in place. `as_text`
+has the conversions into text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CARD_COLUMNS = ("name", "price", "brand", "description", "badge", "url", "image
 
 
 def chart_as_table(props: JsonObject) -> JsonObject:
-    """Return the numbers of a chart: a row for each label, a column for each dataset."""
+    """Return a chart as a table: one row per label, one column per dataset."""
     chart = msgspec.convert(props, ChartProps)
     count = max([len(chart.labels), *(len(dataset.data) for dataset in chart.datasets)])
     rows: list[Json] = [
@@ -32,9 +32,9 @@ def chart_as_table(props: JsonObject) -> JsonObject:
 
 
 def cards_as_table(props: JsonObject) -> JsonObject:
-    """Return product cards a row each, with a column for everything that any of them says.
+    """Return product cards as a table: one row per card, one column per property that is used.
 
-    An image inside the data is left out: it would fill a cell with base64.
+    Images with a `data:` address are left out, because they would fill a cell with base64.
     """
     shown = msgspec.convert(props, ProductCardsProps)
     cards = [
@@ -53,12 +53,12 @@ def cards_as_table(props: JsonObject) -> JsonObject:
 
 
 def cut_table(props: JsonObject, most: int) -> JsonObject:
-    """Return a table with at most `most` rows, and one more that says how many are not shown.
+    """Return a table with at most `most` rows, plus one row with the number of hidden rows.
 
-    Where rows can be selected the title says it: one more row could be selected too, and would
-    stand for one that is not shown.
+    If rows can be selected, the title has that number instead: an additional row could be selected
+    too, and its number would be that of a hidden row.
 
-    Tables in tabs are cut each by itself. A table that fits is given as it is.
+    Tables in tabs are cut separately. A table that fits is returned unchanged.
     """
     cut = _cut(props, most)
     tabs: list[Json] = [_cut(tab, most) for tab in props.get("tabs", ())]
@@ -68,7 +68,7 @@ def cut_table(props: JsonObject, most: int) -> JsonObject:
 
 
 def not_shown(count: int) -> str:
-    """Say that rows are missing: the mark at the end of a cut table."""
+    """Return the text for hidden rows, at the end of a cut table."""
     return f"… {count} more {'row' if count == 1 else 'rows'} not shown"
 
 
@@ -89,14 +89,14 @@ def _cut(table: JsonObject, most: int) -> JsonObject:
     return cut
 
 
-def _header(chart: ChartProps, place: int) -> str:
-    """Name a column by what its values are, which dataset it is, and the unit: `Sales: 2025 (USD)`.
+def _header(chart: ChartProps, index: int) -> str:
+    """Return the header of a dataset: axis title, label and unit, such as `Sales: 2025 (USD)`.
 
-    What another part says already is not said again.
+    Repeated parts are left out.
     """
-    values, label = chart.y_title or "", chart.datasets[place].label
+    values, label = chart.y_title or "", chart.datasets[index].label
     if not label and not (values and len(chart.datasets) == 1):
-        label = f"#{place + 1}"
+        label = f"#{index + 1}"
     named = ": ".join(dict.fromkeys(part for part in (values, label) if part))
     unit = f"({chart.unit})" if chart.unit else ""
     return named if named.endswith(unit) else f"{named} {unit}"
@@ -119,8 +119,8 @@ def _same(new: Json, old: Json) -> bool:
 CONTEXT_LINES = 3
 
 MAX_COMPARED = 1_000_000
-"""Most lines before × lines after, those that are equal at both ends not counted: comparing may
-take that many steps. Beyond it, all that is between the ends is shown as replaced."""
+"""Largest product of old and new line counts, without the equal lines at both ends: a comparison
+may need as many steps. Above it, everything between the ends is shown as replaced."""
 
 NO_NEWLINE = "\\ No newline at end of file"
 
@@ -136,7 +136,7 @@ def diff_as_code(props: JsonObject) -> JsonObject:
 
 
 def unified(before: str, after: str, before_label: str, after_label: str) -> list[str]:
-    """Return the lines of a unified diff, headers included; say so if nothing differs."""
+    """Return the lines of a unified diff with headers, or a note if nothing differs."""
     old, new = _lines(before), _lines(after)
     if old and new and before.endswith("\n") != after.endswith("\n"):
         unended = new if before.endswith("\n") else old
@@ -154,7 +154,7 @@ def unified(before: str, after: str, before_label: str, after_label: str) -> lis
 
 
 def _replaced(old: Sequence[str], new: Sequence[str], head: int, tail: int) -> list[str]:
-    """Return the one hunk that replaces all between the equal lines at both ends."""
+    """Return a single hunk that replaces everything between the equal lines at both ends."""
     start = max(0, head - CONTEXT_LINES)
     context = min(tail, CONTEXT_LINES)
     old_count, new_count = (len(lines) - tail + context - start for lines in (old, new))
@@ -185,4 +185,4 @@ CONVERSIONS: Mapping[str, Callable[[JsonObject], JsonObject]] = {
     "product-cards": cards_as_table,
     "diff": diff_as_code,
 }
-"""How props become those of the type that the catalog's chain names next; text has no props."""
+"""Conversions of props into the next type of the fallback chain, by type; `as_text` makes text."""

@@ -1,9 +1,10 @@
-"""What a renderer gets in the place of components that it does not know, with the same content.
+"""Degrading: simpler components with the same content, for renderers that do not know a type.
 
-The order is: the component itself if its type and version are known; its own `fallback`; the
-catalog's chain, down to `text`, which every renderer knows. What takes a component's place keeps
-its id. A layout that is not known is taken apart: its children stand in its place, in order, each
-under its own id; where all of them become text, they are one text under the id of the layout.
+The first possible form is used: the component itself, if its type and version are known; its own
+`fallback`; the types of the catalog's fallback chain, down to `text`, which every renderer knows.
+The replacement keeps the id of the component. An unknown layout is replaced by its children, in
+order and with their own ids. If all children become text, they are joined into one text with the id
+of the layout.
 
 Source: protocol.md 3.
 """
@@ -22,7 +23,7 @@ from arp.surface.as_text import as_text
 from arp.surface.conversions import CONVERSIONS, cut_table
 
 IN_PARTS = "children"
-"""What `how_shown` says of a layout in whose place its children stand."""
+"""Result of `how_shown` for a layout that is replaced by its children."""
 
 
 _OF_QUESTIONS = ("state", "answer", "can_decline")
@@ -34,40 +35,40 @@ _ANSWERS: Mapping[str, type | tuple[type, ...]] = {
     "table": (int, list),
     "text-input": str,
 }
-"""The kind of value that answers each type of question."""
+"""Type of the answer to each type of question."""
 
 
 class Supported(msgspec.Struct, frozen=True):
-    """What a renderer can show, as far as degrading depends on it."""
+    """The capabilities of a renderer that matter for degrading."""
 
     versions: Mapping[str, int]
-    """The newest known version by component type; `text` is taken to be known."""
+    """Newest known version by component type; `text` counts as known in any case."""
     max_table_rows: int | None = None
-    """Tables are cut to so many rows; `None` for no limit."""
+    """Number of rows to which tables are cut; `None` for no limit."""
 
     def knows(self, component: Component) -> bool:
-        """Return whether the renderer shows this type in this version itself."""
+        """Return whether the renderer knows the type and version of a component."""
         known = self.versions.get(component.type, 1 if component.type == "text" else 0)
         return known >= component.version
 
 
 class _Child(NamedTuple):
-    """A child of a layout that is taken apart."""
+    """A child of a layout, with its label in `tabs`."""
 
     label: str | None
     component: Component
 
 
 def degrade(component: Component, profile: Supported) -> list[Component]:
-    """Return what a renderer shows in the place of a component.
+    """Return the components that a renderer shows for a component.
 
     Args:
-        component: Fits the catalog; not changed.
-        profile: What the renderer can show.
+        component: A component that fits the catalog; it is not changed.
+        profile: Capabilities of the renderer.
 
     Returns:
-        One component with the id of the original; or the parts of a layout in order, each with its
-        own id. The original itself where the renderer knows all of it.
+        One component with the id of the original, or the children of a layout in order, each with
+        its own id. The original object itself if the renderer knows all of it.
     """
     if profile.knows(component):
         return [_known(component, profile)]
@@ -85,16 +86,16 @@ def degrade(component: Component, profile: Supported) -> list[Component]:
 
 
 def as_one_text(component: Component, max_table_rows: int | None = None) -> Component:
-    """Return all that a component says as one text under its id."""
+    """Return the whole content of a component as one text with its id."""
     texts = degrade(component, Supported({}, max_table_rows))
     return _text(component.id, _contents(texts))
 
 
 def answerable(component: Component) -> Component:
-    """Return a question that can be answered on every renderer.
+    """Return a question that every renderer can answer.
 
-    A custom component whose fallback asks nothing gets a text input with the text of that fallback
-    in its place: where the component is not known, a text answers it.
+    If the fallback of a custom component is not a question, it is replaced by a text input with the
+    text of the fallback. Renderers that do not know the component can then answer with a text.
     """
     fallback = component.fallback
     if component.type in CATALOG or fallback is None:
@@ -110,12 +111,12 @@ def answerable(component: Component) -> Component:
 
 
 def how_shown(component: Component, profile: Supported) -> dict[str, str]:
-    """Return as which type each component of a tree is shown.
+    """Map the ids of a component and its descendants to the type they are shown as.
 
     Returns:
-        By id: its own type where it is native, the type that it was degraded to, or `children` for
-        a layout in whose place its children stand. What has gone into another component is listed
-        as that one.
+        The component's own type if it is native, the type of its replacement, or `children` for a
+        layout that is replaced by its children. A component that became a part of another one has
+        the type of that one.
     """
     shown = degrade(component, profile)
     own = shown[0].type if [one.id for one in shown] == [component.id] else IN_PARTS
@@ -133,7 +134,7 @@ def how_shown(component: Component, profile: Supported) -> dict[str, str]:
 
 
 def _known(component: Component, profile: Supported) -> Component:
-    """Return a component of a known type, with what is in it degraded."""
+    """Return a component of a known type with its children degraded and its rows cut."""
     spec = CATALOG.get(component.type)
     if component.type == "table" and profile.max_table_rows is not None:
         return _with_props(component, cut_table(component.props, profile.max_table_rows))
@@ -145,6 +146,7 @@ def _known(component: Component, profile: Supported) -> Component:
         before = from_object(child)
         after = degrade(before, profile)
         if spec.slots != "children" and len(after) != 1:
+            # A slot of `tabs` or `split` holds exactly one component.
             after = [as_one_text(before, profile.max_table_rows)]
         shown += [child if one is before else as_object(one) for one in after]
     if len(shown) == len(children) and all(a is b for a, b in zip(shown, children, strict=True)):
@@ -153,7 +155,7 @@ def _known(component: Component, profile: Supported) -> Component:
 
 
 def _step_down(component: Component, profile: Supported) -> Component:
-    """Return the first form of the catalog's chain that is known, or the last, `text`."""
+    """Return the component as the first known type of its fallback chain, at the latest `text`."""
     for kind in chain(component.type)[1:-1]:
         props = CONVERSIONS[component.type](component.props)
         component = Component(component.id, kind, props)
@@ -178,9 +180,9 @@ def _as_group(component: Component) -> Component:
 
 
 def _taken_apart(component: Component, profile: Supported) -> list[Component]:
-    """Return the children of a layout, or one text where all of them have become text."""
+    """Return the children of a layout, or one text if all of them have become text."""
     out: list[Component] = []
-    lost = True
+    lost = True  # whether every child has become text
     for number, part in enumerate(_parts(component)):
         if part.label is not None:
             out.append(_label(component.id, number, part.label))
@@ -204,33 +206,33 @@ def _ids(component: Component) -> Iterator[str]:
         yield from _ids(part.component)
 
 
-def _named(fallback: Component, component_id: str) -> Component:
-    """Return a fallback with the id of its component, from which what has no id in it gets one."""
+def _with_ids(fallback: Component, component_id: str) -> Component:
+    """Return a fallback with the id of its component; derive ids for children without one."""
     own, children = take_children(fallback.type, fallback.props)
-    named = [
-        as_object(_named(from_object(child), child["id"] or f"{component_id}/{number}"))
+    with_ids = [
+        as_object(_with_ids(from_object(child), child["id"] or f"{component_id}/{number}"))
         for number, child in enumerate(children)
     ]
-    props = put_children(fallback.type, own, named) if named else fallback.props
+    props = put_children(fallback.type, own, with_ids) if with_ids else fallback.props
     return msgspec.structs.replace(fallback, id=component_id, props=props)
 
 
 def _in_place_of(component: Component, fallback: Component) -> Component:
-    """Return a fallback under the id of its component; as a question it is as open as that one.
+    """Return a fallback with the id and the question state of its component.
 
-    An answer that does not fit the fallback was given to the component itself, and is left out.
+    An answer that does not fit the type of the fallback was given to the component; it is left out.
     """
-    shown = _named(fallback, component.id)
-    told = {name: component.props[name] for name in _OF_QUESTIONS if name in component.props}
-    if "state" not in told or not asks(shown.type, shown.props):
+    shown = _with_ids(fallback, component.id)
+    state = {name: component.props[name] for name in _OF_QUESTIONS if name in component.props}
+    if "state" not in state or not asks(shown.type, shown.props):
         return shown
-    if not isinstance(told.get("answer"), _ANSWERS.get(shown.type, object)):
-        told.pop("answer", None)
-    return _with_props(shown, {**shown.props, **told})
+    if not isinstance(state.get("answer"), _ANSWERS.get(shown.type, object)):
+        state.pop("answer", None)
+    return _with_props(shown, {**shown.props, **state})
 
 
 def _label(component_id: str, number: int, label: str) -> Component:
-    """Return the label of a tab as a text; no author's id has a slash in it."""
+    """Return the label of a tab as a text; ids of authors have no slash, so this id is unique."""
     return _text(f"{component_id}/tab/{number}", label)
 
 

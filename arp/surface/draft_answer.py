@@ -1,8 +1,8 @@
-"""The texts by which a client that knows only the draft answers a question.
+"""Answers in the text format of a client that only knows the draft.
 
-Its components have buttons and fields, but what they send is text: `[Confirmed] LABEL` or
-`[Denied] LABEL` of a confirm, the label of a choice, `[Form: ACTION] {…}` of a form, or its fields
-alone as JSON. A component that the draft does not have is answered as where it is shown as text.
+The components of such a client have buttons and fields, but it sends text: `[Confirmed] LABEL` or
+`[Denied] LABEL` for a confirm, the label for a choice, and `[Form: ACTION] {…}` or only the fields
+as JSON for a form. A component that the draft does not have is answered by typed text.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.surface.typed_answer import MAX_LONG, understand
 
 CONFIRM_LABELS = ("Confirm",)
-"""What the draft calls the button that confirms, where the question does not say."""
+"""Default label of the button that confirms, in the draft."""
 
 DENY_LABELS = ("Deny", "Cancel")
-"""As above, of the other one: the draft's clients say Deny, its text says Cancel."""
+"""Default labels of the button that denies: Deny in the draft's clients, Cancel in its text."""
 
 
 def understand_draft(component: Component, text: str) -> tuple[str, JsonObject] | None:
-    """Read a text of a client without `hello` as the answer to an open question.
+    """Parse a text of a client without `hello` as the answer to an open question.
 
     Args:
-        component: Fits the catalog; a custom one is shown to the draft as its `fallback`.
-        text: As it came.
+        component: A component that fits the catalog. The draft shows a custom component as its
+            `fallback`.
+        text: The received text.
 
     Returns:
-        The input type and its data, for `check_answer` to judge; `None` if the text is no answer
-        to it: the label of another question's button answers nothing here.
+        The input type and its data, to be checked by `check_answer`; `None` if the text is not an
+        answer to this question, for example the button label of another question.
     """
     if component.props.get("state") not in (None, "open"):
         return None
@@ -61,7 +62,7 @@ def _confirm(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _pressed(tag: str, label: str | None, default: tuple[str, ...]) -> list[str]:
-    """Return the texts that a button with this label may have sent."""
+    """Return the texts that a button with a label may send."""
     return [f"[{tag}] {one}".strip() for one in (default if label is None else (label,))]
 
 
@@ -84,14 +85,14 @@ def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _object(text: str) -> JsonObject | None:
-    """Return text as a JSON object; `None` if it is none."""
+    """Return a text parsed as a JSON object; `None` if it is not one."""
     if len(text) > MAX_LONG or not text.lstrip().startswith("{"):
         return None
     try:
         value: Json = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
-    assert isinstance(value, dict)  # it begins with a brace
+    assert isinstance(value, dict)  # the text begins with a brace
     return value
 
 

@@ -1,7 +1,7 @@
-"""One rule per kind of form field: what a renderer sent becomes the value that the agent gets.
+"""Validation of form fields: one rule per field type converts the sent value for the agent.
 
-Renderers send what their widgets give: a number may come as its text, a ticked box as `on`. What
-does not fit its field is refused by the field's name; a password is never repeated.
+Renderers send the values of their widgets: a number may be a text, a ticked box may be `on`. An
+error names the field. A password is never repeated in an error.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from arp.protocol.messages import FileRef
 from arp.protocol.validate import explain, nearest
 
 MAX_NUMBER_LENGTH = 64
-"""In characters, when a number comes as text."""
+"""Longest number as text, in characters."""
 
 MAX_EMAIL_LENGTH = 254
-"""In characters; RFC 5321 leaves that much for an address (4.5.3.1.3)."""
+"""Longest e-mail address, in characters; the limit that follows from RFC 5321, 4.5.3.1.3."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -38,11 +38,11 @@ _TICKS = {
 
 
 def check_fields(fields: Sequence[Field], given: JsonObject) -> JsonObject:
-    """Return the value of every field by name: `None` where nothing was given, `False` unticked.
+    """Return the values of all fields by name: `None` for an empty field, `False` if unticked.
 
     Raises:
-        InvalidAnswer: A field that there is not, one that is required and missing, or a value that
-            does not fit; the message begins with `fields.NAME`.
+        InvalidAnswer: A field is unknown, or required and missing, or its value does not fit; the
+            message begins with `fields.NAME`.
     """
     names = {field.name for field in fields}
     for name in given:
@@ -65,7 +65,7 @@ class Offered:
             self._by_label.setdefault(label_of(option).strip().casefold(), option)
 
     def find(self, value: Json) -> str | FieldOption | Option | None:
-        """Return the option that a value, its text or a label means; `None` if there is none."""
+        """Return the option with a value, the text of a value, or a label; `None` if not found."""
         if type(value) not in (str, int, float):
             return None
         if (option := self._by_value.get(_key(value))) is not None:
@@ -74,7 +74,7 @@ class Offered:
 
 
 def said(value: Json) -> str:
-    """Repeat a refused value in a message, cut to 40 characters."""
+    """Return a refused value for an error message, cut to 40 characters."""
     return f'"{value:.40}"' if isinstance(value, str) else kind_of(value)
 
 
@@ -111,8 +111,8 @@ def _number(field: Field, value: Json) -> int | float:
         _refuse(field, f"expected a number, got {said(value)}")
     if not is_plain_json(number):
         _refuse(field, "the number is too large")
-    # Digits that somebody typed, or a program sent: a double might have lost some of them. With an
-    # exponent they are meant to be rounded.
+    # Written out in digits, a number is meant exactly, and a double may have lost some of them. A
+    # number with an exponent is meant to be rounded.
     is_rough = isinstance(number, float) and not (isinstance(value, str) and _PLAIN(value.strip()))
     if not is_rough and abs(number) > MAX_EXACT:
         _refuse(field, f"the number is too large to stay exact; it goes up to {MAX_EXACT}")
@@ -122,7 +122,7 @@ def _number(field: Field, value: Json) -> int | float:
 
 
 def number_of(text: str) -> int | float | None:
-    """Return the number that a text says, whole numbers with all digits; `None` if it says none."""
+    """Return the number in a text, whole numbers with all digits; `None` if it is not a number."""
     if len(text) > MAX_NUMBER_LENGTH or _NUMBER.fullmatch(text) is None:
         return None
     return int(text) if _WHOLE.fullmatch(text) else float(text)
@@ -141,7 +141,7 @@ def _date(field: Field, value: Json) -> str:
 
 
 def _check_range(field: Field, value: Json) -> None:
-    """Compare numbers with numbers, and dates, which sort as text, with dates."""
+    """Check the bounds of a number or a date; dates in ISO form compare correctly as text."""
     rules = field.validation or Validation()
     if rules.min is not None and value < rules.min:
         _refuse(field, rules.message or f"{value} is below {rules.min}, the least allowed")

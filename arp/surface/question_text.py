@@ -1,6 +1,6 @@
-"""Questions as text that says how to answer; `typed_answer` understands the answer.
+"""Questions as text with instructions for the answer; `typed_answer` parses the answer.
 
-A question that is closed says so instead, with its answer. A password is never shown.
+A closed question shows its state and answer instead. A password is never shown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from arp.surface.aligned import cell_text
 from arp.surface.typed_answer import by_number
 
 HIDDEN = "••••"
-"""In the place of a password."""
+"""Text shown instead of a password."""
 
 
 def _form(props: JsonObject) -> str:
@@ -151,7 +151,7 @@ def _text_input(props: JsonObject) -> str:
 
 
 def how_to_select(table: TableProps) -> str:
-    """Say how rows of a table are selected, by their numbers from 1, or which ones were."""
+    """Return how to select rows of a table, by numbers from 1; for a closed table, its answer."""
     if table.state == "answered" and table.answer is not None:
         taken = table.answer if isinstance(table.answer, list) else [table.answer]
         return f"Answered: {', '.join(map(_row_number, taken)) or 'none'}."
@@ -179,12 +179,12 @@ def _closed(state: QuestionState | None) -> str:
 def _or_decline(
     props: FormProps | ConfirmProps | ChoicesProps | TextInputProps | TableProps,
 ) -> str:
-    """Return how to decline to answer, behind how to answer; empty where nobody may."""
+    """Return the sentence on how to decline; empty if the question cannot be declined."""
     return ' Reply "decline" to decline.' if props.can_decline else ""
 
 
 def _label(options: Sequence[str | FieldOption | Option], value: Json) -> str:
-    """Return the label of the option that was taken; any other value as JSON shows it."""
+    """Return the label of the option with a value; for other values, their text."""
     for option in options:
         if value_of(option) == value:
             return label_of(option)

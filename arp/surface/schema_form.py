@@ -1,15 +1,15 @@
-"""A form for what a JSON Schema describes, and its answer as the schema wants it.
+"""Forms from JSON Schemas, and answers in the shape of the schema.
 
-Theory of operation. Each scalar property becomes a field. The properties of an object inside stand
-beside the others, named with a dot (`address.city`); a list of offered values becomes one checkbox
-for each; a list of texts or numbers becomes a text with one value on each line. A schema that is no
-object becomes the one field `value`. `SchemaForm.read` goes the way back: it takes what the form
-was answered with, checks what fields cannot say (`schema_slot`), and leaves out what nobody filled
-in, so that defaults apply. It is the only builder of forms from schemas: for types of authors, and
-for what MCP servers, agents and frameworks ask.
+Theory of operation. Each scalar property becomes a field. The properties of a nested object become
+fields of the same form, with a dot in their names (`address.city`). A list of enumerated values
+becomes one checkbox per value. A list of texts or numbers becomes a text with one value per line. A
+schema that is not an object becomes the single field `value`. `SchemaForm.read` converts the answer
+of the form back: it checks the rules that fields cannot express (`schema_slot`), and leaves out
+empty fields, so that defaults apply. This is the only builder of forms from schemas. It is used for
+types of authors and for questions of MCP servers, agents and frameworks.
 
-A pattern is not checked here, because one from outside can take forever: whoever wrote the schema
-checks it.
+Patterns are not checked, because a foreign pattern can take forever. The author of the schema
+checks them.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from arp.surface.schema_slot import (
 )
 
 MAX_FIELDS: Final = 100
-"""Of one form; a person fills in fewer."""
+"""Most fields of one form; no person fills in more."""
 
 MAX_DEPTH: Final = 4
-"""Of objects in objects."""
+"""Deepest nesting of objects."""
 
 MAX_REFERENCES: Final = 20
-"""That lead from one schema to the next."""
+"""Longest chain of references from one schema to the next."""
 
 LONG_TEXT: Final = 200
-"""Characters; a text that may be longer gets a field with several lines."""
+"""Length, in characters, above which a text gets a field with several lines."""
 
 ONLY_FIELD: Final = "value"
-"""The field of a schema that is no object."""
+"""Name of the field for a schema that is not an object."""
 
 _NAME = re.compile(r"(?!__)[^\u0000-\u001f\u007f:;=]{1,128}")
 _FORBIDDEN: Final = frozenset(("constructor", "prototype"))
@@ -68,21 +68,21 @@ _LISTS: Final[dict[str, Reading]] = {
 
 
 class NoForm(LocalError):
-    """There is no form for a schema; the message names the property and why."""
+    """There is no form for a schema; the message names the property and the reason."""
 
 
 class SchemaForm(Struct, frozen=True):
-    """A form for what a JSON Schema describes; `form_of_schema` makes it."""
+    """The form for a JSON Schema, made by `form_of_schema`."""
 
     fields: tuple[Field, ...]
     title: str | None = None
     description: str | None = None
     slots: tuple[FormSlot, ...] = ()
     constants: tuple[tuple[tuple[str, ...], Json], ...] = ()
-    """Properties that can have one value only: there is no field for them."""
+    """Properties with only one possible value; they have no field."""
     shows_values: bool = False
-    """The fields show values that were given, not only defaults: where the schema allows null, an
-    emptied field means null, not the default."""
+    """Whether the fields show existing values and not only defaults. An emptied field then means
+    null if the schema allows null, and not the default."""
 
     def component(
         self,
@@ -95,10 +95,10 @@ class SchemaForm(Struct, frozen=True):
         """Return the form as a component.
 
         Args:
-            title: `None` = that of the schema.
-            description: `None` = that of the schema.
-            submit_label: As in `ui.form`.
-            id: As in `ui.form`.
+            title: Title of the form; `None` = the title of the schema.
+            description: Description of the form; `None` = the description of the schema.
+            submit_label: Text of the button; see `ui.form`.
+            id: Id of the component; see `ui.form`.
         """
         form = FormProps(
             self.fields,
@@ -110,23 +110,23 @@ class SchemaForm(Struct, frozen=True):
         return Component(id, "form", props)
 
     def field_of(self, path: Sequence[Json]) -> str | None:
-        """Return the name of the field for a place in the answer; `None` if there is none.
+        """Return the name of the field for a path in the answer; `None` if there is none.
 
         Args:
-            path: Names of properties, and numbers of items, from the outermost on. What is inside
-                of a field means the field.
+            path: Names of properties and indexes of items, from the outermost on. A path into the
+                value of a field means the field.
         """
-        place = tuple(map(str, path))
+        wanted = tuple(map(str, path))
         for slot in self.slots:
-            if slot.path == place[: len(slot.path)]:
+            if slot.path == wanted[: len(slot.path)]:
                 return f"{slot.name}.1" if slot.reading == "ticks" else slot.name
         return None
 
     def read(self, answer: JsonObject) -> Json:
-        """Return an answer as the schema wants it.
+        """Return an answer in the shape of the schema.
 
         Args:
-            answer: The fields of the form, as they passed its check.
+            answer: The checked fields of the form.
 
         Raises:
             InvalidAnswer: A value does not fit the schema; `detail` names its field.
@@ -140,6 +140,7 @@ class SchemaForm(Struct, frozen=True):
                 return None
             if not slot.path:
                 return value
+            # An explicit null would replace the default of a property that was left empty.
             has_default = "default" in slot.schema and not self.shows_values
             if value is not None or (slot.is_nullable and not has_default):
                 _put(out, slot.path, value)
@@ -152,18 +153,18 @@ def form_of_schema(
     """Return the form for a JSON Schema.
 
     Args:
-        schema: Its `$ref`s stay within it. `additionalProperties` and patterns are passed over.
-        values: What stands in the fields at first, as the schema would have it; `None`: its
-            defaults.
+        schema: The schema. Its `$ref`s must be within it. `additionalProperties` and patterns are
+            ignored.
+        values: Initial values of the fields, in the shape of the schema; `None`: the defaults.
 
     Raises:
-        NoForm: It has something that no field can stand for, or too much of it.
+        NoForm: A property cannot be a field, or there are too many properties.
     """
     return _Builder(dict(schema), dict(values or {})).form()
 
 
 class _Builder:
-    """Goes through a schema once."""
+    """One pass over a schema that collects the fields and slots of its form."""
 
     def __init__(self, root: JsonObject, values: JsonObject) -> None:
         self._root = root
@@ -201,12 +202,16 @@ class _Builder:
         for name, inner in properties.items():
             must = is_required and name in needed
             if isinstance(default, dict) and name in default and isinstance(inner, dict):
-                # The default of an object is one for each of its properties.
+                # The default of an object has the defaults of its properties.
                 inner = {**inner, "default": default[name]}
             self._property(inner, (*path, str(name)), is_required=must)
 
     def _resolved(self, schema: Json, path: tuple[str, ...]) -> tuple[JsonObject, bool]:
-        """Return a schema behind its references, and whether it may be null."""
+        """Follow the references of a schema; return the result and whether it may be null.
+
+        Raises:
+            NoForm: A reference leads nowhere or in a circle.
+        """
         is_nullable = False
         for _ in range(MAX_REFERENCES):
             if not isinstance(schema, dict):
@@ -221,11 +226,11 @@ class _Builder:
             elif len(others) == 1 and isinstance(others[0], dict) and not _is_offer(key, others[0]):
                 schema = {**others[0], **own}
             else:
-                return self._told_apart({**own, key: others} if key else own, is_nullable)
+                return self._without_null({**own, key: others} if key else own, is_nullable)
         raise _no_form(path, "references that lead in a circle")
 
-    def _told_apart(self, schema: JsonObject, is_nullable: bool) -> tuple[JsonObject, bool]:
-        """Return a schema whose type and values are not null, and whether null is one besides."""
+    def _without_null(self, schema: JsonObject, is_nullable: bool) -> tuple[JsonObject, bool]:
+        """Remove null from the types of a schema; return it and whether null is allowed."""
         types, values = schema.get("type"), schema.get("enum")
         if isinstance(types, list):
             rest = [one for one in types if one != "null"]
@@ -258,7 +263,7 @@ class _Builder:
         self._fields += _fields(slot, given, is_made=bool(self._values))
 
     def _name(self, path: tuple[str, ...], ticks: int) -> str:
-        """Return a name for the fields of a slot: that of the property, unless none can have it."""
+        """Return a free name for the fields of a slot: that of the property, if it is possible."""
         wanted, number = ".".join(path) or ONLY_FIELD, len(self._slots)
         while True:
             names = {f"{wanted}.{tick}" for tick in range(1, ticks + 1)} or {wanted}
@@ -271,7 +276,11 @@ class _Builder:
     def _kind(
         self, schema: JsonObject, path: tuple[str, ...], is_nullable: bool
     ) -> tuple[Reading, tuple[OfferedValue, ...], JsonObject]:
-        """Return how a property is asked, what is offered, and the schema of its items."""
+        """Return the reading of a property, its enumerated values, and the schema of its items.
+
+        Raises:
+            NoForm: There is no field for its type.
+        """
         if offers := offers_of(schema):
             return "choice", offers, {}
         match schema.get("type"):
@@ -298,7 +307,13 @@ class _Builder:
 
 
 def _fields(slot: FormSlot, given: Json, *, is_made: bool) -> Iterator[Field]:
-    """Return the fields of a slot; `is_made`: `given` was chosen before, and is to be changed."""
+    """Yield the fields of a slot.
+
+    Args:
+        slot: The slot.
+        given: Initial value.
+        is_made: Whether the form edits existing values, so that `given` is a choice made before.
+    """
     label = _label(slot)
     must = slot.is_required and not slot.is_nullable
     if slot.reading == "ticks":
@@ -311,7 +326,7 @@ def _fields(slot: FormSlot, given: Json, *, is_made: bool) -> Iterator[Field]:
             one.label if one.answer == one.label else FieldOption(one.label, one.answer)
             for one in slot.offers
         )
-        # A choice that was made can be changed, not taken back, where the schema has no null.
+        # An existing choice can be changed but not cleared, unless the schema allows null.
         must = must or (is_made and given is not None and not slot.is_nullable)
         yield Field(slot.name, label, "select", value=given, options=options, required=must)
         return
@@ -338,7 +353,7 @@ def _scalar(slot: FormSlot, label: str, value: str | float | None, must: bool) -
         return _field(slot, label, "date", value, {}, must)
     lengths = {"min_length": schema.get("minLength"), "max_length": schema.get("maxLength")}
     known = {name: one for name, one in lengths.items() if type(one) is int and one >= 0}
-    # An empty field is no value at all, so a text that may be empty need not be filled in.
+    # An empty field has no value: a required text of at most 0 characters could never be filled in.
     must = must and known.get("max_length") != 0
     if kind == "email":
         return _field(slot, label, "email", value, known, must)
@@ -349,7 +364,7 @@ def _scalar(slot: FormSlot, label: str, value: str | float | None, must: bool) -
 
 
 def _kept(bound: int | float | None) -> int | float | None:
-    """Return a limit that a field can carry."""
+    """Return a limit if a field can carry it."""
     return bound if bound is None or -MAX_BOUND <= bound <= MAX_BOUND else None
 
 
@@ -368,10 +383,10 @@ def _field(
 
 
 def _label(slot: FormSlot) -> str:
-    """Return what a person reads beside a field: its title, or name, and what it means."""
+    """Return the label of a field: its title or name, with the description."""
     *outer, by_name = map(_spoken, slot.path) if slot.path else ("Answer",)
     title, description = text_in(slot.schema.get("title")), text_in(slot.schema.get("description"))
-    # Pydantic and others make titles of the names themselves.
+    # Pydantic and others generate titles from names; such a title says nothing new.
     if title is None or title.casefold() == by_name.casefold():
         label = description or title or by_name
     else:
@@ -386,7 +401,7 @@ def _spoken(name: str) -> str:
 
 
 def _given(values: JsonObject, slot: FormSlot) -> Json:
-    """Return what stands in a slot at first: the value that was given, else the default."""
+    """Return the initial value of a slot: an existing value, or else the default."""
     default = slot.schema.get("default")
     found: Json = values if slot.path else values.get(ONLY_FIELD)
     for name in slot.path:
@@ -423,5 +438,5 @@ def _is_null(schema: Json) -> bool:
 
 
 def _is_offer(key: str | None, way: JsonObject) -> bool:
-    """Return whether the only way is a value that is offered: its title is not the property's."""
+    """Return whether the only alternative is a constant: its title is not that of the property."""
     return key != "allOf" and "const" in way

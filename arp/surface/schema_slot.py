@@ -1,9 +1,10 @@
-"""What one field of a form asks for, by JSON Schema, and what its answer means.
+"""Slots: scalars and lists of a JSON Schema as fields of a form, and the values of their answers.
 
-Theory of operation. A scalar or a list of the schema is a `FormSlot`. A value that is offered is an
-`OfferedValue`: its label is unlike all others of its slot, so that people can tell them apart and
-can type it. `default_of` returns the default as far as it fits, `read_slot` what an answer means;
-it checks what fields cannot say (whole numbers, lengths of lists).
+Theory of operation. Each scalar or list of the schema is a `FormSlot`. An enumerated value is an
+`OfferedValue`. Its label is unique within the slot, so that people can distinguish the values and
+type them. `default_of` returns the initial value of a field if it fits. `read_slot` returns the
+value of an answer and checks the rules that fields cannot express, such as whole numbers and
+lengths of lists.
 """
 
 from __future__ import annotations
@@ -25,36 +26,36 @@ from arp.surface.form_fields import number_of
 Reading: TypeAlias = Literal[
     "text", "number", "integer", "boolean", "choice", "lines", "numbers", "integers", "ticks"
 ]
-"""How the value of a field becomes that of its property."""
+"""Conversion of the value of a field into the value of its property."""
 
 LISTS: Final = ("lines", "numbers", "integers")
-"""Readings of a text with one value on each line."""
+"""Readings of a text with one value per line."""
 
 MAX_BOUND: Final = 2**53
-"""Largest limit of a number that a field carries: every renderer counts so far. Others are checked
-with the answer only."""
+"""Largest numeric limit in a field, because every renderer can represent it exactly. Larger limits
+are checked only in the answer."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
 
 class OfferedValue(NamedTuple):
-    """A value that a person can choose."""
+    """A value that a person can select."""
 
     label: str
-    """What people read; no two of a slot are alike."""
+    """Label, unique within the slot."""
     value: Json
-    """What the schema wants."""
+    """Value in the schema."""
     answer: str
-    """What the answer of the form holds."""
+    """Value in the answer of the form."""
 
 
 class FormSlot(Struct, frozen=True):
     """One scalar or list of the schema."""
 
     path: tuple[str, ...]
-    """Place of its value in the answer; empty: it is the answer."""
+    """Path of its value in the answer; empty if it is the whole answer."""
     name: str
-    """Name of its field, or what the names of its checkboxes begin with."""
+    """Name of its field, or prefix of the names of its checkboxes."""
     reading: Reading
     schema: JsonObject
     is_required: bool
@@ -65,26 +66,27 @@ class FormSlot(Struct, frozen=True):
 
 
 class NumberRange(NamedTuple):
-    """Limits of a number, as far as they can be inclusive."""
+    """Inclusive limits of a number."""
 
     least: int | float | None
     most: int | float | None
 
 
-# -- what is offered -------------------------------------------------------------------------------
+# -- enumerated values -----------------------------------------------------------------------------
 
 
 def offers_of(schema: JsonObject) -> tuple[OfferedValue, ...]:
-    """Return the values that are offered, in order: of `enum`, or of several `const`."""
-    unlike = {
+    """Return the enumerated values in order: those of `enum`, or of several `const`."""
+    unique = {
         (words, msgspec.json.encode(value)): value
         for words, value in _pairs(schema)
         if value is not None
     }
-    pairs = [(words, value) for (words, _), value in unlike.items()]
+    pairs = [(words, value) for (words, _), value in unique.items()]
     labels = distinct([words for words, _ in pairs], [_text_of(value) for _, value in pairs])
     values = [value for _, value in pairs if isinstance(value, str)]
-    as_values = len(values) == len(pairs) and _tell_apart(labels, values)
+    # The answer has the value itself if that is a text and unambiguous, otherwise the label.
+    as_values = len(values) == len(pairs) and _is_unambiguous(labels, values)
     answers = values if as_values else labels
     return tuple(
         OfferedValue(label, value, answer)
@@ -93,7 +95,7 @@ def offers_of(schema: JsonObject) -> tuple[OfferedValue, ...]:
 
 
 def _pairs(schema: JsonObject) -> list[tuple[str, Json]]:
-    """Return the values that are offered, with their titles."""
+    """Return the enumerated values with their titles."""
     values = schema.get("enum")
     if isinstance(values, list):
         names = schema.get("enumNames")
@@ -107,11 +109,11 @@ def _pairs(schema: JsonObject) -> list[tuple[str, Json]]:
 
 
 def distinct(labels: Sequence[str], details: Sequence[str]) -> list[str]:
-    """Return labels that people can tell apart: those that are alike get a detail or a number.
+    """Return unique labels: equal labels get a detail or a number in brackets.
 
     Args:
-        labels: What people would read.
-        details: What says which of several is meant, by label; may be empty, or equal too.
+        labels: The labels; case and surrounding spaces do not distinguish them.
+        details: The detail of each label; may be empty or equal too.
     """
     folded = [_folded(label) for label in labels]
     found: list[str] = []
@@ -129,10 +131,10 @@ def distinct(labels: Sequence[str], details: Sequence[str]) -> list[str]:
     return found
 
 
-def _tell_apart(labels: Sequence[str], values: Sequence[str]) -> bool:
-    """Return whether a typed value means one option only: that of this value, or of this label."""
-    known = {_folded(value): place for place, value in enumerate(values)}
-    is_clear = all(known.get(_folded(label), place) == place for place, label in enumerate(labels))
+def _is_unambiguous(labels: Sequence[str], values: Sequence[str]) -> bool:
+    """Return whether a typed text, read as a value or as a label, means at most one option."""
+    known = {_folded(value): index for index, value in enumerate(values)}
+    is_clear = all(known.get(_folded(label), index) == index for index, label in enumerate(labels))
     return is_clear and len(known) == len(values) and "" not in known
 
 
@@ -154,7 +156,7 @@ def _text_of(value: Json) -> str:
 
 
 def bounds_of(schema: JsonObject, *, is_whole: bool) -> NumberRange:
-    """Return the limits of a number; for a whole one, exclusive limits are those beside them."""
+    """Return the limits of a number; exclusive limits of a whole number become inclusive."""
     least, most = amount(schema.get("minimum")), amount(schema.get("maximum"))
     above, below = _beyond(schema, "Minimum"), _beyond(schema, "Maximum")
     if not is_whole:
@@ -170,16 +172,21 @@ def bounds_of(schema: JsonObject, *, is_whole: bool) -> NumberRange:
 
 
 def _beyond(schema: JsonObject, name: str) -> int | float | None:
-    """Return an exclusive limit; older schemas say `true` for the limit beside it."""
+    """Return an exclusive limit; in older schemas `true` makes the inclusive limit exclusive."""
     found = schema.get(f"exclusive{name}")
     return amount(schema.get(name.lower())) if found is True else amount(found)
 
 
 def default_of(slot: FormSlot, given: Json) -> Json:
-    """Return what stands in a field at first, of a value that may not fit it.
+    """Return the initial value of a field.
 
-    Of a choice the answer of the offer, of a list of offers the answers of those that are ticked,
-    of a list its values; `None`: the value does not fit, and the field is empty.
+    Args:
+        slot: The slot of the field.
+        given: The value in the schema; it may not fit.
+
+    Returns:
+        A choice: the answer of the offered value. Checkboxes: the answers of the ticked values. A
+        list: its values. `None`, or an empty list, if the value does not fit.
     """
     match slot.reading:
         case "choice":
@@ -202,7 +209,7 @@ def default_of(slot: FormSlot, given: Json) -> Json:
             pass
     listed = given if isinstance(given, list) else []
     lines = [_default_line(slot, one) for one in listed]
-    # A part of a default would be another value than the schema has.
+    # A part of a default would be a different default.
     return lines if None not in lines else []
 
 
@@ -242,7 +249,7 @@ def _is_same(one: Json, other: Json) -> bool:
 
 
 def read_slot(slot: FormSlot, answer: JsonObject) -> Json:
-    """Return what an answer means for a slot; `None` if nobody filled it in.
+    """Return the value of a slot in an answer; `None` if it was not filled in.
 
     Raises:
         InvalidAnswer: A value does not fit the schema; `detail` names its field.
@@ -272,17 +279,17 @@ def read_slot(slot: FormSlot, answer: JsonObject) -> Json:
         case "choice":
             return next(one.value for one in slot.offers if one.answer == value)
         case "text":
-            return _formed(slot, value)
+            return _check_format(slot, value)
         case _:
             return _number(slot, slot.schema, value, is_whole=slot.reading == "integer")
 
 
 def _may_be_left_out(slot: FormSlot) -> bool:
-    """Return whether an empty list is no value at all: else a default would come back."""
+    """Return whether an empty list is left out; with a default, that would restore the default."""
     return not slot.is_required and "default" not in slot.schema
 
 
-def _formed(slot: FormSlot, value: str) -> str:
+def _check_format(slot: FormSlot, value: str) -> str:
     match slot.schema.get("format"):
         case "date-time":
             try:
@@ -320,10 +327,10 @@ def _number(
 
 
 def _is_multiple(value: int | float, step: int | float) -> bool:
-    """Compare as decimals: 0.3 is three times 0.1."""
+    """Return whether a number is a multiple, compared as decimals: 0.3 is three times 0.1."""
     try:
         return Decimal(str(value)) % Decimal(str(step)) == 0
-    except InvalidOperation:  # more digits than can be told
+    except InvalidOperation:  # too many digits to decide
         return True
 
 
@@ -354,15 +361,15 @@ def _refuse(name: str, why: str) -> NoReturn:
 
 
 def text_in(value: Json) -> str | None:
-    """Return a text that says something; `None` if the value is none."""
+    """Return the value if it is a text that is not blank, else `None`."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def amount(value: Json) -> int | float | None:
-    """Return a number; `None` if the value is none."""
+    """Return the value if it is a number, else `None`."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def count(value: Json) -> int:
-    """Return a count; 0 if the value is none."""
+    """Return the value if it is a positive integer, else 0."""
     return value if type(value) is int and value > 0 else 0

@@ -1,7 +1,13 @@
-"""The agent side of one surface: a commit is checked whole, then it stands, or nothing has changed.
+"""The agent side of one surface, with atomic commits.
 
-Invariants: what is in the tree has passed validation and is nobody else's; the cost of a commit
-follows the change.
+Invariants: every component in the tree has passed validation and is not shared with other code; the
+cost of a commit depends on the change, not on the tree.
+
+Theory of operation. A commit is checked twice. Before the tree is opened, limits and whole
+components are checked. While it is applied, each operation is checked against the component that it
+changes. Any error rolls the tree back. The size of a root is not measured at every patch. Its
+*weight* is an estimate that grows by the bytes of each patch; only a weight above the limit makes
+the surface measure the root.
 """
 
 from __future__ import annotations
@@ -20,12 +26,12 @@ from arp.protocol.validate import check_appended, check_component, check_propert
 from arp.surface.change import Change, PatchChange, RenderChange
 
 SLACK = 16
-"""A root component is measured again when at least a 16th of what it may weigh was written to it,
-so that it may weigh that much more before it is refused."""
+"""After a measurement, the weight is at most 15/16 of the limit. A root is therefore measured again
+only after a 16th of the limit was written, and may exceed the limit by a 16th."""
 
 _ADDING = (Insert, Replace)
 _PUTTING = (Update, Append)
-"""As tuples: a union is made anew each time that it is written."""
+"""Tuples, because a union is created again on each evaluation of the expression."""
 
 
 class Surface:
@@ -34,35 +40,35 @@ class Surface:
     __slots__ = ("_levels", "_limits", "_new_weights", "_weights", "tree")
 
     def __init__(self, tree: Tree, limits: Limits, levels: int = MAX_LEVELS) -> None:
-        """See the class.
+        """Create a surface.
 
         Args:
-            tree: Its components.
-            limits: Of the session.
-            levels: Levels of nested components that it takes.
+            tree: Components of the surface.
+            limits: Limits of the session.
+            levels: Levels of nested components that are allowed.
         """
         self.tree = tree
         self._levels = levels
         self._limits = limits
         self._weights: dict[str, int] = {}
-        """Bytes that a root component has at most, as JSON."""
+        """Estimated size of each root as JSON, in bytes."""
         self._new_weights: dict[str, int] = {}
-        """Those that a commit changed which is not kept yet."""
+        """Weights changed by the current commit."""
 
     def commit(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
         """Apply all changes, or none.
 
         Args:
-            changes: In order; for nobody to change afterwards.
-            turn: The turn whose output new components join; `""` for surfaces without turns.
-            seq: What the commit is to be known as.
+            changes: Changes in order; the caller must not modify them afterwards.
+            turn: Turn of new components; `""` for surfaces without turns.
+            seq: Sequence number of the commit.
 
         Returns:
-            The changes as they were applied.
+            The changes as applied, with aliases resolved.
 
         Raises:
-            InvalidComponent, InvalidPatch, ComponentUnsupported, ResourceLimit: Names the component
-                or op; the surface is as it was.
+            InvalidComponent, InvalidPatch, ComponentUnsupported, ResourceLimit: A change does not
+                fit; the surface is unchanged. The message names the component or operation.
         """
         changes = self._checked(changes)
         self.tree.begin(seq)
@@ -80,14 +86,14 @@ class Surface:
         return applied
 
     def forget(self, roots: Iterable[str]) -> None:
-        """Drop what is remembered of root components that are no longer in the tree."""
+        """Forget the weights of evicted roots."""
         for root in roots:
             self._weights.pop(root, None)
 
     def _checked(self, changes: Sequence[Change]) -> list[Change]:
-        """Return changes in which every component fits the catalog, as far as that is known.
+        """Check the limits and all whole components; return the changes with aliases resolved.
 
-        What an op means for the component that it names is found out when it is applied.
+        Operations on existing components are checked when they are applied.
         """
         ops = components = 0
         for change in changes:
@@ -124,7 +130,7 @@ class Surface:
             where = f"components[{index}]"
             size = self._size(component, where)
             self.tree.upsert(component, turn)
-            self._placed(component, size, where)
+            self._check_added(component, size, where)
         return change
 
     def _patch(self, op: PatchOp, index: int, turn: str) -> PatchOp:
@@ -145,7 +151,7 @@ class Surface:
             return op
         size = self._size(op.component, f"{where}.component")
         self.tree.patch(op, turn)
-        self._placed(op.component, size, where)
+        self._check_added(op.component, size, where)
         return op
 
     def _patch_value(self, op: Update | Append, where: str, turn: str) -> Update | Append:
@@ -160,22 +166,32 @@ class Surface:
         _encoded(op.path, where)
         self.tree.patch(op, turn)
         node = self.tree.nodes[op.target]
-        if op.target in self.tree.gone:  # its children were set, all of them
+        if op.target in self.tree.gone:  # an update of all children replaced the component
             self._check_levels(node, self.tree.component(op.target))
         self._weigh(node, len(raw), where)
         return op
 
-    # -- how much a component weighs ---------------------------------------------------------------
+    # -- size and nesting --------------------------------------------------------------------------
 
     def _size(self, component: Component, where: str) -> int:
-        """Return how many bytes a component has as JSON, and refuse too many."""
+        """Return the size of a component as JSON, in bytes.
+
+        Raises:
+            ResourceLimit: It is larger than a message may be.
+        """
         size = len(_encoded(component, where))
         if size > self._limits.max_message_bytes:
             raise self._too_heavy(component.id, size, where)
         return size
 
-    def _placed(self, component: Component, size: int, where: str) -> None:
+    def _check_added(self, component: Component, size: int, where: str) -> None:
+        """Check the nesting and the weight of a component that was just added.
+
+        Raises:
+            ResourceLimit: It is nested too deep, or its root has become too large.
+        """
         node = self.tree.nodes[component.id]
+        # `check_component` has already checked the nesting of a root from level 1.
         if node.parent is not None or self._levels < MAX_LEVELS:
             self._check_levels(node, component)
         if node.parent is None:
@@ -184,9 +200,10 @@ class Surface:
             self._weigh(node, size, where)
 
     def _check_levels(self, node: Node, component: Component) -> None:
-        """Refuse a component that is nested too deep where it is shown by a fallback.
+        """Check the nesting of a component, including its fallbacks; the tree ignores fallbacks.
 
-        The tree knows how deep its components are, but nothing of what may stand in their place.
+        Raises:
+            ResourceLimit: It is nested too deep.
         """
         level = node.level + levels_of(component) - 1
         if level > self._levels:
@@ -197,9 +214,10 @@ class Surface:
             )
 
     def _weigh(self, node: Node, written: int, where: str) -> None:
-        """Add what was written into a component to the weight of its root, and refuse too much.
+        """Add written bytes to the weight of a root; measure the root if it may be too large.
 
-        A root is measured when the sum of what was written says that it could be too heavy.
+        Raises:
+            ResourceLimit: The root is larger than a message may be.
         """
         root, most = node.root.id, self._limits.max_message_bytes
         weight = self._new_weights.get(root, self._weights.get(root, most)) + written
@@ -219,15 +237,15 @@ class Surface:
 
 
 def _each(changes: Sequence[Change], work: Callable[[Change], Change]) -> list[Change]:
-    """Return what `work` makes of each change; an error gets the number of its change."""
-    made: list[Change] = []
+    """Return the result of `work` for each change; an error gets the number of its change."""
+    results: list[Change] = []
     for number, change in enumerate(changes):
         try:
-            made.append(work(change))
+            results.append(work(change))
         except ArpError as error:
             error.change = number
             raise
-    return made
+    return results
 
 
 def _checked_change(change: Change) -> Change:
@@ -256,7 +274,11 @@ def _encoded(value: Json | Component, where: str) -> bytes:
 
 
 def _refuse_text_parts(op: PatchOp) -> None:
-    """Refuse a name with a slash: what the agent said is not patched, and no component has one."""
+    """Refuse an id with a slash: it can only name streamed text, which cannot be patched.
+
+    Raises:
+        InvalidPatch: The operation names such an id.
+    """
     for name in (getattr(op, field, None) for field in ("target", "after", "parent")):
         if isinstance(name, str) and "/" in name:
             raise InvalidPatch(f"no component {name!r} on this surface", detail=name)

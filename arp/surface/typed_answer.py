@@ -1,7 +1,7 @@
-"""Typed text as the answer to a question that a renderer could only show as text.
+"""Conversion of typed text into the answer to a question that was shown as text.
 
-What is not clearly an answer is `None`: it is then something else that the user says. No doubtful
-word ever confirms anything.
+A text that is not clearly an answer gives `None`: it is then an ordinary message of the user. A
+doubtful word never confirms anything.
 """
 
 from __future__ import annotations
@@ -38,21 +38,22 @@ NO = frozenset((
     "不", "不是", "否", "取消", "拒绝", "いいえ", "아니요", "아니오",
 ))
 # fmt: on
-"""Short answers of several languages; a word that is yes in one and no in another is in neither."""
+"""Short answers in several languages. A word that means yes in one language and no in another is in
+neither set."""
 
 DECLINE = "decline"
-"""Typed, and as an action: somebody does not want to answer a question that lets people decline."""
+"""Word and action that decline a question."""
 
 MAX_SHORT = 1_000
-"""Longest text that is looked at as yes, no or a list of choices, in characters."""
+"""Longest text that is read as yes, no or a list of choices, in characters."""
 
 MAX_LONG = 100_000
-"""Longest text that is looked at as lines of a form, in characters; one field alone takes more."""
+"""Longest text that is read as lines of a form, in characters; a single field accepts more."""
 
 MAX_DIGITS = 6
 
 UNTYPED = ("password", "file")
-"""Kinds of fields that no text answers: a password would stand in the conversation."""
+"""Field types that cannot be answered by text: a password would be visible in the conversation."""
 
 _ENDS = " \t\r\n.!)。！）"
 _LIST = re.compile(r"[,;，、；\n]")
@@ -62,15 +63,15 @@ _COLON = re.compile(r"[:=：＝]")
 
 
 def understand(component: Component, text: str) -> tuple[str, JsonObject] | None:
-    """Read typed text as the answer to an open question.
+    """Parse typed text as the answer to an open question.
 
     Args:
-        component: Fits the catalog; a `fallback` may be what the user read.
-        text: What the user typed.
+        component: A component that fits the catalog; the user may have read its `fallback`.
+        text: The typed text.
 
     Returns:
-        The input type and its data, for `check_answer` to judge; `None` if the text is no answer
-        to it.
+        The input type and its data, to be checked by `check_answer`; `None` if the text is not an
+        answer to the question.
     """
     if component.props.get("state") not in (None, "open") or not text.strip():
         return None
@@ -85,7 +86,7 @@ def understand(component: Component, text: str) -> tuple[str, JsonObject] | None
 
 
 def by_number(options: Sequence[str | Option]) -> bool:
-    """Return whether options are taken by number: not if a label reads like a number itself."""
+    """Return whether options can be selected by number: not if a label is itself a number."""
     return not any(label_of(option).strip().isdecimal() for option in options)
 
 
@@ -94,7 +95,7 @@ def _confirm(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
     word = text.strip(_ENDS).casefold() if len(text) <= MAX_SHORT else ""
     is_yes = word in YES or word == _folded(confirm.confirm_label)
     is_no = word in NO or word == _folded(confirm.deny_label)
-    if is_yes and is_no:
+    if is_yes and is_no:  # a label such as "No" on the button for yes
         return None
     if is_yes:
         return "action", {"action": "confirm"}
@@ -117,7 +118,7 @@ def _choices(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _taken(options: Sequence[str | Option], text: str) -> Scalar | None:
-    """Return the value that a label, a number or a value means; `#n` where no number n is."""
+    """Return the option's value for a label, a number or a value; `#n` for an unknown number n."""
     for option in options:
         if text.strip().casefold() == _folded(label_of(option)):
             return value_of(option)
@@ -132,7 +133,7 @@ def _taken(options: Sequence[str | Option], text: str) -> Scalar | None:
 
 
 def _table(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
-    """Read the numbers of rows, which people count from 1; `#n` where no row n is."""
+    """Parse row numbers, which users count from 1; `#n` for an unknown row n."""
     if len(text) > MAX_SHORT or not asks("table", props):
         return None
     words = [word for word in _WORDS.split(text.strip(_ENDS)) if word]
@@ -164,9 +165,12 @@ def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
-    """Read `name: value` lines; `None` if something between them is neither, or may not be typed.
+    """Parse lines of the form `name: value`.
 
-    An unknown name is kept, if there is a known one too, so that it can be refused by its name.
+    Returns:
+        The values by name. An unknown name is kept if there is a known one too, so that the error
+        can name it. `None` if there is other text between the lines, or a field that cannot be
+        typed.
     """
     known = {_folded(field.label): field for field in fields if field.label}
     known |= {_folded(field.name): field for field in fields}
@@ -193,7 +197,7 @@ def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
 
 
 def _lines(text: str, known: Mapping[str, Field]) -> list[str]:
-    """Split at line breaks, and at semicolons where a known name begins every part."""
+    """Split a text at line breaks, and at semicolons if every part begins with a known name."""
     lines: list[str] = []
     for line in text.split("\n"):
         parts = _FIELDS.split(line)
@@ -204,7 +208,7 @@ def _lines(text: str, known: Mapping[str, Field]) -> list[str]:
 
 
 def _split(line: str) -> tuple[str, str, str]:
-    """Split `name: value`; the middle is empty where there is no colon."""
+    """Split `name: value` into name, colon and value; the colon is empty if there is none."""
     found = _COLON.search(line)
     if found is None:
         return line, "", ""
@@ -217,7 +221,7 @@ def _text_input(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _folded(text: str | None) -> str:
-    """Return text as it is compared; of no text what no word is equal to."""
+    """Return a text for comparison; for no text, a value that no word is equal to."""
     return "\0" if text is None else text.strip().casefold()
 
 

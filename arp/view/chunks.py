@@ -1,10 +1,9 @@
-"""Messages in the bytes that a renderer takes: divided where that changes nothing, else shortened.
+"""Messages within the size limit of a renderer: divided if that has the same effect, or shortened.
 
-Components are made to fit before (`arp.view.fitting`). Here a `render` or a `patch` goes in
-several messages before their one commit, a text in several deltas, of which only the last carries
-the place. What else may be long (an input, the arguments of a tool, an error) is shortened, and
-says so. As a last resort a message is left out, and an `error` stands in its place: never is a
-frame larger than the renderer said.
+`arp.view.fitting` has already made each component fit. A `render` or a `patch` is divided into
+several messages before their commit; a text into several deltas, and only the last one carries the
+`seq`. Other long values (an input, the arguments of a tool, an error) are shortened and say so. As
+a last resort a message is replaced by an `error`. A frame is never larger than the limit.
 
 Source: protocol.md 2.2 (`max_message_bytes`).
 """
@@ -37,16 +36,16 @@ from arp.protocol.messages import (
 from arp.view.fitting import longest
 
 FURTHEST = 2**53
-"""The place with the most digits."""
+"""Largest sequence number, the one with the most digits."""
 
-_ANYWHERE = Behind("x" * MAX_ID_LENGTH, FURTHEST)
-"""The longest place among a turn's output; only renderers that come later get one."""
+_LONGEST_POSITION = Behind("x" * MAX_ID_LENGTH, FURTHEST)
+"""Longest position in a turn's output; only snapshots and catch-ups send a position."""
 
 M = TypeVar("M", bound=msgspec.Struct)
 
 
 def chunked(message: AgentMessage, most: int, encoding: Encoding) -> list[bytes]:
-    """Return a message as frames, none of which has more than `most` bytes."""
+    """Return a message as frames of at most `most` bytes each."""
     if _bytes(message, encoding) <= most:
         return [_frame(message, encoding)]
     divided = _divided(message)
@@ -63,7 +62,7 @@ def chunked(message: AgentMessage, most: int, encoding: Encoding) -> list[bytes]
 
 
 def divided(message: AgentMessage, wanted: int, encoding: Encoding) -> list[bytes]:
-    """Return a message as frames of about `wanted` bytes at most, as far as it can be divided."""
+    """Return a message as frames of at most `wanted` bytes, as far as it can be divided."""
     frame = _frame(message, encoding)
     parts = _divided(message) if len(frame) > wanted else []
     return [one for part in parts for one in divided(part, wanted, encoding)] or [frame]
@@ -74,16 +73,16 @@ def _frame(message: AgentMessage, encoding: Encoding) -> bytes:
 
 
 def _bytes(message: AgentMessage, encoding: Encoding) -> int:
-    """Return the size of a message; of one that may be shortened, the most that it can have.
+    """Return the size of a message; for a message that may be shortened, its largest size.
 
-    That is with the furthest places and in the longest encoding. So it is shortened alike for all:
-    for who is there, and for who comes later.
+    The largest size is that with the longest `seq` and position, in the longest encoding. Every
+    renderer then gets the same shortened text, whether live, in a replay or in a snapshot.
     """
     match message:
         case InputEcho() | ToolStart() | ErrorMessage():
             variants: list[AgentMessage] = [
                 _changed(message, seq=FURTHEST),
-                _changed(message, seq=FURTHEST, behind=_ANYWHERE),
+                _changed(message, seq=FURTHEST, behind=_LONGEST_POSITION),
             ]
         case ToolProgress() | ToolEnd() | CommandsMessage():
             variants = [_changed(message, seq=FURTHEST)]
@@ -94,11 +93,12 @@ def _bytes(message: AgentMessage, encoding: Encoding) -> int:
 
 
 def _divided(message: AgentMessage) -> list[AgentMessage]:
-    """Return two messages that have the same effect; none if it cannot be divided."""
+    """Return two messages with the same effect, or none if the message cannot be divided."""
     match message:
         case Render(components=components) if len(components) > 1:
             half = len(components) // 2
             first = _changed(message, components=components[:half])
+            # Only the first half may replace: the second would remove the first.
             return [first, _changed(message, components=components[half:], replace=False)]
         case Patch(ops=ops) if len(ops) > 1:
             half = len(ops) // 2
@@ -107,6 +107,8 @@ def _divided(message: AgentMessage) -> list[AgentMessage]:
             half = len(payload.delta) // 2
             begin = _changed(payload, delta=payload.delta[:half])
             end = _changed(payload, delta=payload.delta[half:])
+            # Only the last part carries the `seq`: a connection lost between the parts must not
+            # resume after the whole text.
             return [_changed(message, payload=begin, seq=None), _changed(message, payload=end)]
         case _:
             return []
@@ -115,7 +117,7 @@ def _divided(message: AgentMessage) -> list[AgentMessage]:
 def _shorter(
     message: AgentMessage, is_small: Callable[[AgentMessage], bool]
 ) -> Iterator[AgentMessage]:
-    """Return ever shorter forms of a message."""
+    """Yield shorter and shorter forms of a message."""
     match message:
         case Render():
             yield _changed(message, tool_name=None)
@@ -195,7 +197,7 @@ _EMPTY: dict[str, JsonObject] = {
     "voice": {"transcript": ""},
     "action": {"action": "…"},
 }
-"""What renderers look for in `data`, with nothing in it."""
+"""The fields of `data` that renderers expect, with empty values."""
 
 
 def _left_out(message: AgentMessage, size: int) -> ErrorMessage:

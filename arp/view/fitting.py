@@ -1,8 +1,8 @@
-"""Components in the bytes that a renderer takes: whole where they fit, else simpler or shorter.
+"""Components within the size limit of a renderer: whole if they fit, or else shorter or simpler.
 
-What does not fit loses rows if it is a table, characters if it is text or code, and becomes text
-first if it is anything else. It keeps its id, and says at its end how much is missing. So what a
-renderer gets of a component depends on the component alone, never on how it came to be.
+A table that is too large loses rows; text and code lose characters; any other component becomes
+text first. The component keeps its id, and its end says how much is missing. The result depends on
+the component alone, not on its history, so that all ways to the same state give the same result.
 
 Source: protocol.md 2.2 (`max_message_bytes`).
 """
@@ -21,32 +21,33 @@ from arp.surface.conversions import cut_table
 from arp.surface.degrade import as_one_text
 
 ENVELOPE_BYTES = 700
-"""Of a message around a component: the names of a session, a surface, a turn, and the places of an
-`insert`, each as long as it may be."""
+"""Largest size of a message without its component: the longest ids of a session, a surface and a
+turn, and the ids in an `insert`."""
 
 _TEXTS = {"text": "content", "markdown": "content", "code-block": "code"}
-"""What is shortened and stays what it is, and in which property."""
+"""Types that are shortened without becoming another type → the prop to shorten."""
 
 _GROWTH = 3
-"""How much longer than JSON another encoding may be: a number such as 0.5 has nine bytes there."""
+"""Greatest ratio of the size in another encoding to JSON: 0.5 has three bytes in JSON and nine in
+MessagePack."""
 
 
 def room(limits: RendererLimits) -> int | None:
-    """Return how many bytes one component may have; `None` where the renderer set no limit."""
+    """Return the most bytes of one component; `None` if the renderer set no limit."""
     most = limits.max_message_bytes
     return None if most is None else most - ENVELOPE_BYTES
 
 
 def fits(value: object, most: int) -> bool:
-    """Return whether a component or an op has at most so many bytes, in every encoding."""
+    """Return whether a component or an operation has at most `most` bytes in every encoding."""
     frame = encode_shown(value)
-    if _GROWTH * len(frame) <= most:
+    if _GROWTH * len(frame) <= most:  # saves the other encodings in nearly all cases
         return True
     return all(len(recode(frame, encoding)) <= most for encoding in ENCODINGS)
 
 
 def shrunk(component: Component, most: int, max_table_rows: int | None) -> Component:
-    """Return a component that fits: itself, or something shorter or simpler under its id."""
+    """Return a component that fits: the component itself, or a shorter or simpler one."""
     if fits(component, most):
         return component
     if component.type == "table" and "tabs" not in component.props:
@@ -60,14 +61,14 @@ def shrunk(component: Component, most: int, max_table_rows: int | None) -> Compo
 
 
 def shortened(text: str, keep: int) -> str:
-    """Return the beginning of a text, and says how much is not shown."""
+    """Return the first `keep` characters of a text and a note on how many are not shown."""
     missing = len(text) - keep
     unit = "character" if missing == 1 else "characters"
     return f"{text[:keep]}\n… {missing:,} more {unit} not shown" if missing else text
 
 
 def longest(text: str, is_short_enough: Callable[[str], bool]) -> str:
-    """Return as much of a text as fits, with the words that say what is missing; at least those."""
+    """Return the longest beginning of a text that fits with its note; at least the note."""
     return shortened(text, _most(len(text), lambda keep: is_short_enough(shortened(text, keep))))
 
 
@@ -76,12 +77,12 @@ def _shorter(component: Component, name: str, most: int) -> Component:
     shown = _with(component, name, text)
     if fits(shown, most):
         return shown
-    # What is long is not its text: a title, or an id.
+    # Something other than the text is too long, such as a title.
     return Component(component.id, "text", {"content": text, "format": "plain"})
 
 
 def _most(count: int, holds: Callable[[int], bool]) -> int:
-    """Return the largest number below `count` for which something holds that holds for less too."""
+    """Return the largest number below `count` that fulfils a monotonic condition, or 0."""
     return max(0, bisect_right(range(count), False, key=lambda number: not holds(number)) - 1)
 
 

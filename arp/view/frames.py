@@ -1,4 +1,4 @@
-"""Frames on their way: shared by all that get the same, several messages in one where asked for."""
+"""Encoding of frames: shared by all renderers of a group, in arrays if the group accepts them."""
 
 from __future__ import annotations
 
@@ -33,43 +33,43 @@ from arp.view.chunks import chunked, divided
 from arp.view.profile import Profile
 
 MAX_FRAME_BYTES = 256 << 10
-"""A frame is closed when it has grown to this; a single larger message still goes whole."""
+"""Size up to which messages are packed into one frame; a single larger message is not divided."""
 
 PIECE_BYTES = 128 << 10
-"""A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
+"""Size of the pieces into which messages of a snapshot or a catch-up are divided, if possible."""
 
 
 class FrameGroup(NamedTuple):
-    """Renderers that get the very same bytes."""
+    """Renderers that receive the same bytes."""
 
     profile: Profile
     encoding: Encoding
     part: str | None = None
-    """A text part that they know by id (it came by a snapshot), not as the open one."""
+    """Text part that they received in a snapshot; they know it by id, not as the open part."""
     batch: bool = False
-    """They take an array of messages in one frame."""
+    """Whether they accept an array of messages in one frame."""
 
 
 class Frames(list[bytes]):
-    """Frames that several renderers get."""
+    """Frames that several renderers share."""
 
     __slots__ = ("__weakref__", "prefixed", "wire")
 
     def __init__(self, frames: Iterable[bytes] = ()) -> None:
         super().__init__(frames)
         self.wire: bytes | None = None
-        """What WebSockets send of them, the same for all."""
+        """Cached bytes for WebSockets."""
         self.prefixed: bytes | None = None
-        """What Unix sockets send of them, the same for all."""
+        """Cached bytes for Unix sockets."""
 
 
 def pack(frames: Sequence[bytes], encoding: Encoding, most: int | None = None) -> Frames:
-    """Join frames of one message each into arrays, as few as the bounds allow.
+    """Join frames of one message each into as few arrays as the limits allow.
 
     Args:
-        frames: In order.
-        encoding: Of all of them.
-        most: Bytes that the renderer takes in one; `None` = it set no limit.
+        frames: Frames in order.
+        encoding: Encoding of all frames.
+        most: Largest frame of the renderer, in bytes; `None` = no limit.
     """
     if len(frames) == 1:
         return Frames(frames)
@@ -89,7 +89,7 @@ def pack(frames: Sequence[bytes], encoding: Encoding, most: int | None = None) -
 
 
 def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:
-    """Return a message that a group takes as frames; several if it is too large for one."""
+    """Return a message for a group as frames; several if it is above the size limit."""
     most = group.profile.limits.max_message_bytes
     if most is not None:
         return chunked(message, most, group.encoding)
@@ -100,12 +100,12 @@ def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:
 def in_pieces(
     messages: Iterable[AgentMessage], group: FrameGroup, part: str | None = None
 ) -> list[bytes]:
-    """Return messages that one renderer gets at once as frames, large ones in several.
+    """Return the messages of a snapshot or a catch-up as frames; large messages are divided.
 
     Args:
-        messages: As every renderer could get them, in order.
-        group: For whom.
-        part: The text part that a delta among them belongs to.
+        messages: Messages in order, before `addressed`.
+        group: The group of the renderer.
+        part: Text part of the deltas among them.
     """
     most = group.profile.limits.max_message_bytes
     frames = [
@@ -122,23 +122,23 @@ def in_pieces(
 
 
 def text_frames(text: Text, group: FrameGroup) -> list[bytes]:
-    """Return the frames that show a text to a group.
+    """Return the frames of a streamed text for a group.
 
-    Almost all that is ever sent is this, so it makes no detour by `addressed`.
+    Nearly all messages are of this kind, so this path avoids the cost of `addressed`.
     """
     message = text.message
     if text.type == THINKING:
         if not group.profile.takes("thinking"):
             return []
     elif text.part is not None and text.part == group.part and text.characters > len(text.text):
-        # The last condition: after `replace: true` the numbers of text parts begin again. A text
-        # that opens its part does not continue the one that these renderers know by the same id.
+        # The last condition: after `replace: true` the numbers of text parts begin again. The first
+        # text of a new part must not extend an old part with the same id.
         message = _in_part(message, text.part)
     return encoded(message, group)
 
 
 def _in_part(delta: Delta, part: str) -> Delta:
-    """Return a delta that names the text part that it goes to."""
+    """Return a delta with a text part as its target."""
     payload = msgspec.structs.replace(delta.payload, target=part)
     return msgspec.structs.replace(delta, payload=payload)
 
@@ -146,16 +146,16 @@ def _in_part(delta: Delta, part: str) -> Delta:
 def addressed(
     message: AgentMessage, group: FrameGroup, part: str | None = None
 ) -> list[AgentMessage]:
-    """Return a message as a group takes it, apart from degrading.
+    """Return the messages that a group receives for a message; components are degraded elsewhere.
 
-    A renderer that knows only the draft gets neither inputs of others nor commands, and one
-    component a `render`; only who asked for `thinking` sees it, and for `tool-detail` what tools
-    are at and return; a text part that came by a snapshot is named in its deltas.
+    A renderer of the draft gets no echoes of inputs, no commands and no shared state, and one
+    component per `render`. Reasoning needs the feature `thinking`; progress and results of tools
+    need `tool-detail`. Deltas of a text part that was received in a snapshot name the part.
 
     Args:
-        message: As every renderer could get it.
-        group: For whom.
-        part: The text part that a delta belongs to.
+        message: The message for a renderer with all features.
+        group: The group.
+        part: Text part of a delta.
     """
     profile = group.profile
     match message:
@@ -171,18 +171,19 @@ def addressed(
         case InputEcho() | CommandsMessage() | StateMessage() if not profile.said_hello:
             return []
         case SurfaceMessage():
-            return _described(message, profile)
+            return _surface_messages(message, profile)
         case Render() if not profile.said_hello:
             return _one_by_one(message)
         case _:
             return [message]
 
 
-def _described(message: SurfaceMessage, profile: Profile) -> list[AgentMessage]:
-    """Return what a profile gets of a surface's description or closing.
+def _surface_messages(message: SurfaceMessage, profile: Profile) -> list[AgentMessage]:
+    """Return the messages that a profile receives for the metadata or the closing of a surface.
 
-    Where popups and overlays show on `main`, nothing is said of them. A renderer that knows no
-    surfaces besides `main` may show their components all the same: it gets them removed.
+    Popups and overlays that are shown on `main` have no such messages. A renderer without the
+    feature `multi-surface` may still show components of other surfaces: when such a surface is
+    closed, its components are removed.
     """
     if message.payload.is_transient and not profile.takes("overlays"):
         return []
@@ -196,13 +197,13 @@ def _described(message: SurfaceMessage, profile: Profile) -> list[AgentMessage]:
 
 
 def _one_by_one(message: Render) -> list[AgentMessage]:
-    """Return one `render` a component; only the first of them replaces what was there."""
+    """Return one `render` per component; only the first one may replace the content."""
     if not message.components:
         return [message]
     name = message.tool_name or ""
     return [
         msgspec.structs.replace(
-            message, components=[one], tool_name=name, replace=message.replace and place == 0
+            message, components=[one], tool_name=name, replace=message.replace and index == 0
         )
-        for place, one in enumerate(message.components)
+        for index, one in enumerate(message.components)
     ]

@@ -1,8 +1,9 @@
-"""Popups and overlays for renderers that have neither: in the output of the turn that opened them.
+"""Popups and overlays for renderers without them: shown in the output of the turn that opened them.
 
-Such a renderer gets nothing under the name of the popup. On `main`, where the session has an empty
-group for it, that group holds the components of the popup, under ids that begin with its name. When
-the popup changes, the group is rendered again, whole: popups are small.
+The session has an empty group on `main` for each popup and overlay. For such a renderer the group
+contains the components of the popup, with ids that begin with the name of the popup; the surface
+itself is not sent. When the popup changes, the whole group is rendered again, because popups are
+small.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from arp.view.profile import Profile
 
 
 class InlinedTree(Tree):
-    """The components of `main` with those of popups and overlays among them, to be read at once."""
+    """The components of `main`, with the components of popups and overlays in their groups.
+
+    A view of the current state, to be read before the next change.
+    """
 
     __slots__ = ("_screen",)
 
@@ -30,12 +34,12 @@ class InlinedTree(Tree):
         self._screen = screen
 
     def component(self, component_id: str) -> Component:
-        """As `Tree.component`."""
+        """Return a component as `Tree.component`; the group of a popup has its components."""
         component = super().component(component_id)
         if component.type != "group" or not is_inlined(component_id, self._screen):
             return component
         shown = self._screen.surfaces[component_id].output()
-        children = [as_object(_named(one, component_id)) for one in shown]
+        children = [as_object(_with_prefixed_ids(one, component_id)) for one in shown]
         return msgspec.structs.replace(component, props={**component.props, "children": children})
 
 
@@ -51,18 +55,18 @@ def is_inlined(surface: str, screen: Screen) -> bool:
 
 
 def main_for(screen: Screen, profile: Profile) -> Tree:
-    """Return the components of `main` as a profile has them before degrading."""
+    """Return the components of `main` for a profile, before degrading."""
     if not inlines(profile) or not any(is_inlined(name, screen) for name in screen.infos):
         return screen.surfaces["main"]
     return InlinedTree(screen)
 
 
 def filled(changes: list[Change], tree: Tree) -> list[Change]:
-    """Return changes of `main` with what popups and overlays show in their places.
+    """Return changes of `main` with the components of popups and overlays in their groups.
 
     Args:
-        changes: As they were applied.
-        tree: As `main_for` returned it after the commit.
+        changes: The applied changes.
+        tree: The result of `main_for` after the commit.
     """
     if not isinstance(tree, InlinedTree):
         return changes
@@ -79,16 +83,18 @@ def _filled(change: Change, tree: InlinedTree) -> Change:
     return msgspec.structs.replace(change, components=components)
 
 
-def _named(component: Component, surface: str) -> Component:
-    """Return a component, and those in it, under ids that no other component on `main` has."""
+def _with_prefixed_ids(component: Component, surface: str) -> Component:
+    """Return a component and its descendants with ids that are unique on `main`."""
     own, children = take_children(component.type, component.props)
     props = component.props
     if children:
-        named = [as_object(_named(from_object(child), surface)) for child in children]
-        props = put_children(component.type, own, named)
+        prefixed = [
+            as_object(_with_prefixed_ids(from_object(child), surface)) for child in children
+        ]
+        props = put_children(component.type, own, prefixed)
     fallback = component.fallback
     if fallback is not None:
-        fallback = _named(fallback, surface)
-    # What stands in a fallback may have no id: it gets one from what it stands for.
+        fallback = _with_prefixed_ids(fallback, surface)
+    # A component in a fallback may have no id. It gets the id of the component that it replaces.
     name = f"{surface}/{component.id}" if component.id else ""
     return msgspec.structs.replace(component, id=name, props=props, fallback=fallback)

@@ -1,4 +1,4 @@
-"""What one kind of renderer can take; renderers of the same profile share every frame."""
+"""Profiles: the capabilities of renderers. Renderers with the same profile share every frame."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ class Profile(Struct, frozen=True):
     features: frozenset[str]
     limits: RendererLimits = RendererLimits()
     said_hello: bool = True
-    """A renderer that knows only the draft says none (protocol.md 2.2)."""
+    """Whether the renderer sent `hello`; a renderer of the draft does not (protocol.md 2.2)."""
     ends_at_questions: bool = False
-    """It gets a final commit whenever the agent waits for it, since it sends nothing before one."""
+    """Whether the renderer gets a final commit when the agent waits for the user. A renderer of the
+    draft sends nothing before one."""
 
     def takes(self, feature: str) -> bool:
-        """Return whether the renderer named this feature."""
+        """Return whether the renderer has a feature."""
         return feature in self.features
 
 
@@ -38,8 +39,8 @@ def profile_of(capabilities: RendererCapabilities, *, is_assumed: bool = False) 
     """Return the profile of a renderer; `text` is always among its components.
 
     Args:
-        capabilities: What it shows.
-        is_assumed: It has not said so: it knows only the draft.
+        capabilities: Its capabilities.
+        is_assumed: Whether they are only assumed, because the renderer is one of the draft.
     """
     versions = {"text": 1, **capabilities.versions()}
     features = frozenset(capabilities.features)
@@ -54,7 +55,7 @@ def profile_of(capabilities: RendererCapabilities, *, is_assumed: bool = False) 
 
 @lru_cache(maxsize=1024)
 def _shared(profile: Profile) -> Profile:
-    """Return the first of equal profiles, so that a thousand renderers of a kind hold one."""
+    """Return the first of equal profiles, so that equal renderers share one object."""
     return profile
 
 
@@ -64,17 +65,17 @@ DRAFT = Profile(
     said_hello=False,
     ends_at_questions=True,
 )
-"""A renderer that never says `hello`: everything offered, one component a `render`."""
+"""Profile of a renderer without `hello`: all components, one per `render`."""
 
 
 @lru_cache(maxsize=256)
 def supported(profile: Profile) -> Supported:
-    """Return what degrading needs to know of a profile."""
+    """Return the part of a profile that `degrade` needs."""
     return Supported(dict(profile.versions), profile.limits.max_table_rows)
 
 
 def shows(profile: Profile, type_name: str, version: int) -> bool:
-    """Return whether a component of this type and version is shown as it is, whatever is in it."""
+    """Return whether a type and version is shown natively, whatever its props and children."""
     known = supported(profile)
     if known.versions.get(type_name, 0) < version:
         return False
@@ -82,12 +83,12 @@ def shows(profile: Profile, type_name: str, version: int) -> bool:
 
 
 def is_native(component: Component, profile: Profile) -> bool:
-    """Return whether a component and all in it is shown as it is."""
+    """Return whether a component and all its descendants are shown natively."""
     return fits_in(component, profile) and _is_known(component, profile)
 
 
 def fits_in(value: object, profile: Profile) -> bool:
-    """Return whether a component or an op goes into one message of this profile."""
+    """Return whether a component or an operation fits into one message of this profile."""
     most = room(profile.limits)
     return most is None or fits(value, most)
 
@@ -100,31 +101,32 @@ def _is_known(component: Component, profile: Profile) -> bool:
 
 
 def stands_native(node: Node, profile: Profile) -> bool:
-    """Return whether a component, and those that contain it, are shown as they are.
+    """Return whether a component and its ancestors are shown natively.
 
-    What is in it may not be: its own props and its list of children are what this is about.
+    Its children may not be. A change of its own props or of its list of children then passes.
     """
-    at: Node | None = node
-    while at is not None:
-        if not shows(profile, at.type, at.component.version):
+    ancestor: Node | None = node
+    while ancestor is not None:
+        if not shows(profile, ancestor.type, ancestor.component.version):
             return False
-        at = at.parent
+        ancestor = ancestor.parent
     return True
 
 
 def may_take_other_ids(type_name: str, profile: Profile) -> bool:
-    """Return whether this profile may show a component as others, under ids that are not its own.
+    """Return whether this profile may show a component as pieces with other ids.
 
-    So stand the children of a layout in its place where a renderer does not even know `group`; the
-    fallback of a custom component may be such a layout.
+    A renderer without `group` shows the children of a layout in its place. The fallback of a custom
+    component may be such a layout.
     """
     return may_have_parts(type_name) and not shows(profile, "group", 1)
 
 
 def shown_as(component: Component, profile: Profile) -> list[Component]:
-    """Return a component as this profile shows it: itself, or something simpler that says as much.
+    """Return the pieces that show a component: the component itself, or simpler components.
 
-    The ids are its own, or those of what stands in its place (see `may_take_other_ids`).
+    A single piece has the id of the component; other ids are possible only if
+    `may_take_other_ids` is true.
     """
     if is_native(component, profile):
         return [component]
@@ -138,13 +140,13 @@ def shown_as(component: Component, profile: Profile) -> list[Component]:
 def typed_answer(
     profile: Profile, component: Component, text: str
 ) -> tuple[str, JsonObject] | None:
-    """Read a typed line as the answer to an open question.
+    """Parse a typed line as the answer to an open question.
 
-    Only a renderer that shows the question as text may answer it so; a client without `hello` may
-    answer it as the draft's own client does.
+    Only a renderer that shows the question as text may answer with a line. A client without `hello`
+    may answer in the format of the draft's own client.
 
     Returns:
-        The input type and its data; `None` if the line is no answer.
+        The input type and its data; `None` if the line is not an answer.
     """
     if not profile.said_hello:
         return understand_draft(component, text)

@@ -1,7 +1,7 @@
-"""What renderers of one group get of facts that are read from the log.
+"""Replay of facts from the log to the renderers of one group.
 
-A fact says what changed, not what the screen was. So a patch is replayed only to a profile that
-shows everything natively; one that needs it translated gets a snapshot instead.
+A fact contains the change, not the screen before it. A patch can therefore be replayed only to a
+profile that shows everything natively; a profile that needs a translation gets a snapshot instead.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from arp.view.translate import NeedsSnapshot
 
 
 class Replayed(NamedTuple):
-    """What a group of renderers gets of some facts."""
+    """The frames of replayed facts."""
 
     frames: list[bytes]
     commits: list[int]
-    """The places of the commits among them, each once."""
+    """Sequence numbers of the commits among them, each once."""
 
 
 def replayed(facts: Iterable[Fact], group: FrameGroup) -> Replayed | None:
-    """Return the frames that show facts, as such a group got them when they were new.
+    """Return the frames of facts, as the group received them live.
 
     Args:
-        facts: In order, behind what the renderer has.
-        group: For whom.
+        facts: The facts after the renderer's cursor, in order.
+        group: The group of the renderer.
 
     Returns:
-        `None` if the log alone does not say what the renderer would have got.
+        The frames; `None` if the log alone does not determine them and a snapshot is needed.
     """
     frames: list[bytes] = []
     commits: dict[int, None] = {}
@@ -48,7 +48,8 @@ def replayed(facts: Iterable[Fact], group: FrameGroup) -> Replayed | None:
                 commits[message.seq] = None
             parts = encoded(message, group)
             if len(parts) > 1 and not frames and isinstance(message, Delta):
-                # It may have some of this text already: its cursor is that of the last piece.
+                # The renderer may have the first pieces of this text already, because only the last
+                # piece carries the `seq`. Sent again, they would appear twice.
                 return None
             frames += parts
     except NeedsSnapshot:
@@ -61,18 +62,22 @@ def replayed(facts: Iterable[Fact], group: FrameGroup) -> Replayed | None:
 def _messages(facts: Iterable[Fact], group: FrameGroup) -> Iterator[AgentMessage]:
     for fact in facts:
         if fact.type == "artifact.changed" and "anew" in fact.payload:
-            raise NeedsSnapshot  # it may show the turn that the id was of before
+            raise NeedsSnapshot  # an id is reused; the renderer may still show the old component
         if fact.type == "artifact.changed" and "role" in fact.payload and inlines(group.profile):
-            raise NeedsSnapshot  # it shows a popup or an overlay where that has its place
+            raise NeedsSnapshot  # the renderer shows the popup or overlay in a group on `main`
         messages = messages_of(fact)
         if group.profile.ends_at_questions and ends_stream(fact.type, fact.payload):
             messages = stream_end(messages)
         for message in messages:
-            yield from addressed(_as_it_was(message, group.profile), group)
+            yield from addressed(_for_profile(message, group.profile), group)
 
 
-def _as_it_was(message: AgentMessage, profile: Profile) -> AgentMessage:
-    """Return a message as this profile takes it; raise `NeedsSnapshot` if that needs a screen."""
+def _for_profile(message: AgentMessage, profile: Profile) -> AgentMessage:
+    """Return a message as this profile received it live.
+
+    Raises:
+        NeedsSnapshot: That depends on the screen at the time.
+    """
     if isinstance(message, Render):
         shown = [
             piece for component in message.components for piece in shown_as(component, profile)

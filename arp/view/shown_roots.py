@@ -1,9 +1,9 @@
-"""What root components stand as on the renderers of one profile, where that is something else.
+"""Root components that the renderers of one profile show in another form.
 
-A commit changes the tree, and what a renderer showed before cannot be read from it afterwards. For
-most of it that does not matter: a root component stands under its own id, and is rendered again
-under it. Two things are remembered: pieces that stand under other ids, which have to be removed,
-and components that were cut to fit into a message, on which no operation has the same effect.
+After a commit, the tree no longer shows what a renderer had before. Usually that does not matter: a
+root component is shown under its own id and rendered again under it. Two kinds of roots must be
+remembered: roots shown as pieces with other ids, which have to be removed, and roots shortened to
+fit into a message, because operations do not have the same effect on them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, sho
 
 
 class ShownRoot(NamedTuple):
-    """A root component as renderers have it."""
+    """How the renderers show a root component."""
 
     born: int
-    """The commit that made it: an id may be used again, by another component."""
+    """Commit that added the root; another component may use its id later."""
     pieces: list[str] | None
-    """The ids of the components that replace it; `None`: it is shown itself."""
+    """Ids of the pieces shown instead; `None` if the root is shown under its own id."""
     is_cut: bool
-    """Whether something shorter replaces it, since it does not fit into one message."""
+    """Whether it was shortened to fit into one message."""
 
 
 class ShownRoots:
-    """The root components of one surface that are shown as other components."""
+    """The root components of one surface that are shown in another form."""
 
     __slots__ = ("_profile", "_roots", "is_needed")
 
@@ -36,18 +36,18 @@ class ShownRoots:
         self._profile = profile
         self._roots: dict[str, ShownRoot] = {}
         self.is_needed = room(profile.limits) is not None or not shows(profile, "group", 1)
-        """Whether there can be any."""
+        """Whether this profile can have such roots at all."""
         if tree is not None and self.is_needed:
             for output in tree.outputs.values():
-                # A text part is never patched.
+                # Text parts have a slash in their id; they are never patched.
                 self.update(tree, [root for root in output if "/" not in root])
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return whether there are such roots now."""
         return bool(self._roots)
 
     def before(self, root: str, tree: Tree) -> ShownRoot | None:
-        """Return what a root stood as before the newest commit on the tree, if it is known here."""
+        """Return how a root was shown before the newest commit; `None` if under its own id."""
         shown = self._roots.get(root)
         if shown is None:
             return None
@@ -55,11 +55,11 @@ class ShownRoots:
         return shown if node is not None and node.born == shown.born else None
 
     def update(self, tree: Tree, roots: Iterable[str]) -> None:
-        """Take over how some roots are shown now.
+        """Record how roots are shown after a commit.
 
         Args:
-            tree: The surface after a commit.
-            roots: What was touched; those that are no roots any more are forgotten.
+            tree: The surface after the commit.
+            roots: The touched roots; those that no longer exist are forgotten.
         """
         for root in roots:
             node = tree.nodes.get(root)
@@ -68,7 +68,7 @@ class ShownRoots:
                 self._roots[root] = shown
             else:
                 self._roots.pop(root, None)
-        # Turns are evicted without a commit.
+        # Turns are evicted without a commit: their roots would stay here for ever.
         if len(self._roots) > 2 * len(tree.nodes):
             self._roots = {root: one for root, one in self._roots.items() if root in tree.nodes}
 

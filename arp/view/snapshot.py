@@ -1,10 +1,11 @@
-"""All that shows, or all that changed since a cursor, as messages for one profile.
+"""Snapshots and catch-ups: the screen, or its changes since a cursor, as messages for one profile.
 
-Theory of operation. Both are made of the same: of each turn, what changed since a cursor is
-rendered again, whole. A snapshot is that for the first cursor of all. It goes to a renderer that
-has nothing, turn after turn; a catch-up goes to one that shows something, so all components in it
-take effect at one commit. Both are pure functions of the agent side's screen, so that a renderer
-which joins late, comes back or was too slow sees what one sees that never left.
+Theory of operation. Both use the same function: for each turn, everything that changed since a
+cursor is rendered again as a whole. A snapshot is a catch-up from the beginning. It is for a
+renderer without content and has one commit per turn. A catch-up is for a renderer that shows
+something, so all its components take effect at one commit. Both are pure functions of the agent
+side's screen. A renderer that joins late, returns or was too slow therefore sees the same as one
+that stayed connected.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, sho
 from arp.view.stream_end import is_waiting
 
 LONG_PART = 256 << 10
-"""Characters of a text part from which it is sent as deltas."""
+"""Length, in characters, above which a text part is sent as deltas."""
 
 
 def snapshot(
@@ -57,16 +58,16 @@ def snapshot(
     older: int | None = None,
     gaps: dict[str, int] | None = None,
 ) -> list[AgentMessage]:
-    """Return all turns that the screen keeps and every other surface, whole.
+    """Return the messages of all turns on the screen and of all other surfaces.
 
     The last `commit` carries `seq`.
 
     Args:
-        screen: What shows.
-        name: Of the session.
-        profile: Of the renderer.
-        older: How many turns came before the first that the screen keeps.
-        gaps: Before which others the screen keeps none of some turns, and of how many.
+        screen: The screen of the session.
+        name: The session, its epoch and newest sequence number.
+        profile: Profile of the renderer.
+        older: Number of turns before the first turn on the screen.
+        gaps: Number of turns left out before a turn, by its id.
     """
     settled, others = snapshot_turns(screen)
     return [
@@ -85,15 +86,15 @@ def opening(
     gaps: dict[str, int] | None = None,
     workflow: str | None = None,
 ) -> list[AgentMessage]:
-    """Return the beginning of a snapshot: `session`, commands, the surfaces besides `main`.
+    """Return the beginning of a snapshot: `session`, commands, and the surfaces other than `main`.
 
     Args:
-        screen: What the renderer shows then.
-        name: The session, its epoch and newest sequence.
-        profile: What the renderer can show.
-        older: How many turns came before the first that the screen keeps; `None` = not said.
-        gaps: Before which turns the screen keeps none of some others, and of how many.
-        workflow: The name of the session's agent; `None` = not said.
+        screen: The screen of the session.
+        name: The session, its epoch and newest sequence number.
+        profile: Profile of the renderer.
+        older: Number of turns before the first turn on the screen; `None` = not sent.
+        gaps: Number of turns left out before a turn, by its id.
+        workflow: Name of the session's agent; `None` = not sent.
     """
     ready = SessionReady(
         session_id=name.session_id,
@@ -114,16 +115,16 @@ def opening(
 
 
 def _own_surfaces(screen: Screen, profile: Profile) -> Iterator[tuple[str, Tree]]:
-    """Return the surfaces besides `main` whose components a profile gets under their names."""
+    """Yield the surfaces other than `main` that a profile receives as surfaces of their own."""
     for surface, tree in screen.surfaces.items():
         if surface != "main" and not (inlines(profile) and is_inlined(surface, screen)):
             yield surface, tree
 
 
 def _descriptions(screen: Screen, name: SessionName, since: int) -> Iterator[SurfaceMessage]:
-    """Return which surfaces were closed, created or described since a place."""
+    """Yield the closings, creations and changed metadata of surfaces since a sequence number."""
     for surface, closing in screen.closings.items():
-        if since and closing.seq > since:
+        if since and closing.seq > since:  # without a cursor the renderer has nothing to close
             yield SurfaceMessage(
                 session_id=name.session_id,
                 surface=surface,
@@ -141,13 +142,13 @@ def _descriptions(screen: Screen, name: SessionName, since: int) -> Iterator[Sur
 
 
 def _commands(screen: Screen, name: SessionName, cursor: Cursor) -> Iterator[CommandsMessage]:
-    """Return the session's own commands, if they changed since a cursor."""
+    """Yield the commands of the session if they changed since a cursor."""
     if screen.commands_seq > cursor.seq:
         yield CommandsMessage(session_id=name.session_id, commands=screen.commands)
 
 
 def snapshot_turns(screen: Screen) -> tuple[list[TurnScreen], list[TurnScreen]]:
-    """Return the turns of a snapshot: those at its beginning that are over, and the rest."""
+    """Return the turns of a snapshot: the leading turns that have ended, and the other turns."""
     turns = list(screen.turns.values())
     first = next((n for n, turn in enumerate(turns) if not turn.final), len(turns))
     return turns[:first], turns[first:]
@@ -156,7 +157,7 @@ def snapshot_turns(screen: Screen) -> tuple[list[TurnScreen], list[TurnScreen]]:
 def turns_whole(
     screen: Screen, turns: Iterable[TurnScreen], name: SessionName, profile: Profile
 ) -> list[AgentMessage]:
-    """Return turns as a snapshot has them: each with its own commit."""
+    """Return the messages of turns in a snapshot, each turn with its own commit."""
     out: list[AgentMessage] = []
     for turn in turns:
         begin, renders, rests = _turn_since(screen, turn, name, profile, Cursor())
@@ -165,7 +166,7 @@ def turns_whole(
 
 
 def version_of(screen: Screen, turns: Iterable[TurnScreen]) -> tuple[object, ...]:
-    """Return what is equal, within one branch, as long as a snapshot of turns stays the same."""
+    """Return a key that changes whenever a snapshot of the turns changes, within one branch."""
     main = screen.surfaces["main"]
     versions: list[object] = [main.restructured, main.reshaped]
     for turn in turns:
@@ -196,14 +197,14 @@ def _is_ended(turn: TurnScreen, profile: Profile) -> bool:
     return turn.final or (profile.ends_at_questions and is_waiting(turn))
 
 
-def _begun(
+def _split_long_parts(
     output: list[Component], turn: TurnScreen, name: SessionName, profile: Profile
 ) -> tuple[list[Component], list[AgentMessage]]:
-    """Return the output with large text parts empty, and their text as deltas.
+    """Return the output with long text parts emptied, and their text as deltas.
 
-    Nothing of what was output is lost: deltas go into messages of any size. A part that is very
-    long goes so to every renderer that knows a part by its id, since a snapshot is sent in small
-    pieces.
+    A delta can be divided into messages of any size, so that no text is lost to a size limit. Very
+    long parts are sent like this to every renderer that supports a `target`, because a snapshot is
+    sent in small pieces.
     """
     deltas: list[AgentMessage] = []
     for index, component in enumerate(output):
@@ -222,12 +223,12 @@ def _begun(
 def catch_up(
     screen: Screen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> list[AgentMessage] | None:
-    """Return what changed since a cursor.
+    """Return the messages for everything that changed since a cursor.
 
     Returns:
-        Messages whose components take effect at one commit, the last with `seq`; `None` if the
-        order changed in a way that needs a snapshot. A renderer that knows only the draft cannot
-        take one: it gets what it can take.
+        Messages with components that take effect at one commit; the last message is a commit with
+        `seq`. `None` if a snapshot is needed. A renderer of the draft cannot receive a snapshot: it
+        gets the catch-up in any case.
     """
     main = main_for(screen, profile)
     is_in_order = _is_in_order(main, profile, cursor.seq)
@@ -256,6 +257,7 @@ def catch_up(
     for surface, tree in _own_surfaces(screen, profile):
         if _changed(tree, cursor.seq):
             renders.append(_surface(surface, tree, name, profile))
+    # The closing commit, which carries the `seq`, also ends the last turn.
     last = finals.pop() if finals else None
     turn_id = last.turn_id if last else None
     closing = Commit(
@@ -266,36 +268,38 @@ def catch_up(
         usage=last.usage if last else None,
         at=last.at if last else None,
     )
-    if rests:  # they go into parts that have to be there
+    if rests:
+        # The deltas extend text parts that the renders create, so these must be committed first.
         rests.insert(0, Commit(session_id=name.session_id))
     return [*out, *renders, *finals, *rests, closing]
 
 
 def _is_in_order(tree: Tree, profile: Profile, since: int) -> bool:
-    """Return whether removing, and adding at the end, makes all changes since a cursor."""
+    """Return whether all changes since a cursor can be made by removing, updating and appending."""
     takes_parts = not shows(profile, "group", 1)
     if tree.restructured > since or (takes_parts and tree.reshaped > since):
         return False
     removed = (gone.type for gone in tree.removed.values() if gone.seq > since >= gone.born)
     roots = (tree.nodes[root] for output in tree.outputs.values() for root in output)
     changed = (root.type for root in roots if root.seq > since >= root.born)
+    # The renderer may show these as pieces, and the ids of its pieces are not known here.
     return not any(may_take_other_ids(name, profile) for name in chain(removed, changed))
 
 
 def _is_edited_since(turn: TurnScreen, cursor: Cursor) -> bool:
-    """Return whether what began a turn was replaced: a renderer may have what stood there."""
+    """Return whether the first input of a turn was replaced; a renderer may show the old one."""
     return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > cursor.seq
 
 
 class _TurnSince(NamedTuple):
-    """What changed of a turn since a cursor."""
+    """The changes of a turn since a cursor."""
 
     begin: list[AgentMessage]
-    """Its inputs, tools, errors, reasoning and status."""
+    """Inputs, tool calls, errors, reasoning and status."""
     renders: list[AgentMessage]
-    """What changed of its output."""
+    """Changed output."""
     rests: list[AgentMessage]
-    """The text of parts that are rendered empty, to be sent after a commit."""
+    """Text of parts that are rendered empty, to be sent after a commit."""
 
 
 def _turn_since(
@@ -304,14 +308,15 @@ def _turn_since(
     main, session_id = main_for(screen, profile), name.session_id
     begin: list[AgentMessage] = []
     if turn.seq > cursor.seq:
-        begin += _marked(main, turn, name, profile, cursor)
+        begin += _mark_messages(main, turn, name, profile, cursor)
         begin += _statuses(turn, session_id)
     changed = [
         main.component(root)
         for root in main.outputs.get(turn.id, ())
+        # The renderer has the beginning of `cursor.part`; `_rest_of_part` sends only the rest.
         if main.nodes[root].seq > cursor.seq and root != cursor.part
     ]
-    output, rests = _begun(changed, turn, name, profile)
+    output, rests = _split_long_parts(changed, turn, name, profile)
     components = _shown(output, profile)
     renders: list[AgentMessage] = []
     if components:
@@ -319,15 +324,15 @@ def _turn_since(
     return _TurnSince(begin, renders, rests)
 
 
-def _marked(
+def _mark_messages(
     tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> Iterator[AgentMessage]:
-    """Return the new output behind a turn's marks, in the order in which it was made."""
+    """Yield the inputs, tool calls, reasoning and errors since a cursor, in their order."""
     session_id, since = name.session_id, cursor.seq
     for mark in turn.marks:
         behind = _behind(tree, mark, profile) if mark.seq > since else None
         if behind == Behind() and turn.marks[0].seq > since:
-            behind = None  # nothing of this turn shows there yet
+            behind = None  # the turn is new to the renderer: "before all" is also "at the end"
         match mark.kind:
             case "input":
                 if mark.seq > since and profile.said_hello:
@@ -336,6 +341,7 @@ def _marked(
                 yield from _tool(turn.tools[mark.number], session_id, turn.id, behind, since)
             case "thinking":
                 if turn.thought > since and profile.takes("thinking"):
+                    # Deltas of thinking are not replaced but appended: skip what was sent already.
                     sent = cursor.thinking if turn.id == cursor.turn else 0
                     yield _thinking(session_id, turn.id, turn.thinking[sent:], behind)
             case _:
@@ -347,7 +353,7 @@ def _marked(
 
 
 def _behind(tree: Tree, mark: Mark, profile: Profile) -> Behind:
-    """Return the place of a mark by what this profile shows there."""
+    """Return the position of a mark, after the last piece that this profile shows there."""
     name = mark.behind.component
     node = tree.nodes.get(name) if name is not None else None
     if node is None or not may_take_other_ids(node.type, profile):
@@ -433,7 +439,7 @@ def _thinking(session_id: str, turn_id: str, text: str, behind: Behind | None) -
 
 
 def _statuses(turn: TurnScreen, session_id: str) -> Iterator[TurnMessage]:
-    """Return the turn's status, after the permissions that its tools asked for."""
+    """Yield the permission requests of a turn, then its status."""
     if turn.status is None:
         return
     for permission in turn.permissions.values():

@@ -1,8 +1,9 @@
-"""Where the stream of a renderer ends that knows only the draft.
+"""The end of a stream for renderers of the draft.
 
-Such a renderer sends nothing while a turn streams, and waits for a final commit. So it gets one
-also when the agent waits for its user: at a question, after an answer while another question is
-open, and behind a text that is queued until a question is answered. Source: protocol.md 2, S6.
+A renderer of the draft sends nothing while a turn streams: it waits for a final commit. It
+therefore also gets one when the agent waits for the user: at a question, after an answer while
+another question is open, and after a text that is queued until a question is answered. Source:
+protocol.md 2, S6.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from arp.protocol.screen import Screen, TurnScreen
 
 
 def is_waiting(turn: TurnScreen) -> bool:
-    """Return whether a turn waits for an answer, and goes on with it."""
+    """Return whether a turn waits for an answer and will continue with it."""
     return turn.status == "waiting" and not turn.final
 
 
 def ends_stream(type_name: str, payload: JsonObject) -> bool:
-    """Return whether the agent waits for a user from this fact on."""
+    """Return whether the agent waits for the user after this fact."""
     if type_name == "action.required":
         return True
     is_answer = type_name == "action.resolved" and payload.get("input") is not None
@@ -28,7 +29,7 @@ def ends_stream(type_name: str, payload: JsonObject) -> bool:
 
 
 def holds_queue(type_name: str, payload: JsonObject, screen: Screen) -> bool:
-    """Return whether a fact queued turns that begin only after an answer."""
+    """Return whether a fact queued turns that start only after an answer."""
     if type_name != "queue.changed" or not payload.get("queued"):
         return False
     return any(map(is_waiting, screen.turns.values()))
@@ -37,8 +38,8 @@ def holds_queue(type_name: str, payload: JsonObject, screen: Screen) -> bool:
 def stream_end(messages: list[AgentMessage]) -> list[AgentMessage]:
     """Return the messages of a fact with the commit that ends the stream.
 
-    The commit has no `seq`: the messages before it have used that of the fact, and a renderer
-    applies each number once.
+    The commit has no `seq`: the messages before it carry the `seq` of the fact, and a renderer
+    ignores a number that it has already applied.
     """
     last: Any = messages[-1]
     end = Commit(session_id=last.session_id, turn_id=last.turn_id, final=True)

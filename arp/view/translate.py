@@ -1,12 +1,14 @@
-"""One commit as a renderer of some profile gets it.
+"""Translation of one commit for the renderers of one profile.
 
-Theory of operation. What a profile shows natively goes through as it is. A root component that it
-does not show natively stands there as something else: one or more components, its *pieces*. When
-such a root is touched, or its place changes, its pieces are rendered again from the state after the
-commit: in their places where their ids are the same, else the old ones are removed and the new ones
-put where they belong. Ops pass one by one only below roots that are not rendered again. So the
-order in which a renderer does all this does not matter, but for one case: when an id has moved from
-one root to another, all roots that the commit touched are removed first and then rendered again.
+Theory of operation. Changes that a profile shows natively pass unchanged. A root component that it
+does not show natively is shown as one or more other components, its *pieces*. When a commit touches
+or moves such a root, its pieces are rendered again from the state after the commit. If the ids of
+the pieces are the same as before, they are replaced in place. Otherwise the old pieces are removed
+and the new ones inserted. Single operations pass only in roots that are not rendered again.
+
+The resulting changes therefore do not depend on each other's order, with one exception: if an id
+has moved from one root to another, all touched roots are removed first and then rendered again,
+because an id may exist only once on a surface.
 """
 
 from __future__ import annotations
@@ -33,31 +35,31 @@ from arp.view.shown_roots import ShownRoots, piece_ids
 
 
 class NeedsSnapshot(Exception):
-    """Changes alone do not bring this profile up to date."""
+    """No sequence of changes has the effect of this commit for this profile."""
 
 
 def translated(commit: AppliedCommit, profile: Profile, shown: ShownRoots) -> list[Change] | None:
     """Return the changes of a commit for a profile.
 
     Args:
-        commit: Just applied: the tree stands as it did right after.
-        profile: Of the renderers.
-        shown: What roots of the surface stood as before, where that is something else.
+        commit: The commit, just applied to its tree.
+        profile: Profile of the renderers.
+        shown: How these renderers showed the roots of the surface before the commit.
 
     Returns:
-        Changes with the same effect for those renderers (the very same list where nothing
-        differs); some components in them are the tree's own. `None` if they need a snapshot.
+        Changes with the same effect for those renderers. It is `commit.changes` itself if nothing
+        differs; components in it may be shared with the tree. `None` if a snapshot is needed.
     """
     return _Translation(commit, profile, shown).changes()
 
 
 def touched_roots(changes: Iterable[Change], tree: Tree) -> set[str]:
-    """Return the roots that changes just touched, also those that are no roots any more."""
+    """Return the roots that the newest change touched, including roots that it removed."""
     return {node.root.id for node in (*tree.gone.values(), *_roots(changes, tree))}
 
 
 class _Translation:
-    """One commit on its way to one profile."""
+    """The translation of one commit for one profile."""
 
     def __init__(self, commit: AppliedCommit, profile: Profile, shown: ShownRoots) -> None:
         self._changes = commit.changes
@@ -66,34 +68,37 @@ class _Translation:
         self._tree = commit.tree
         self._profile = profile
         self._shown = shown
-        self._tight = self._were_cut() | self._too_large() | self._with_large_ops()
-        """Touched roots that do not fit into one message, before or after."""
+        self._oversized = self._oversized_before() | self._oversized_now() | self._with_large_ops()
+        """Touched roots that must be rendered again because of the size limit of a message."""
 
     def changes(self) -> list[Change] | None:
-        if not self._tight and self._passes(self._changes):
+        if not self._oversized and self._passes(self._changes):
             return self._changes
         try:
-            return self._rendered_again(self._changes, self._output, self._seq)
+            return self._render_again(self._changes, self._output, self._seq)
         except NeedsSnapshot:
             return None
 
-    # -- what is too large -------------------------------------------------------------------------
+    # -- the size limit of a message ---------------------------------------------------------------
 
-    def _were_cut(self) -> set[str]:
-        """Return the touched roots that stood as something shorter."""
+    def _oversized_before(self) -> set[str]:
+        """Return the touched roots that were shortened before the commit.
+
+        An operation does not have the same effect on the shortened component.
+        """
         tree, shown = self._tree, self._shown
         touched = touched_roots(self._changes, tree) if shown else ()
         return {root for root in touched if (was := shown.before(root, tree)) and was.is_cut}
 
-    def _too_large(self) -> set[str]:
-        """Return the touched roots that exist now and are shown as something shorter."""
+    def _oversized_now(self) -> set[str]:
+        """Return the touched roots that must be shortened after the commit."""
         if room(self._profile.limits) is None:
             return set()
         roots = {root.id for root in _roots(self._changes, self._tree)}
         return {root for root in roots if not fits_in(self._tree.component(root), self._profile)}
 
     def _with_large_ops(self) -> set[str]:
-        """Return the roots of ops that do not go into a message, though what came of them does."""
+        """Return the roots of operations that are too large for a message; their result may fit."""
         if room(self._profile.limits) is None:
             return set()
         return {
@@ -104,10 +109,10 @@ class _Translation:
             if not fits_in(op, self._profile)
         }
 
-    # -- what goes through as it is ----------------------------------------------------------------
+    # -- changes that pass unchanged ---------------------------------------------------------------
 
     def _passes(self, changes: Iterable[Change]) -> bool:
-        """Return whether this profile can take every change unchanged."""
+        """Return whether every change passes unchanged."""
         tree, profile = self._tree, self._profile
         if not all(stands_native(node, profile) for node in tree.gone.values()):
             return False
@@ -125,93 +130,110 @@ class _Translation:
         if isinstance(op, Insert | Replace) and not is_native(op.component, self._profile):
             return False
         if isinstance(op, Update) and op.target in self._tree.gone:
-            # It set children, whole: the component was replaced by one with others in it.
+            # An update of all children replaced the component (see `Tree`). The operation has the
+            # new children in its value, and these may not be native.
             node = self._tree.nodes.get(op.target)
             if node is not None and not is_native(self._tree.component(node.id), self._profile):
                 return False
         named = (self._tree.nodes.get(name) for name in _names(op))
         return all(node is None or stands_native(node, self._profile) for node in named)
 
-    # -- what is rendered again --------------------------------------------------------------------
+    # -- roots that are rendered again -------------------------------------------------------------
 
-    def _rendered_again(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
+    def _render_again(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
+        """Return changes in which touched roots are rendered again where necessary.
+
+        Every touched root is removed, removed and inserted, replaced in place, or left to its own
+        operations.
+
+        Raises:
+            NeedsSnapshot: The effect cannot be expressed as changes.
+        """
         if any(isinstance(change, RenderChange) and change.replace for change in changes):
-            return self._replaced(changes, turn)
-        verdicts = self._verdicts(changes)
+            return self._replace_surface(changes, turn)
+        passes_by_root = self._judge_roots(changes)
         moved = _reordered(changes)
-        forced = self._has_wandered()
-        stale: list[str] = []
-        again: list[str] = []
-        places: list[str] = []
-        for root, passes in verdicts.items():
+        has_moved_id = self._has_moved_id()
+        stale: list[str] = []  # ids of old pieces to remove
+        in_place: list[str] = []  # roots with pieces under the same ids as before
+        inserted: list[str] = []  # roots with pieces to insert at the right position
+        for root, passes in passes_by_root.items():
             node = self._tree.nodes.get(root)
-            stood = self._stood(root, seq)
+            old_ids = self._ids_before(root, seq)
             if node is None or node.parent is not None:
-                stale += stood
-            elif forced or node.born == seq or root in moved:
-                stale += stood
-                places.append(root)
-            elif not passes and self._ids(root) == stood:
-                again.append(root)
+                stale += old_ids
+            elif has_moved_id or node.born == seq or root in moved:
+                stale += old_ids
+                inserted.append(root)
+            elif not passes and self._ids(root) == old_ids:
+                in_place.append(root)
             elif not passes:
-                stale += stood
-                places.append(root)
-        passing = {r for r, passes in verdicts.items() if passes and not forced}
+                stale += old_ids
+                inserted.append(root)
+        passing = {r for r, passes in passes_by_root.items() if passes and not has_moved_id}
         ops = [*self._passing_ops(changes, passing)]
-        if not forced:
-            ops += self._succeeding(stale, places, seq)
-        if not self._tree.marks.handed.isdisjoint(places):
-            # A renderer removes first and inserts then: at its removal the heir is not there yet,
-            # and the tools behind the removed root would go to what stands before that.
+        if not has_moved_id:
+            ops += self._replace_roots(stale, inserted, seq)
+        if not self._tree.marks.handed.isdisjoint(inserted):
+            # In the tree, the marks of a removed root have moved to an inserted root. A renderer
+            # removes before it inserts: it would move these marks to the root before that one, and
+            # show the tool calls in the wrong position.
             raise NeedsSnapshot
         ops += map(Remove, stale)
         tools = _tools(changes)
         out: list[Change] = [PatchChange(ops)] if ops else []
-        out += self._renders(again, tools)
-        for output in dict.fromkeys(self._tree.nodes[root].turn for root in places):
-            here = {root for root in places if self._tree.nodes[root].turn == output}
-            out += self._placed(output, here, turn, tools)
+        out += self._renders(in_place, tools)
+        for output in dict.fromkeys(self._tree.nodes[root].turn for root in inserted):
+            roots = {root for root in inserted if self._tree.nodes[root].turn == output}
+            out += self._insert_roots(output, roots, turn, tools)
         return out
 
-    def _replaced(self, changes: Sequence[Change], turn: str) -> list[Change]:
-        """Render the whole surface again; it replaces all that was there."""
+    def _replace_surface(self, changes: Sequence[Change], turn: str) -> list[Change]:
+        """Render the whole surface; the first change removes everything before."""
         roots = self._tree.outputs.get(turn, ())
         first, *rest = self._renders(roots, _tools(changes)) or [RenderChange([])]
         return [msgspec.structs.replace(first, replace=True), *rest]
 
-    def _succeeding(self, stale: list[str], places: list[str], seq: int) -> Iterator[PatchOp]:
-        """Place roots into the places of those that they replace, and takes both off the lists.
+    def _replace_roots(self, stale: list[str], inserted: list[str], seq: int) -> Iterator[PatchOp]:
+        """Yield operations that replace removed roots by their successors.
 
-        To remove and to insert would hand what is marked behind the old one to the one before it.
+        Both are removed from the lists. Removing the old root and inserting the new one would move
+        the marks of the old root to the root before it.
+
+        Args:
+            stale: Ids to remove.
+            inserted: Roots to insert.
+            seq: Number of the commit.
         """
         for old, node in self._tree.gone.items():
-            new, stood = self._successor(node), self._stood(old, seq)
-            if new not in places or not stood or stood[-1] not in stale:
+            new, old_ids = self._successor(node), self._ids_before(old, seq)
+            if new not in inserted or not old_ids or old_ids[-1] not in stale:
                 continue
-            places.remove(new)
-            stale.remove(stood[-1])
+            inserted.remove(new)
+            stale.remove(old_ids[-1])
             first, *rest = self._pieces(new)
-            # What comes may have the id of another root that was removed: an id stands once.
-            taken = {first.id, *(piece.id for piece in rest)}
-            for name in [name for name in stale if name in taken]:
+            # A new piece may have the id of another removed root. That root must go first, because
+            # an id may exist only once.
+            new_ids = {first.id, *(piece.id for piece in rest)}
+            for name in [name for name in stale if name in new_ids]:
                 stale.remove(name)
                 yield Remove(name)
-            yield Replace(stood[-1], first)
+            yield Replace(old_ids[-1], first)
             after = first.id
             for piece in rest:
                 yield Insert(piece, after)
                 after = piece.id
 
     def _successor(self, node: Node) -> str | None:
-        """Return the component that replaces a root component in the end."""
+        """Return the final replacement of a root; one commit may replace it several times."""
         gone, seen = self._tree.gone, set[str]()
         name = node.successor
-        while name in gone and name not in seen:
+        while name in gone and name not in seen:  # `seen`: two roots may have replaced each other
             seen.add(name)
             name = gone[name].successor or name
         return name
 
-    def _has_wandered(self) -> bool:
+    def _has_moved_id(self) -> bool:
         """Return whether an id has moved from one root to another."""
         nodes = self._tree.nodes
         return any(
@@ -219,18 +241,18 @@ class _Translation:
             for name, node in self._tree.gone.items()
         )
 
-    def _stood(self, root: str, seq: int) -> list[str]:
-        """Return the ids that a root stood as before the commit."""
+    def _ids_before(self, root: str, seq: int) -> list[str]:
+        """Return the ids of the components that showed a root before the commit."""
         was = self._shown.before(root, self._tree)
         if was is not None and was.pieces is not None:
             return was.pieces
         node = self._tree.gone.get(root) or self._tree.nodes[root]
         return [root] if node.born < seq and node.parent is None else []
 
-    # -- judging the ops ---------------------------------------------------------------------------
+    # -- operations that pass ----------------------------------------------------------------------
 
-    def _verdicts(self, changes: Sequence[Change]) -> dict[str, bool]:
-        """Return of every root that was touched whether all ops below it pass one by one."""
+    def _judge_roots(self, changes: Sequence[Change]) -> dict[str, bool]:
+        """For each touched root, return whether all its operations pass unchanged."""
         verdicts = {node.root.id: True for node in self._tree.gone.values()}
         updated = {
             op.target
@@ -245,28 +267,37 @@ class _Translation:
                     verdicts[self._root(component.id)] = False
             else:
                 for op in change.ops:
-                    root, passes = self._judged(op, updated)
+                    root, passes = self._judge_op(op, updated)
                     verdicts[root] = verdicts.get(root, True) and passes
                     if isinstance(op, Replace):
                         verdicts[self._root(op.component.id)] = False
-        for root in self._tight & set(verdicts):
+        for root in self._oversized & set(verdicts):
             verdicts[root] = False
         return verdicts
 
-    def _judged(self, op: PatchOp, updated: set[str]) -> tuple[str, bool]:
-        """Return the root that an op touched, and whether the op passes unchanged."""
+    def _judge_op(self, op: PatchOp, updated: set[str]) -> tuple[str, bool]:
+        """Return the root of an operation, and whether the operation passes unchanged.
+
+        Args:
+            op: The operation.
+            updated: Targets of all `update` operations of the commit.
+        """
         name = op.component.id if isinstance(op, Insert) else op.target
         tree = self._tree
         node, gone = tree.nodes.get(name), tree.gone.get(name)
         root = self._root(name)
         if isinstance(op, Remove):
             parent = gone.parent if gone is not None else None
+            # Removing a child passes if its parent is still the same native component. Removed
+            # roots are handled by id, in `_render_again`.
             passes = node is None and parent is not None and self._stays_native(parent)
         elif node is None or gone is not None or isinstance(op, Replace):
             passes = False
         elif isinstance(op, Update):
             passes = stands_native(node, self._profile)
         elif isinstance(op, Append):
+            # Without `append` the whole value is sent, as it is after the commit. An `update` of
+            # the same component may have changed the value again, or removed it.
             exact = self._profile.takes("patch-append") or op.target not in updated
             passes = exact and stands_native(node, self._profile)
         else:
@@ -279,12 +310,12 @@ class _Translation:
         return root, passes
 
     def _root(self, name: str) -> str:
-        """Return the root of a component that is there, or else was there."""
+        """Return the root of a component; for a removed component, its previous root."""
         node = self._tree.nodes.get(name) or self._tree.gone[name]
         return node.root.id
 
     def _stays_native(self, node: Node) -> bool:
-        """Return whether the commit left a component in its place, shown as it is."""
+        """Return whether a component was not replaced by the commit and is shown natively."""
         return self._tree.nodes.get(node.id) is node and stands_native(node, self._profile)
 
     def _passing_ops(self, changes: Sequence[Change], roots: set[str]) -> Iterator[PatchOp]:
@@ -294,9 +325,10 @@ class _Translation:
             for op in change.ops:
                 name = op.component.id if isinstance(op, Insert) else op.target
                 if self._root(name) in roots:
-                    yield self._in_their_words(op)
+                    yield self._adapt_op(op)
 
-    def _in_their_words(self, op: PatchOp) -> PatchOp:
+    def _adapt_op(self, op: PatchOp) -> PatchOp:
+        """Return an operation as this profile can apply it."""
         if isinstance(op, Append) and not self._profile.takes("patch-append"):
             return Update(op.target, op.path, _value_at(self._tree.nodes[op.target], op.path))
         if isinstance(op, Insert):
@@ -313,7 +345,7 @@ class _Translation:
         return piece_ids(root, self._tree, self._profile)
 
     def _renders(self, roots: Iterable[str], tools: dict[str, str | None]) -> list[RenderChange]:
-        """Return the pieces of some roots, those of one tool together."""
+        """Return render changes with the pieces of roots, one per run of roots of the same tool."""
         out: list[RenderChange] = []
         for root in roots:
             tool, pieces = tools.get(root), self._pieces(root)
@@ -323,27 +355,32 @@ class _Translation:
                 out.append(RenderChange(pieces, tool))
         return out
 
-    def _placed(
+    def _insert_roots(
         self, output: str, roots: set[str], turn: str, tools: dict[str, str | None]
     ) -> Sequence[Change]:
-        """Place the pieces of some roots where they belong in their output."""
-        places = self._tree.outputs[output]
-        last = places[-len(roots) :]
+        """Return changes that insert the pieces of roots at their positions in an output.
+
+        Raises:
+            NeedsSnapshot: A root is the first one of the output of another turn.
+        """
+        siblings = self._tree.outputs[output]
+        last = siblings[-len(roots) :]
         if output == turn and roots.issuperset(last):
-            return self._renders(last, tools)
+            return self._renders(last, tools)  # at the end: a render is enough
         ops: list[PatchOp] = []
-        for index in sorted(map(places.index, roots)):
-            after = self._ids(places[index - 1])[-1] if index else None
+        for index in sorted(map(siblings.index, roots)):
+            after = self._ids(siblings[index - 1])[-1] if index else None
             if after is None and output != turn:
+                # An insert without `after` goes to the turn of the commit, which is not this one.
                 raise NeedsSnapshot
-            for piece in self._pieces(places[index]):
+            for piece in self._pieces(siblings[index]):
                 ops.append(Insert(piece, after))
                 after = piece.id
         return [PatchChange(ops)]
 
 
 def _names(op: PatchOp) -> Iterator[str]:
-    """Return the ids that an op names."""
+    """Yield the ids that an operation names."""
     if isinstance(op, Insert | Replace):
         yield op.component.id
     if not isinstance(op, Insert):
@@ -355,7 +392,7 @@ def _names(op: PatchOp) -> Iterator[str]:
 
 
 def _roots(changes: Iterable[Change], tree: Tree) -> Iterator[Node]:
-    """Return the roots that are there now and that changes name, or something in them."""
+    """Yield the current roots of all components that changes name."""
     for change in changes:
         if isinstance(change, RenderChange):
             names = [component.id for component in change.components]
@@ -367,7 +404,7 @@ def _roots(changes: Iterable[Change], tree: Tree) -> Iterator[Node]:
 
 
 def _reordered(changes: Iterable[Change]) -> set[str]:
-    """Return what was moved among its siblings."""
+    """Return the targets of all `reorder` operations."""
     return {
         op.target
         for change in changes
@@ -378,7 +415,7 @@ def _reordered(changes: Iterable[Change]) -> set[str]:
 
 
 def _tools(changes: Iterable[Change]) -> dict[str, str | None]:
-    """Return the tool that made each component which was shown."""
+    """Return the tool name of each rendered component, by id."""
     return {
         component.id: change.tool_name
         for change in changes

@@ -1,13 +1,13 @@
-"""What the renderers of one profile get of a session.
+"""The frames of one session for the renderers of one profile.
 
-Theory of operation. There are two ways to bring a renderer up to date. One that is current gets the
-frames of each fact. One that comes, or that was behind, gets what shows all or what changed since
-its cursor, made from the screen as it is.
+Theory of operation. There are two ways to bring a renderer up to date. A current renderer gets the
+frames of each fact. A joining or lagging renderer gets a snapshot, or a catch-up since its cursor,
+made from the current screen.
 
-A view is called right after each commit, while the screen is as the commit
-left it. What its profile shows natively passes as it is; for the rest the view makes messages of
-its own, and leaves them on the fact of the commit until that is delivered. Everything else that
-a session records is the same for all profiles but for what `addressed` leaves out.
+A view is called directly after each commit, while the screen is in the state after that commit. If
+the profile cannot show a change natively, the view makes translated messages and stores them in
+`RecordedFact.translated` until the fact is delivered. All other facts have the same messages for
+all profiles, except for what `addressed` leaves out.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class View:
     def __init__(self, profile: Profile, screen: Screen) -> None:
         self.profile = profile
         self._shown: dict[str, ShownRoots] = {}
-        """By surface."""
+        """How roots are shown, by surface."""
         self._settled: WeakValueDictionary[object, Frames] | None = None
-        """Frames of turns that are over, as long as they wait for some renderer: so a hundred that
-        take a snapshot slowly cost the memory of one."""
+        """Frames of ended turns, as long as they are queued for some renderer. A hundred renderers
+        that receive a snapshot slowly share one copy."""
         self.show_on(screen)
 
     @property
@@ -61,7 +61,7 @@ class View:
         return self.profile.takes("line-pause")
 
     def show_on(self, screen: Screen) -> None:
-        """Go on with another screen, which its renderers get by a snapshot."""
+        """Switch to another screen; the renderers need a snapshot of it."""
         self._screen = screen
         trees = {**screen.surfaces, "main": main_for(screen, self.profile)}
         self._shown = {surface: ShownRoots(self.profile, tree) for surface, tree in trees.items()}
@@ -77,18 +77,20 @@ class View:
                 tree = main_for(self._screen, self.profile)
                 changes = filled(recorded, tree)
                 commit = msgspec.structs.replace(commit, tree=tree, changes=changes)
-        if len(self._shown) > 2 * len(self._screen.surfaces):  # surfaces are closed elsewhere
+        if len(self._shown) > 2 * len(self._screen.surfaces):
+            # Surfaces are closed without a commit: their entries would stay here for ever.
             known = self._screen.surfaces
             self._shown = {name: one for name, one in self._shown.items() if name in known}
         self._committed(commit, recorded)
 
     def _committed_inline(self, commit: AppliedCommit) -> None:
-        """Render the place again that a popup or an overlay has on `main`."""
-        tree, place = main_for(self._screen, self.profile), commit.surface
-        if place not in tree.nodes:  # it gets its place by the next commit, or has lost it
+        """Render the group again that shows a popup or an overlay on `main`."""
+        tree, group_id = main_for(self._screen, self.profile), commit.surface
+        if group_id not in tree.nodes:
+            # The next commit adds the group, with its content; or the group was removed.
             self._translate(commit.fact, [])
             return
-        shown, root = self._shown["main"], tree.root_of(place)
+        shown, root = self._shown["main"], tree.root_of(group_id)
         before = shown.before(root.id, tree)
         ids = before.pieces if before is not None and before.pieces is not None else [root.id]
         pieces = shown_as(tree.component(root.id), self.profile)
@@ -103,11 +105,12 @@ class View:
 
     def _committed(self, commit: AppliedCommit, recorded: list[Change]) -> None:
         shown = self._shown.get(commit.surface)
-        if shown is None:  # the commit made the surface
+        if shown is None:  # the commit created the surface
             shown = self._shown[commit.surface] = ShownRoots(self.profile)
         changes = commit.changes
         if commit.is_anew and self.profile.said_hello:
-            # Renderers may still show the turn that the id was of before.
+            # The commit reuses the id of an evicted component. Renderers may still show that
+            # component, and would change it instead of adding the new one.
             self._translate(commit.fact, None)
         else:
             made = translated(commit, self.profile, shown)
@@ -125,10 +128,10 @@ class View:
             fact.translated = {}
         fact.translated[self] = messages
 
-    # -- one that is current -----------------------------------------------------------------------
+    # -- current renderers -------------------------------------------------------------------------
 
     def messages(self, fact: RecordedFact) -> list[AgentMessage] | None:
-        """Return what shows a fact; `None` if the renderers need a snapshot instead."""
+        """Return the messages of a fact; `None` if the renderers need a snapshot instead."""
         profile = self.profile
         if fact.is_edit and profile.said_hello and not profile.takes("branches"):
             return None
@@ -142,10 +145,10 @@ class View:
         return fact.messages
 
     def frames(self, fact: RecordedFact, group: FrameGroup) -> list[bytes] | None:
-        """Return the frames that show a fact to a group of this profile.
+        """Return the frames of a fact for a group of this profile.
 
         Args:
-            fact: A recorded one.
+            fact: A recorded fact.
             group: Renderers of this profile.
 
         Returns:
@@ -162,7 +165,7 @@ class View:
         ]
 
     def batch_frames(self, batch: Batch, group: FrameGroup) -> Frames | None:
-        """Return the frames that show all that was recorded together; as `frames`."""
+        """Return the frames of all facts of a batch; `None` if a snapshot is needed instead."""
         frames = Frames()
         for one in batch.recorded:
             made = text_frames(one, group) if isinstance(one, Text) else self.frames(one, group)
@@ -173,12 +176,12 @@ class View:
             return pack(frames, group.encoding, self.profile.limits.max_message_bytes)
         return frames
 
-    # -- one that comes, or was behind -------------------------------------------------------------
+    # -- joining and lagging renderers -------------------------------------------------------------
 
     def ready(
         self, session: Session, group: FrameGroup, resume: Literal["new", "replay"]
     ) -> list[bytes]:
-        """Return the frames for a renderer that shows nothing, or what the log holds."""
+        """Return the `session` message for a new session or before a replay, as frames."""
         name, state = session.name, session.screen.shared_state
         ready = SessionReady(
             session_id=name.session_id,
@@ -191,7 +194,7 @@ class View:
         return in_pieces([ready], group)
 
     def held_up(self, session: Session, group: FrameGroup) -> list[bytes]:
-        """Return what ends the stream of a draft client that joins while the agent waits."""
+        """Return the frames that end the stream of a draft client that joins at a question."""
         waiting = [turn.id for turn in session.screen.turns.values() if is_waiting(turn)]
         if not waiting:
             return []
@@ -199,11 +202,11 @@ class View:
         return encoded(end, group)
 
     def snapshot(self, session: Session, group: FrameGroup) -> tuple[list[bytes], Frames]:
-        """Return the frames of all that shows now, and those among them that others get too.
+        """Return the frames of a snapshot, and the frames among them that renderers share.
 
         Args:
-            session: What shows.
-            group: For whom. It knows no text part yet.
+            session: The session.
+            group: The group of the renderer, without a text part.
         """
         screen, name, profile = session.screen, session.name, self.profile
         workflow = session.head.workflow
@@ -221,7 +224,7 @@ class View:
         return [*in_pieces(begin, group), *shared, *in_pieces(end, group)], shared
 
     def catch_up(self, session: Session, group: FrameGroup, cursor: Cursor) -> list[bytes] | None:
-        """Return the frames of what changed since a cursor; `None` if that needs a snapshot."""
+        """Return the frames of the changes since a cursor; `None` if a snapshot is needed."""
         if cursor.seq < session.branched_at and self.profile.said_hello:
             return None
         messages = catch_up(session.screen, session.name, self.profile, cursor)
@@ -229,6 +232,6 @@ class View:
 
 
 def _isolated(changes: list[Change]) -> list[Change]:
-    """Return a deep copy: the values in the tree change later."""
+    """Return a deep copy, because later patches change the values in the tree."""
     raw = msgspec.json.encode(stored(changes))
     return restored(msgspec.json.decode(raw, type=list[StoredChange]))

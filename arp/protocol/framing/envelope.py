@@ -1,8 +1,8 @@
-"""The messages of gRPC, those of `schemas/arp.proto`, as Protocol Buffers and back.
+"""Encoding and decoding of the gRPC messages in `schemas/arp.proto`, as Protocol Buffers.
 
-Every field of theirs is bytes or a text, so neither generated classes nor another library is
-needed. Fields that are not known are skipped, so that a newer peer can be read; lengths are checked
-against the bytes that are there before anything is copied. Source: protocol.md 6.
+All fields are bytes or text, so neither generated classes nor a library is needed. Unknown fields
+are skipped, so that messages of a newer peer can be decoded. Lengths are checked against the
+available bytes before anything is copied. Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from arp.protocol.errors import InvalidMessage
 Dialect: TypeAlias = Literal["session", "object"]
 
 DIALECTS: tuple[Dialect, ...] = ("session", "object")
-"""The one of field 1, of field 2."""
+"""Dialects by field number: field 1, field 2."""
 
 SERVICE = "arp.v1.ArpService"
 CONNECT = f"/{SERVICE}/Connect"
-"""The path of the call that is a connection."""
+"""Path of the call that is a connection."""
 UPLOAD = f"/{SERVICE}/Upload"
-"""The path of the call that takes one input with files."""
+"""Path of the call that uploads one input with files."""
 
 DIALECT_KEY = "arp-dialect"
 ENCODING_KEY = "arp-encoding"
 WORKFLOW_KEY = "arp-workflow"
-"""Metadata of the call; absent: `session`, `json`, the first agent."""
+"""Metadata of the call; the defaults are `session`, `json` and the first agent."""
 CLOSE_CODE_KEY = "arp-close-code"
-"""Trailing metadata: a close code of WebSocket; the details of the status are its reason."""
+"""Trailing metadata: a WebSocket close code; the details of the status are the reason."""
 
 _BYTES = 2
-"""The wire type of bytes and messages; 0 is a varint, 1 and 5 have 8 and 4 bytes."""
+"""Wire type of bytes and messages; 0 is a varint, 1 and 5 have 8 and 4 bytes."""
 
 _FIXED = {1: 8, 5: 4}
 
@@ -41,7 +41,7 @@ _SHORT = 0x80
 
 
 class Envelope(NamedTuple):
-    """A frame, and the dialect of what is in it."""
+    """A frame and its dialect."""
 
     dialect: Dialect
     frame: bytes
@@ -53,10 +53,10 @@ def seal(frame: bytes, dialect: Dialect = "session") -> bytes:
 
 
 def unseal(data: bytes) -> Envelope:
-    """Return what is in an envelope; of several frames the last, as Protocol Buffers demand.
+    """Return the content of an envelope; the last frame wins, as Protocol Buffers require.
 
     Raises:
-        InvalidMessage: These bytes are no `ArpMessage`, or one without a frame.
+        InvalidMessage: The bytes are not an `ArpMessage`, or it has no frame.
     """
     found: Envelope | None = None
     for number, value in _fields(data, len(DIALECTS)):
@@ -71,7 +71,7 @@ def unseal(data: bytes) -> Envelope:
 PartKind: TypeAlias = Literal["input", "file", "data"]
 
 _PART_KINDS: tuple[PartKind, ...] = ("input", "file", "data")
-"""The one of field 1, of field 2, of field 3."""
+"""Kinds by field number: field 1, field 2, field 3."""
 
 
 class UploadPart(NamedTuple):
@@ -82,12 +82,12 @@ class UploadPart(NamedTuple):
 
 
 class FileStart(NamedTuple):
-    """What the file is whose bytes follow."""
+    """The metadata of the file that follows."""
 
     name: str
     mime: str
     field: str = ""
-    """The file field of a form that it answers; empty: it goes to `data.files`."""
+    """Form field that the file answers; empty: the file belongs to `data.files`."""
 
 
 def seal_part(kind: PartKind, data: bytes) -> bytes:
@@ -96,10 +96,10 @@ def seal_part(kind: PartKind, data: bytes) -> bytes:
 
 
 def unseal_part(data: bytes) -> UploadPart:
-    """Return what is in an `UploadPart`.
+    """Return the content of an `UploadPart`.
 
     Raises:
-        InvalidMessage: These bytes are no such message, or an empty one.
+        InvalidMessage: The bytes are not such a message, or it is empty.
     """
     found: UploadPart | None = None
     for number, value in _fields(data, len(_PART_KINDS)):
@@ -116,10 +116,10 @@ def seal_file_start(start: FileStart) -> bytes:
 
 
 def unseal_file_start(data: bytes) -> FileStart:
-    """Return a `FileStart`.
+    """Return a `FileStart` from the data of a part.
 
     Raises:
-        InvalidMessage: These bytes are no such message.
+        InvalidMessage: The bytes are not such a message.
     """
     texts = [""] * len(FileStart._fields)
     for number, value in _fields(data, len(texts)):
@@ -139,7 +139,7 @@ def unseal_answer(data: bytes) -> bytes:
     """Return the array of messages in an `UploadAnswer`.
 
     Raises:
-        InvalidMessage: These bytes are no such message, or an empty one.
+        InvalidMessage: The bytes are not such a message, or it is empty.
     """
     found = [value for _, value in _fields(data, 1)]
     if not found:
@@ -164,10 +164,10 @@ def _field(number: int, data: bytes) -> bytes:
 
 
 def _fields(data: bytes, known: int) -> Iterator[tuple[int, bytes]]:
-    """Yield number and value of the fields from 1 to `known`, which are all bytes.
+    """Yield the number and the value of each field from 1 to `known`; all values are bytes.
 
     Raises:
-        InvalidMessage: The bytes are no message of Protocol Buffers with such fields.
+        InvalidMessage: The bytes are not a Protocol Buffers message with such fields.
     """
     at = 0
     while at < len(data):
@@ -192,7 +192,7 @@ def _end_of_value(data: bytes, at: int, wire_type: int) -> int:
         _, end = _varint(data, at)
     elif wire_type in _FIXED:
         end = at + _FIXED[wire_type]
-    else:  # 3 and 4, groups, are of Protocol Buffers 1
+    else:  # 3 and 4 are groups, which Protocol Buffers 3 does not have
         raise InvalidMessage(f"envelope: wire type {wire_type} at byte {at} is not taken")
     if end > len(data):
         raise InvalidMessage(f"envelope: {end} bytes announced, {len(data)} there")
@@ -200,7 +200,7 @@ def _end_of_value(data: bytes, at: int, wire_type: int) -> int:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number, and where it ends."""
+    """Return the number at an offset, and the offset of its end."""
     value = 0
     for count in range(_MAX_VARINT_BYTES):
         if at + count >= len(data):

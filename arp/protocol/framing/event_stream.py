@@ -1,7 +1,7 @@
-"""`SseParser`: server-sent events out of bytes in any pieces; every reader here uses it.
+"""Incremental parser for server-sent events, for bytes in pieces of any size.
 
-Source: WHATWG HTML standard, 9.2.6 "Interpreting an event stream". `retry` is not followed: how
-long to wait is the reader's own business.
+Source: WHATWG HTML standard, 9.2.6 "Interpreting an event stream". The field `retry` is ignored:
+the caller decides how long to wait.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Final
 from msgspec import Struct
 
 MAX_EVENT_BYTES: Final = 16 * 2**20
-"""Of one event, unless the reader says otherwise."""
+"""Default limit of the size of one event."""
 DONE: Final = "[DONE]"
-"""The data with which streams of models end; it is no JSON."""
+"""Data of the last event in streams of model providers; it is not JSON."""
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = b"\r", b"\n"
 
@@ -22,26 +22,27 @@ class SseEvent(Struct, frozen=True):
     """One event of the stream."""
 
     data: str
-    """Its data lines, joined by line feeds."""
+    """Data lines, joined by line feeds."""
     name: str = "message"
     id: str = ""
-    """The last id that the stream named, here or before."""
+    """Last id in the stream, from this event or an earlier one."""
 
 
 class EventTooLong(Exception):
-    """An event is longer than the limit; the parser is of no further use."""
+    """An event is longer than the limit; the parser cannot be used any more."""
 
 
 class SseParser:
-    """Turns the bytes of one stream into events, however they were split."""
+    """Parses the bytes of one stream into events, however the bytes are split."""
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._most = max_event_bytes
         self._line = bytearray()
-        """The beginning of a line that has not ended yet."""
+        """Incomplete line."""
         self._begun = False
+        """Whether the check for a byte order mark is done."""
         self._after_cr = False
-        """The bytes so far end with CR, so that an LF now belongs to the same line end."""
+        """Whether the last byte was CR, so that an LF now belongs to the same line end."""
         self._data: list[str] = []
         self._held = 0
         """Characters in `_data`."""
@@ -49,10 +50,10 @@ class SseParser:
         self._id = ""
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Take the next bytes and return the events that they complete.
+        """Parse the next bytes; return the events that they complete.
 
         Raises:
-            EventTooLong: An event grows beyond the limit; what it held is lost.
+            EventTooLong: An event exceeds the limit; its data is lost.
         """
         if not self._begun and not (chunk := self._without_bom(chunk)):
             return []
@@ -67,25 +68,30 @@ class SseParser:
                 event = self._end_line()
                 if event is not None:
                     events.append(event)
-        self._hold(0)
+        self._count(0)
         return events
 
     def end(self) -> list[SseEvent]:
         """Return the event that the end of the stream completes.
 
-        The standard drops an event without its blank line. Some servers end their streams so, and
-        nothing of what they said may be lost.
+        The standard drops an event without a blank line after it. Some servers end their streams
+        that way, and their last event must not be lost.
         """
         last = [self._end_line()] if self._line else []
         return [event for event in (*last, self._end_event()) if event is not None]
 
-    def _hold(self, more: int) -> None:
+    def _count(self, more: int) -> None:
+        """Count characters of the current event.
+
+        Raises:
+            EventTooLong: The event exceeds the limit.
+        """
         self._held += more
         if self._held + len(self._line) > self._most:
             raise EventTooLong(f"an event of more than {self._most} bytes")
 
     def _without_bom(self, chunk: bytes) -> bytes:
-        """Wait until it is clear whether the stream begins with a byte order mark."""
+        """Remove a byte order mark; return nothing until there are enough bytes to decide."""
         head = bytes(self._line) + chunk
         if len(head) < len(_BOM) and _BOM.startswith(head):
             self._line = bytearray(head)
@@ -100,14 +106,14 @@ class SseParser:
         if not line:
             return self._end_event()
         name, _, value = line.partition(":")
-        self._take(name, value.removeprefix(" "))
+        self._set_field(name, value.removeprefix(" "))
         return None
 
-    def _take(self, name: str, value: str) -> None:
+    def _set_field(self, name: str, value: str) -> None:
         match name:
             case "data":
                 self._data.append(value)
-                self._hold(len(value) + 1)
+                self._count(len(value) + 1)
             case "event":
                 self._name = value
             case "id" if "\0" not in value:

@@ -1,8 +1,9 @@
-"""What a frame is made of, before messages are made of it: how many they are, which keys, what end.
+"""Checks of a frame before its messages are decoded: number of messages, duplicate keys, and end.
 
-Three rules hold alike in JSON, MessagePack and CBOR: an array has so many messages at most, an
-object has no key twice, and nothing follows the one value of a frame. An array is counted before
-anything is made of its elements, so that a million empty objects cost no more than the first few.
+Three rules are the same in JSON, MessagePack and CBOR: an array has at most `MAX_BATCH` messages,
+an object has no duplicate keys, and nothing follows the single value of a frame. An array is
+counted before its elements are decoded, so that a million empty objects cost no more than the first
+few.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import MAX_DEPTH, Json
 
 MAX_BATCH: Final = 64
-"""Messages in one array: more than any renderer has to say at once."""
+"""Most messages in one array: more than any renderer needs to send at once."""
 
 SAME_KEY: Final = "message: an object has the same key twice"
 
@@ -34,7 +35,8 @@ _BATCH: Final = msgspec.defstruct(
     array_like=True,
     forbid_unknown_fields=True,
 )
-"""An array of at most `MAX_BATCH` messages, none of them read: one more is refused at its head."""
+"""Type of an array of at most `MAX_BATCH` raw messages; msgspec refuses a longer one at the first
+element too many."""
 
 _BATCHES: Final[Mapping[str, Any]] = {
     "json": msgspec.json.Decoder(_BATCH),
@@ -47,29 +49,29 @@ _ARRAYS: Final[Mapping[str, Any]] = {
 
 
 _COUNTED_BYTES: Final = 4096
-"""An array that is too long is counted to its end if it is not larger."""
+"""Size up to which an array with too many messages is counted to its end, for the error message."""
 
 
 def too_many(count: int | None) -> InvalidMessage:
-    """Return the refusal of an array with too many messages; `None`: they were not all counted."""
+    """Return the error for an array with too many messages; `None` if the number is unknown."""
     given = f"more than {MAX_BATCH}" if count is None else f"{count}"
     return InvalidMessage(f"batch of {given} messages; at most {MAX_BATCH}")
 
 
 def parts_of(frame: bytes, encoding: str, *, is_bounded: bool) -> list[bytes] | None:
-    """Return the messages of an array in JSON or MessagePack, each as it is written.
+    """Return the undecoded messages of an array in JSON or MessagePack.
 
     Args:
         frame: One message, or an array.
         encoding: `json` or `msgpack`.
-        is_bounded: Whether `MAX_BATCH` holds.
+        is_bounded: Whether `MAX_BATCH` applies.
 
     Returns:
-        `None` if the frame is no array.
+        The bytes of each message; `None` if the frame is not an array.
 
     Raises:
-        InvalidMessage: More than `MAX_BATCH`.
-        msgspec.DecodeError: Not readable.
+        InvalidMessage: The array has more than `MAX_BATCH` messages.
+        msgspec.DecodeError: The frame is unreadable.
     """
     head = frame[:1]
     if encoding == "msgpack":
@@ -84,23 +86,23 @@ def parts_of(frame: bytes, encoding: str, *, is_bounded: bool) -> list[bytes] | 
     except msgspec.ValidationError:
         is_small = len(frame) <= _COUNTED_BYTES
         raise too_many(len(_ARRAYS[encoding].decode(frame)) if is_small else None) from None
-    given = (bytes(getattr(batch, name)) for name in _BATCH.__struct_fields__)
-    return [part for part in given if part]
+    raw = (bytes(getattr(batch, name)) for name in _BATCH.__struct_fields__)
+    return [part for part in raw if part]
 
 
 # -- keys ------------------------------------------------------------------------------------------
 
 
 def check_json_keys(text: bytes) -> None:
-    """Guarantee that no object in a JSON text, which can be read, has a key twice.
+    """Check that no object in a valid JSON text has a duplicate key.
 
     Raises:
-        InvalidMessage: One has.
+        InvalidMessage: An object has one.
     """
-    json.loads(text.decode(), object_pairs_hook=_once)
+    json.loads(text.decode(), object_pairs_hook=_without_duplicates)
 
 
-def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
         [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
@@ -109,14 +111,15 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def check_msgpack_keys(data: bytes, value: Json) -> None:
-    """Guarantee that no map in MessagePack has a key twice.
+    """Check that no map in MessagePack has a duplicate key.
 
     Args:
-        data: What can be read.
-        value: What was read from it, plain JSON.
+        data: Valid MessagePack.
+        value: The value decoded from it, plain JSON.
 
     Raises:
-        InvalidMessage: One has: there are more entries in its maps than keys in the objects.
+        InvalidMessage: A map has a duplicate key: the maps in `data` have more entries than the
+            objects in `value`.
     """
     if _entries_written(data) != _keys_in(value):
         raise InvalidMessage(SAME_KEY)
@@ -135,13 +138,13 @@ def _keys_in(value: Json) -> int:
 
 
 _LENGTHS: Final = {0xD9: 1, 0xDA: 2, 0xDB: 4}
-"""Texts by their first byte: how many bytes say their length."""
+"""First byte of a text → number of bytes of its length."""
 _COUNTS: Final = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
-"""Arrays and maps, in the same way."""
+"""First byte of an array or a map → number of bytes of its count."""
 _NUMBERS: Final = {0xCA: 5, 0xCB: 9, 0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9}
 _NUMBERS_BELOW_ZERO: Final = {0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9}
 _FIXED: Final = {**_NUMBERS, **_NUMBERS_BELOW_ZERO}
-"""Values of a fixed size, their first byte counted."""
+"""First byte of a value of fixed size → its size, including the first byte."""
 
 
 def _entries_written(data: bytes) -> int:
@@ -149,24 +152,24 @@ def _entries_written(data: bytes) -> int:
 
     Source: the MessagePack specification, "Formats".
     """
-    count, place, end = 0, 0, len(data)
-    while place < end:
-        head = data[place]
-        if 0x80 <= head < 0x90:
+    count, at, end = 0, 0, len(data)
+    while at < end:
+        head = data[at]
+        if 0x80 <= head < 0x90:  # a short map
             count += head & 0x0F
-        elif 0xA0 <= head < 0xC0:
-            place += head & 0x1F
+        elif 0xA0 <= head < 0xC0:  # a short text
+            at += head & 0x1F
         elif head in _FIXED:
-            place += _FIXED[head] - 1
+            at += _FIXED[head] - 1
         elif head in _LENGTHS:
-            wide = _LENGTHS[head]
-            place += wide + int.from_bytes(data[place + 1 : place + 1 + wide], "big")
+            size = _LENGTHS[head]
+            at += size + int.from_bytes(data[at + 1 : at + 1 + size], "big")
         elif head in _COUNTS:
-            wide = _COUNTS[head]
-            if head >= 0xDE:
-                count += int.from_bytes(data[place + 1 : place + 1 + wide], "big")
-            place += wide
-        place += 1
+            size = _COUNTS[head]
+            if head >= 0xDE:  # a map; the elements of arrays and maps follow and are scanned too
+                count += int.from_bytes(data[at + 1 : at + 1 + size], "big")
+            at += size
+        at += 1
     return count
 
 
@@ -174,15 +177,16 @@ def _entries_written(data: bytes) -> int:
 
 
 def read_cbor(frame: bytes, *, is_bounded: bool) -> Json:
-    """Read a whole frame in CBOR; keys are checked while it is read.
+    """Decode a whole frame in CBOR, including the check of its keys.
 
     Args:
         frame: One message, or an array.
-        is_bounded: Whether `MAX_BATCH` holds.
+        is_bounded: Whether `MAX_BATCH` applies.
 
     Raises:
-        InvalidMessage: More than `MAX_BATCH` messages, a key twice, a tag, or more than one value.
-        cbor2.CBORDecodeError: Not readable.
+        InvalidMessage: The frame has more than `MAX_BATCH` messages, a duplicate key, a tag, or
+            more than one value.
+        cbor2.CBORDecodeError: The frame is unreadable.
     """
     if is_bounded:
         _check_cbor_count(frame)
@@ -217,28 +221,33 @@ def _check_cbor_count(frame: bytes) -> None:
     Source: RFC 8949, 3.
     """
     head = frame[0] if frame else 0
-    if head == _ENDLESS:
-        _check_endless(frame)
-    if not _ARRAY <= head < _ENDLESS:
+    if head == _INDEFINITE:
+        _check_indefinite(frame)
+    if not _ARRAY <= head < _INDEFINITE:
         return
     count = head & 0x1F
     if count >= _ONE_BYTE:
-        wide = 1 << (count - _ONE_BYTE)
-        count = int.from_bytes(frame[1 : 1 + wide], "big")
-    if MAX_BATCH < count <= len(frame):  # else it cannot be read, which says more
+        size = 1 << (count - _ONE_BYTE)
+        count = int.from_bytes(frame[1 : 1 + size], "big")
+    # A count above the length of the frame cannot be true; decoding gives the better error message.
+    if MAX_BATCH < count <= len(frame):
         raise too_many(count)
 
 
-_ARRAY, _ENDLESS, _BREAK = 0x80, 0x9F, b"\xff"
+_ARRAY, _INDEFINITE, _BREAK = 0x80, 0x9F, b"\xff"
 _ONE_BYTE: Final = 24
-"""From here on the count stands behind the first byte, in 1, 2, 4 or 8 bytes."""
+"""From this value on, the count follows the first byte, in 1, 2, 4 or 8 bytes."""
 
 
-def _check_endless(frame: bytes) -> None:
-    """Refuse so an array that does not say its length: as many items are read as are allowed."""
+def _check_indefinite(frame: bytes) -> None:
+    """Refuse an array of indefinite length with more than `MAX_BATCH` items.
+
+    Only the allowed number of items is decoded.
+    """
     stream = BytesIO(frame)
     stream.seek(1)
-    decoder = _decoder(stream, read_size=1)  # so that the stream tells where the next one begins
+    # Without reading ahead, the position of the stream is the beginning of the next item.
+    decoder = _decoder(stream, read_size=1)
     for _ in range(MAX_BATCH):
         if frame[stream.tell() : stream.tell() + 1] in (b"", _BREAK):
             return
@@ -258,5 +267,5 @@ _NO_TAGS: Final[Mapping[int, Callable[..., Any]]] = dict.fromkeys(
     ),
     _refuse_tag,
 )
-"""Tags that cbor2 would turn into objects (dates, regular expressions, …), or into the same value
-many times over: a small frame must not become a large message. The others go to a hook."""
+"""Tags that cbor2 would decode into objects (dates, regular expressions, …), or into repeated
+values that make a large message of a small frame. All other tags go to a hook."""

@@ -1,11 +1,11 @@
-"""Frames on a stream of bytes: each follows its length, four bytes in big-endian order.
+"""Frames on a byte stream, each with a length prefix of four bytes in big-endian order.
 
-A frame of length 0 is no message. It says that the sender closes the connection: a close code of
-two bytes and a reason in UTF-8 follow, as in the close frame of a WebSocket, up to the end.
+A length of 0 is not a message: the sender closes the connection. A close code of two bytes and a
+reason in UTF-8 follow up to the end of the stream, as in the close frame of a WebSocket.
 
-Theory of operation. The length is only an announcement. A frame longer than the receiver takes is
-refused when its length has arrived, and memory is used for bytes that came, never for bytes that
-were announced. Source: protocol.md 6.
+Theory of operation. A length is only an announcement. A frame that is too long is refused as soon
+as its length has arrived. Memory is allocated for received bytes, never for announced bytes.
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import NamedTuple
 PREFIX_BYTES = 4
 
 MAX_REASON_BYTES = 123
-"""As in a WebSocket (RFC 6455, 5.5.1)."""
+"""Longest reason, as in a WebSocket (RFC 6455, 5.5.1)."""
 
 _pack = Packer(">I").pack
 _unpack_from = Packer(">I").unpack_from
 
 
 class Farewell(NamedTuple):
-    """Why a connection is closed, as its other end says."""
+    """The close code and the reason that the peer sent."""
 
     code: int
-    """A close code of WebSocket."""
+    """WebSocket close code."""
     reason: str
 
 
 def prefixed(frames: Sequence[bytes]) -> bytes:
-    """Return frames as they are on the stream."""
+    """Return frames with their length prefixes."""
     if len(frames) == 1:
         (frame,) = frames
         return _pack(len(frame)) + frame
@@ -40,16 +40,16 @@ def prefixed(frames: Sequence[bytes]) -> bytes:
 
 
 def farewell(code: int, reason: str) -> bytes:
-    """Return the last bytes of a stream: why it is closed."""
+    """Return the last bytes of a stream, with the close code and the reason."""
     text = reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore").encode()
     return bytes(PREFIX_BYTES) + code.to_bytes(2, "big") + text
 
 
 class FrameSplitter:
-    """Splits a stream into frames, however its bytes are cut.
+    """Splits a stream into frames, however its bytes are divided.
 
     Args:
-        max_frame_bytes: The longest frame that is taken.
+        max_frame_bytes: Longest accepted frame.
     """
 
     __slots__ = ("_held", "_is_begun", "_is_closing", "begun", "max_frame_bytes", "refused")
@@ -57,16 +57,17 @@ class FrameSplitter:
     def __init__(self, max_frame_bytes: int) -> None:
         self.max_frame_bytes = max_frame_bytes
         self.begun = 0
-        """How many frames have begun: their first byte has come."""
+        """Number of frames with at least one received byte."""
         self.refused: int | None = None
-        """The length of a frame that is too long; nothing after it is read."""
+        """Length of a frame that is too long; everything after it is ignored."""
         self._held = bytearray()
+        """Received bytes that do not form a complete frame yet."""
         self._is_begun = False
-        """Whether the frame at the beginning of `_held` counts as begun already."""
+        """Whether `begun` already includes the frame at the beginning of `_held`."""
         self._is_closing = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the frames that are complete now; never raises for what is in them."""
+        """Return the frames that are complete now. Never raises."""
         held = self._held
         if self.refused is not None:
             return []
@@ -103,12 +104,12 @@ class FrameSplitter:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether the stream may end here: no frame has begun that is not complete."""
+        """Whether the stream may end here, because no frame is incomplete."""
         return not self._is_begun or self._is_closing
 
     @property
     def farewell(self) -> Farewell | None:
-        """Why the other end closes the stream, if it has said so."""
+        """The close code and reason of the peer; `None` if it has not sent them."""
         if not self._is_closing or len(self._held) < 2:
             return None
         code = int.from_bytes(self._held[:2], "big")

@@ -1,9 +1,9 @@
-"""`printed`: the output of a program as its last screen shows it.
+"""`printed`: the output of a program as a terminal shows it at the end.
 
-Programs write to a terminal: colours, progress that returns to the beginning of a line, links. What
-they print is read here, by a text and its cursor, so that screens of any kind show the words.
-Nothing else may be read like this, above all no input that waits for a permission: a line can hide
-what was written before it.
+Programs write to a terminal: colours, progress bars that return to the beginning of a line, links.
+This module interprets the output with a text and a cursor, so that any screen can show the words.
+Do not use it for anything else, above all not for an input that waits for permission: a line can
+hide what was written before it.
 
 Source: ECMA-48. `schemas/cases/program_output.json` has the cases for all renderers.
 """
@@ -14,13 +14,13 @@ import re
 from typing import Final
 
 MOST_COLUMNS: Final = 200
-"""A cursor that is moved goes no further to the right than the text or this column."""
+"""Column that a cursor movement cannot pass, unless the text is longer."""
 LONGEST_ERASED: Final = 1_000
-"""Longer lines are not filled with blanks: the cost of output stays proportional to its length."""
+"""Longest line that is erased with blanks, so that the cost is proportional to the output."""
 
-_WANTS_READING = re.compile("[\x00\x07\x08\x0e\x0f\r\x1b\x90\x98\x9b\x9d-\x9f]")
+_NEEDS_INTERPRETING = re.compile("[\x00\x07\x08\x0e\x0f\r\x1b\x90\x98\x9b\x9d-\x9f]")
 _STEP = re.compile(
-    # Strings of control: OSC, DCS, SOS, PM, APC. One that does not end goes to the end of its line.
+    # Control strings: OSC, DCS, SOS, PM, APC. An unterminated one ends at the end of its line.
     r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
     r"(?:[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c|(?=\n)|\Z)|[^\n]*)"
     r"|(?:\x1b\[|\x9b)(?P<numbers>[0-?]*)[ -/]*(?P<final>[@-~]?)"
@@ -32,13 +32,13 @@ _STEP = re.compile(
 
 
 def printed(text: str) -> str:
-    r"""Return what is left of the output of a program when all of it is printed.
+    r"""Return the text that is on the screen after the whole output of a program.
 
-    Colours and other sequences are dropped. `\b` and moves of the cursor are obeyed. A `\r` begins
-    the line again: what is written next replaces all of it, since programs that show progress
-    leave the end of a longer line. Other control characters stay: `sanitise` makes them visible.
+    Colours and other sequences are removed. `\b` and cursor movements are applied. After a `\r`,
+    the next text replaces the whole line, because programs that show progress leave the end of a
+    longer line. Other control characters are kept: `sanitise` makes them visible.
     """
-    if not _WANTS_READING.search(text):
+    if not _NEEDS_INTERPRETING.search(text):
         return text
     paper = _Paper()
     for step in _STEP.finditer(text.replace("\r\n", "\n")):
@@ -52,14 +52,14 @@ def printed(text: str) -> str:
 
 
 class _Paper:
-    """Lines of characters, and the place where the next one is written."""
+    """Lines of characters, with a cursor."""
 
     def __init__(self) -> None:
         self.lines: list[list[str]] = [[]]
         self._row = 0
         self._column = 0
         self._is_returned = False
-        """Whether nothing but a colour followed the last carriage return."""
+        """Whether only colours followed the last carriage return."""
 
     def write(self, text: str) -> None:
         line = self.lines[self._row]
@@ -79,7 +79,7 @@ class _Paper:
         self._is_returned = sign == "\r"
 
     def obey(self, final: str, numbers: str) -> None:
-        """Obey a control sequence; one that is not known changes nothing."""
+        """Apply a control sequence; ignore unknown ones."""
         self._is_returned = self._is_returned and final == "m"
         first = numbers.partition(";")[0]
         given = int(first[:6]) if first.isdecimal() else 0
@@ -111,7 +111,7 @@ class _Paper:
         self._column = min(column, max(len(self.lines[self._row]), MOST_COLUMNS))
 
     def _erase(self, which: int) -> None:
-        """Erase the line after the cursor (0), up to it (1), or whole (2)."""
+        """Erase the line after the cursor (0), up to the cursor (1), or completely (2)."""
         line = self.lines[self._row]
         if which == 0:
             del line[self._column :]

@@ -1,7 +1,7 @@
-"""The agent side's end of a connection in the object dialect, without I/O.
+"""The agent side of a connection in the object dialect, without I/O.
 
-It makes ids and uses them again: an id is free once a `sync` that was sent behind the end of its
-object is done, since then nothing for the old object is under way any more.
+The agent side allocates ids and reuses them. After the end of an object it sends a `sync`; when the
+`sync` is done, no message for the old object can arrive any more and its id is free.
 """
 
 from __future__ import annotations
@@ -35,41 +35,41 @@ from arp.protocol.objects.model import Objects
 from arp.protocol.objects.wire import AGENT_IDS, DISPLAY, ObjectEnvelope, ObjectMessage
 
 SYNC_AFTER = 16
-"""Ids that wait to be free before a `sync` is sent for them."""
+"""Number of ids of ended objects after which one `sync` is sent for all of them."""
 
 
 class ObjectAgentConnection(ObjectConnection):
-    """Sends requests to one renderer, and takes its events."""
+    """The agent side: sends requests to one renderer and receives its events."""
 
     def __init__(self, encoding: Encoding, limits: Limits) -> None:
         super().__init__(Objects(limits), "requests", encoding)
         self._own_limits = limits
         self.registry_id: int | None = None
         self.bound: dict[str, int] = {}
-        """The object of each interface that is bound."""
+        """Object ids by bound interface."""
         self._next_id = AGENT_IDS[0]
         self._free: list[int] = []
         self._ended: list[int] = []
-        """Ids that no `sync` was sent for yet."""
+        """Ids of ended objects for which no `sync` was sent yet."""
         self._syncs: dict[int, list[int]] = {}
-        """The ids that are free when a callback is done."""
+        """Ids that become free, by the id of the callback that must be done first."""
 
     def new_id(self) -> int:
-        """Return an id that no object has; the newest that is free."""
+        """Return an unused id: the one freed last, or the next number."""
         if self._free:
             return self._free.pop()
-        made, self._next_id = self._next_id, self._next_id + 1
-        return made
+        new_id, self._next_id = self._next_id, self._next_id + 1
+        return new_id
 
     # -- out -------------------------------------------------------------------------------------
 
     def get_registry(self) -> int:
-        """Ask what the renderer offers; return the id of the registry."""
+        """Request the list of globals; return the id of the registry."""
         self.registry_id = self._make(DISPLAY, DisplayGetRegistryRequest(self.new_id()))
         return self.registry_id
 
     def sync(self) -> int:
-        """Ask for `done` when everything before is processed; return the id of the callback."""
+        """Request `done` after all earlier messages; return the id of the callback."""
         callback = self._make(DISPLAY, DisplaySyncRequest(self.new_id()), "callback_id")
         self._syncs[callback], self._ended = self._ended, []
         return callback
@@ -78,15 +78,15 @@ class ObjectAgentConnection(ObjectConnection):
         """Bind a global.
 
         Args:
-            interface: Its name.
+            interface: The name of its interface.
             version: `None` = the newest that both sides know.
 
         Returns:
             The id of the object.
 
         Raises:
-            UnknownObject: The renderer does not offer it.
-            VersionMismatch: It does not offer that version.
+            UnknownObject: The renderer does not offer the interface.
+            VersionMismatch: The renderer does not offer that version.
         """
         name = self.objects.offered(interface)
         if name is None or self.registry_id is None:
@@ -98,22 +98,22 @@ class ObjectAgentConnection(ObjectConnection):
         return self.bound[interface]
 
     def create_session(self, session_id: str, metadata: JsonObject) -> None:
-        """Name the session; the renderer may choose another by `resumed`."""
+        """Propose a session; the renderer may choose another one with `resumed`."""
         self.send(self._of("ArpSession"), SessionCreateRequest(session_id, metadata))
 
     def create_surface(self, name: str | None = None) -> int:
-        """Make a surface; return its id."""
+        """Create a surface; return its id."""
         request = CompositorCreateSurfaceRequest(self.new_id(), name)
         return self._make(self._of("ArpCompositor"), request)
 
     def get_toplevel(self, surface_id: int) -> int:
-        """Make a surface a window; return the id of the role."""
+        """Make a surface a toplevel; return the id of the role."""
         return self._make(self._of("ArpShell"), ShellGetToplevelRequest(surface_id, self.new_id()))
 
     def get_popup(
         self, surface_id: int, parent_id: int, serial: int, source: str | None = None
     ) -> int:
-        """Make a surface a popup over another; return the id of the role."""
+        """Make a surface a popup above its parent; return the id of the role."""
         request = ShellGetPopupRequest(surface_id, parent_id, self.new_id(), serial, source)
         return self._make(self._of("ArpShell"), request)
 
@@ -123,7 +123,7 @@ class ObjectAgentConnection(ObjectConnection):
         return self._make(self._of("ArpShell"), request)
 
     def destroy(self, surface_id: int) -> None:
-        """Remove a surface with its role."""
+        """Destroy a surface and its role."""
         self.send(surface_id, SurfaceDestroyRequest())
 
     def _of(self, interface: str) -> int:
@@ -132,19 +132,19 @@ class ObjectAgentConnection(ObjectConnection):
         return self.bound[interface]
 
     def _make(self, object_id: int, request: Struct, name: str = "new_id") -> int:
-        made: int = getattr(request, name)
+        new_id: int = getattr(request, name)
         try:
             self.send(object_id, request)
         except ArpError:
-            self._free.append(made)
+            self._free.append(new_id)  # the renderer has never seen it
             raise
-        return made
+        return new_id
 
     # -- in --------------------------------------------------------------------------------------
 
-    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
-        """Take an event; ids that are free now may be used again."""
-        events = super()._taken(envelope, now_s)
+    def _accept(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
+        """Apply an event; free the ids of a finished `sync`; adopt changed limits."""
+        events = super()._accept(envelope, now_s)
         for event in events:
             match event:
                 case ObjectMessage(object_id, payload=CallbackDoneEvent()):
@@ -152,13 +152,13 @@ class ObjectAgentConnection(ObjectConnection):
                     self.objects.forget_dead(freed)
                     self._free += [one for one in freed if one in AGENT_IDS]
                 case ObjectMessage(payload=RegistryGlobalEvent() | RegistryGlobalRemoveEvent()):
-                    self._keep_limits()
+                    self._adopt_limits()
                 case _:
                     pass
         return events
 
-    def _keep_limits(self) -> None:
-        """Keep to the limits that the renderer offers now, as far as this version knows them."""
+    def _adopt_limits(self) -> None:
+        """Adopt the limits that the renderer offers now; ignore limits unknown to this version."""
         given = {
             one.interface.removeprefix("limit:"): one.value
             for one in self.objects.globals.values()
@@ -171,12 +171,13 @@ class ObjectAgentConnection(ObjectConnection):
         }
         self.objects.limits = msgspec.structs.replace(self._own_limits, **known)
 
-    def _have_ended(self, ended: list[int]) -> None:
-        super()._have_ended(ended)
+    def _on_ended_here(self, ended: list[int]) -> None:
+        super()._on_ended_here(ended)
         self._ended += ended
         if len(self._ended) >= SYNC_AFTER:
-            with suppress(ResourceLimit):  # so many objects that there is no room for a callback
+            with suppress(ResourceLimit):  # too many objects: no room for a callback now
                 self.sync()
 
-    def _were_ended(self, ended: list[int]) -> None:
+    def _on_ended_by_peer(self, ended: list[int]) -> None:
+        # The peer ended the object, so it sends nothing more to it: no `sync` is needed.
         self._free += [one for one in ended if one in AGENT_IDS]

@@ -1,13 +1,13 @@
-"""One end of a connection in the object dialect, without I/O.
+"""Both sides of a connection in the object dialect: what they have in common, without I/O.
 
-Theory of operation. `send` takes a message of this end and raises if it is not possible now; then
-nothing has changed. `receive` takes a frame and never raises: a message that is refused changes
-nothing and is answered with an error on the display, which names the object, the code and the `seq`
-of the message. Only what makes going on pointless is a `Failed`. `data_to_send` returns the frames
-that are to be sent since it was called last, answers of the connection itself among them.
+Theory of operation. `send` enqueues a message, or raises and changes nothing. `receive` parses a
+frame and never raises: a refused message changes nothing and is answered by an error on the
+display, with the object, the code and the `seq` of the message. A connection that cannot continue
+returns `Failed`. `data_to_send` returns and dequeues the frames to send, including the answers of
+the connection itself.
 
-A message for an object that this end has ended is dropped: it was under way. Time comes in as an
-argument, in seconds of any clock that does not go back.
+A message for an object that this side has ended is ignored, because the peer sent it before it knew
+of the end. Time is an argument, in seconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Kind: TypeAlias = Literal["requests", "events"]
 
 
 class RefusedMessage(Struct, frozen=True):
-    """A message of the peer was refused; the error is on its way to it."""
+    """A message of the peer was refused; the error that answers it is enqueued."""
 
     error: ArpError
     object_id: int
@@ -63,16 +63,16 @@ OPERATIONS: dict[type[Struct], tuple[str, str, Operation]] = {
     for table in (interface.requests, interface.events)
     for name, operation in table.items()
 }
-"""The interface, the name and the operation of each struct."""
+"""Interface name, operation name and operation of each payload struct."""
 
 
 class ObjectConnection:
-    """What both ends do alike.
+    """Common part of both sides of a connection.
 
     Args:
-        objects: Of this connection.
-        sends: What this end sends.
-        encoding: Of all frames.
+        objects: The objects of this connection.
+        sends: What this side sends: requests (the agent side) or events (the renderer).
+        encoding: Encoding of all frames.
     """
 
     def __init__(self, objects: Objects, sends: Kind, encoding: Encoding) -> None:
@@ -90,24 +90,24 @@ class ObjectConnection:
     # -- out -------------------------------------------------------------------------------------
 
     def data_to_send(self) -> list[bytes]:
-        """Return the frames that wait, in order; they do not wait any more."""
+        """Dequeue the frames to send and return them in order."""
         frames, self._frames = self._frames, []
         return frames
 
     def send(self, object_id: int, payload: Struct, now_s: float = 0.0) -> int:
-        """Send a message.
+        """Enqueue a message.
 
         Args:
-            object_id: The object that it is sent on.
+            object_id: Target of the message.
             payload: The struct of a request or event.
             now_s: The time.
 
         Returns:
-            Its number: the `seq` of its envelope.
+            The number of the message: the `seq` of its envelope.
 
         Raises:
-            ArpError: It is not possible now, with the code that the peer would answer. Nothing has
-                changed, and nothing is sent.
+            ArpError: The message is not allowed now; the code is the one that the peer would
+                answer. Nothing has changed and nothing is enqueued.
         """
         _, op, _ = OPERATIONS[type(payload)]
         operation = self.objects.operation(object_id, op, self._sends)
@@ -115,17 +115,25 @@ class ObjectConnection:
             wrong = f"object {object_id} takes no {type(payload).__name__}"
             raise InvalidMethod(wrong, detail=op)
         number = self._sent_no + 1
-        frame = self._written(ObjectMessage(object_id, op, number, payload))
+        # Encode first: a message that is applied here but cannot be sent would make the objects of
+        # the two sides differ.
+        frame = self._encode(ObjectMessage(object_id, op, number, payload))
         ended = self.objects.ended_by(object_id) if operation.destroys else []
-        self._change(self._sends, object_id, operation, payload, number, now_s)
+        self._apply(self._sends, object_id, operation, payload, number, now_s)
         ended += self.objects.taken_back()
         self._sent_no = number
         self._frames.append(frame)
         if ended:
-            self._have_ended(ended)
+            self._on_ended_here(ended)
         return number
 
-    def _written(self, message: ObjectMessage) -> bytes:
+    def _encode(self, message: ObjectMessage) -> bytes:
+        """Return a message as a frame.
+
+        Raises:
+            InvalidMessage: It cannot be encoded.
+            ResourceLimit: It is larger than the peer accepts.
+        """
         try:
             is_shown = self._sends == "requests"
             frame = write(message, self.encoding, is_shown=is_shown)
@@ -138,7 +146,7 @@ class ObjectConnection:
             raise ResourceLimit(wrong, detail="max_message_bytes")
         return frame
 
-    def _change(
+    def _apply(
         self,
         kind: Kind,
         object_id: int,
@@ -147,20 +155,20 @@ class ObjectConnection:
         number: int,
         now_s: float,
     ) -> None:
-        take = self.objects.request if kind == "requests" else self.objects.event
-        take(object_id, operation, payload, number, now_s)
+        apply = self.objects.request if kind == "requests" else self.objects.event
+        apply(object_id, operation, payload, number, now_s)
 
-    def _have_ended(self, ended: list[int]) -> None:
-        """Is called with the ids of objects that this end has ended."""
+    def _on_ended_here(self, ended: list[int]) -> None:
+        """Handle the end of objects that this side has ended."""
         self.objects.remember_dead(ended)
 
-    def _were_ended(self, ended: list[int]) -> None:
-        """Is called with the ids of objects that the peer has ended."""
+    def _on_ended_by_peer(self, ended: list[int]) -> None:
+        """Handle the end of objects that the peer has ended."""
 
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, frame: bytes | str, now_s: float = 0.0) -> list[ObjectEvent]:
-        """Take one frame and return what it means, in order. Never raises.
+        """Parse and apply one frame; return its events in order. Never raises.
 
         Args:
             frame: One WebSocket message, line, or body.
@@ -169,10 +177,10 @@ class ObjectConnection:
         return list(self.each(frame, now_s))
 
     def each(self, frame: bytes | str, now_s: float = 0.0) -> Iterator[ObjectEvent]:
-        """Yield what `receive` returns, each before the next message is taken.
+        """Yield the events of `receive`, each before the next message is applied.
 
-        So what its user sends in answer to one goes before the answers to the next. All of it is to
-        be read.
+        The caller can then answer one message before the connection answers the next. The caller
+        must read the iterator to its end: unread messages are not applied.
         """
         if self.life == ConnectionLife.FAILED:
             return
@@ -184,25 +192,29 @@ class ObjectConnection:
             )
             yield from self._refuse(RefusedEnvelope(error))
             return
-        yield from self._each_of(read(data, self.encoding), now_s)
+        yield from self._each_event(read(data, self.encoding), now_s)
 
     def take(
         self, envelopes: Iterable[ObjectEnvelope | RefusedEnvelope], now_s: float = 0.0
     ) -> list[ObjectEvent]:
-        """Take the envelopes of a frame that was read before; as `receive`."""
-        return list(self._each_of(envelopes, now_s))
+        """Apply the envelopes of a frame that is parsed already; return events as `receive`."""
+        return list(self._each_event(envelopes, now_s))
 
-    def _each_of(
+    def _each_event(
         self, envelopes: Iterable[ObjectEnvelope | RefusedEnvelope], now_s: float
     ) -> Iterator[ObjectEvent]:
         for envelope in envelopes:
             if self.life == ConnectionLife.FAILED:
                 break
-            yield from self._take(envelope, now_s)
+            yield from self._receive_envelope(envelope, now_s)
 
-    def _take(self, envelope: ObjectEnvelope | RefusedEnvelope, now_s: float) -> list[ObjectEvent]:
+    def _receive_envelope(
+        self, envelope: ObjectEnvelope | RefusedEnvelope, now_s: float
+    ) -> list[ObjectEvent]:
         number = envelope.serial_no
         if number is not None:
+            # Errors and acknowledgements name messages by number: after a repeated number, both
+            # sides would disagree about which message is meant.
             if number <= self._received_no:
                 reason = (
                     f"message.seq: {number} does not rise; the last one was {self._received_no}"
@@ -213,39 +225,45 @@ class ObjectConnection:
         if isinstance(envelope, RefusedEnvelope):
             return self._refuse(envelope)
         try:
-            return [*self._taken(envelope, now_s)]
+            return [*self._accept(envelope, now_s)]
         except ArpError as error:
             return self._refuse(RefusedEnvelope(error, envelope.object_id, number), envelope.op)
 
-    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
+    def _accept(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
+        """Apply a message; return it, or nothing if it was sent to an object that has ended.
+
+        Raises:
+            ArpError: The message is refused. Nothing has changed.
+        """
         object_id, objects = envelope.object_id, self.objects
         if object_id in objects.dead and object_id not in objects.entries:
-            made = self._receives == "events" and envelope.op == "surface_acquired"
-            if not made:
-                return []  # it was on its way when the object ended
+            # `surface_acquired` creates the object it is sent on: it is not for the ended one.
+            creates = self._receives == "events" and envelope.op == "surface_acquired"
+            if not creates:
+                return []  # sent before the peer knew that the object had ended
         operation = objects.operation(object_id, envelope.op, self._receives)
         payload = payload_of(envelope, operation.payload)
         if isinstance(payload, _FOCUS) and payload.surface_id in objects.dead:
-            return []
+            return []  # likewise; these two name the surface in the payload
         ended = objects.ended_by(object_id) if operation.destroys else []
-        self._change(self._receives, object_id, operation, payload, envelope.serial_no, now_s)
+        self._apply(self._receives, object_id, operation, payload, envelope.serial_no, now_s)
         ended += objects.taken_back()
         if ended:
-            self._were_ended(ended)
+            self._on_ended_by_peer(ended)
         return [ObjectMessage(object_id, envelope.op, envelope.serial_no, payload)]
 
     def _refuse(self, refused: RefusedEnvelope, op: str = "") -> list[ObjectEvent]:
         self._rejected += 1
-        refused.error.__traceback__ = None  # it would keep what the message held
+        refused.error.__traceback__ = None  # it would keep the message in memory
         if self._rejected > MAX_REJECTED:
             return [self._fail(1008, f"more than {MAX_REJECTED} messages were refused")]
-        if op != "error":  # no error is answered with an error
+        if op != "error":  # two sides could otherwise answer each other's errors for ever
             self._answer(refused.object_id, refused.error, refused.serial_no)
         return [RefusedMessage(refused.error, refused.object_id, op, refused.serial_no)]
 
     def _answer(self, object_id: int, error: ArpError, number: int | None) -> None:
         kind = DisplayErrorRequest if self._sends == "requests" else DisplayErrorEvent
-        with suppress(ResourceLimit):  # a peer that takes no message of 200 bytes is told nothing
+        with suppress(ResourceLimit):  # a peer whose limit is below 200 bytes gets no answer
             self.send(DISPLAY, kind(object_id, int(error.code), error.message, number))
 
     def _fail(self, code: int, reason: str) -> Failed:

@@ -1,7 +1,8 @@
-"""What a renderer of the object dialect keeps of one surface: pending changes and a committed tree.
+"""The content of one surface in a renderer of the object dialect.
 
-A commit is checked as a whole and then applied, or nothing of it shows. If a part of it was refused
-on arrival, the commit that it belongs to is refused too: a renderer never shows half of one.
+Theory of operation. `render` and `patch` are collected as pending changes. A commit checks and
+applies all of them to the tree, or none. If a change was refused on arrival, the commit that it
+belongs to is refused too, so that a renderer never shows half of a commit.
 """
 
 from __future__ import annotations
@@ -26,39 +27,40 @@ class SurfaceContent:
     """The components of one surface.
 
     Args:
-        offered: Returns the types that this renderer shows now, with their newest versions.
+        offered: Function that returns the component types that this renderer shows at present,
+            with their newest versions.
     """
 
     def __init__(self, offered: Callable[[], Mapping[str, int]]) -> None:
         self.tree = Tree()
         self.applied: list[SurfaceChange] = []
-        """What the last commit changed, with the components as they show."""
+        """Changes of the last commit, with fallbacks in place of components not shown here."""
         self._offered = offered
         self._pending: list[SurfaceChange] = []
         self._is_spoiled = False
 
     @property
     def components(self) -> list[Component]:
-        """What shows."""
+        """Committed root components, in order."""
         return self.tree.output()
 
     def add(self, change: SurfaceChange) -> None:
-        """Keep a change for the next commit."""
+        """Add a change to the next commit."""
         if not self._is_spoiled:
             self._pending.append(change)
 
     def spoil(self) -> None:
-        """Refuse the next commit: a part of it was refused."""
+        """Record that a change was refused: the next commit will be refused."""
         self._pending.clear()
         self._is_spoiled = True
 
     def drop(self) -> None:
-        """Forget what waits for a commit."""
+        """Discard the pending changes, because their commit itself was refused."""
         self._pending.clear()
         self._is_spoiled = False
 
     def show(self, components: list[Component]) -> None:
-        """Show components in place of everything."""
+        """Replace the whole content."""
         self.tree.begin()
         self.tree.clear()
         for component in components:
@@ -66,13 +68,14 @@ class SurfaceContent:
         self.tree.keep()
 
     def commit(self) -> None:
-        """Apply what is pending.
+        """Apply the pending changes. Whatever the outcome, none is pending afterwards.
 
         Raises:
-            InvalidComponent, InvalidPatch, ComponentUnsupported, ResourceLimit: Names what does not
-                fit. Nothing shows of it, and nothing is pending any more.
-            InvalidMessage: A part of it was refused before.
+            InvalidComponent, InvalidPatch, ComponentUnsupported, ResourceLimit: A change does not
+                fit; the content is unchanged. The message names the change.
+            InvalidMessage: A change of this commit was refused before; the content is unchanged.
         """
+        # Cleared before anything can fail: the next commit must not apply these changes again.
         pending, is_spoiled = self._pending, self._is_spoiled
         self._pending, self._is_spoiled = [], False
         if is_spoiled:
@@ -87,7 +90,7 @@ class SurfaceContent:
         self.applied = applied
 
     def _apply(self, change: SurfaceChange) -> SurfaceChange:
-        """Apply one change; return it with the components as they show."""
+        """Apply one change to the open tree; return it with its fallbacks resolved."""
         if isinstance(change, SurfacePatchRequest):
             ops = [
                 self._patch(op, f"ops[{index}] {OP_NAMES[type(op)]}")
@@ -98,30 +101,33 @@ class SurfaceContent:
             self.tree.clear()
         shown: list[Component] = []
         for index, component in enumerate(change.components):
-            shown.append(self._checked(component, f"components[{index}]"))
+            shown.append(self._resolve_fallback(component, f"components[{index}]"))
             self.tree.upsert(shown[-1])
         return msgspec.structs.replace(change, components=shown)
 
     def _patch(self, op: PatchOp, where: str) -> PatchOp:
         if isinstance(op, Insert | Replace):
-            component = self._checked(op.component, f"{where}.component")
+            component = self._resolve_fallback(op.component, f"{where}.component")
             op = msgspec.structs.replace(op, component=component)
         elif isinstance(op, Update | Append):
             node = self.tree.nodes.get(op.target)
             if node is None:
                 wrong = f"{where}: no component {op.target!r:.60} on this surface"
                 raise InvalidPatch(wrong, detail=op.target)
+            # The type in the tree counts: a fallback may be shown in place of the component that
+            # the agent sent, and its props are the ones that this operation changes.
             check = check_property if isinstance(op, Update) else check_appended
             value = check(node.type, parse_path(op.path), op.value, f"{where}: {op.path}")
             op = msgspec.structs.replace(op, value=value)
         self.tree.patch(op)
         return op
 
-    def _checked(self, component: Component, where: str) -> Component:
-        """Return a component that this renderer shows: itself, or its fallback.
+    def _resolve_fallback(self, component: Component, where: str) -> Component:
+        """Return the component, or its first fallback that this renderer shows, validated.
 
         Raises:
-            ComponentUnsupported: Neither.
+            ComponentUnsupported: Neither the component nor a fallback is offered.
+            InvalidComponent, ResourceLimit: The result does not fit.
         """
         shown: Component | None = component
         offered = self._offered()
@@ -131,5 +137,6 @@ class SurfaceContent:
             wrong = f"{where}: {component.type!r:.60} is not offered, and has no fallback"
             raise ComponentUnsupported(wrong, detail=component.id)
         if shown is not component:
+            # Later patches use the id of the component, so its fallback must be found under it.
             shown = msgspec.structs.replace(shown, id=component.id)
         return check_component(shown, where, levels=MAX_LEVELS, any_ids=True)

@@ -1,7 +1,7 @@
-"""Messages of the session dialect as operations of `ArpConversation`, and back.
+"""Conversion between messages of the session dialect and requests of `ArpConversation`.
 
-Both ends use this page, so that a conversation is the same in both dialects. What surfaces show has
-operations of its own (`ArpSurface`), and so has what is acknowledged (`ArpInput`).
+Both sides use this module, so that a conversation is the same in both dialects. The content of
+surfaces (`ArpSurface`) and acknowledgements (`ArpInput`) have operations of their own.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from arp.protocol.objects.messages import (
 MAIN = "main"
 
 IdOf: TypeAlias = Callable[[str], int | None]
-"""Returns the id of a surface by its name; `None` of `main`."""
+"""Function from the name of a surface to its id; `None` for `main`."""
 
 NameOf: TypeAlias = Callable[[int | None], str]
-"""Returns the name of a surface by its id."""
+"""Function from the id of a surface to its name."""
 
 
 def as_request(message: AgentMessage, id_of: IdOf) -> Struct | None:
-    """Return a message as a request of `ArpConversation`; `None` if it is none."""
+    """Return a message as a request of `ArpConversation`; `None` if there is no such request."""
     match message:
         case SessionReady():
             return ConversationOpenedRequest(
@@ -123,7 +123,7 @@ def _input(message: InputEcho, id_of: IdOf) -> ConversationInputRequest:
 
 
 def as_message(request: Struct, session_id: str, name_of: NameOf) -> AgentMessage | None:
-    """Return a request of `ArpConversation` as a message; `None` if it is none."""
+    """Return a request of `ArpConversation` as a message; `None` for other requests."""
     match request:
         case ConversationOpenedRequest():
             return _ready(request)

@@ -1,14 +1,14 @@
-"""A renderer with several agents: surfaces go from one to another through it, and nothing else.
+"""A renderer with several agents, which can transfer surfaces to each other.
 
-Each agent has a connection with ids, surfaces, serials and input of its own. The only thing that
-one agent can name of another is the id of its session, in `transfer`; what it learns is whether the
-surface was taken.
+Agents are isolated: each has its own connection with ids, surfaces, serials and inputs. The only
+exchange is `transfer`, which names the session of another agent; the sender learns only whether the
+other agent accepted the surface.
 
-Theory of operation. A surface is offered to the new owner first (`surface_acquired`). The old owner
-gets `transferred` when the new one has given it a role, which says that its ledger has it, and
-`TRANSFER_DENIED` when the new one has refused or destroyed it instead. If the new one is gone
-before that, the outcome is not known: the old owner gets `BUSY` and asks again, with the same
-`transfer_id`.
+Theory of operation. The renderer first offers the surface to the new owner (`surface_acquired`).
+The new owner accepts by giving it a role, which means that the surface is in its ledger; the old
+owner then gets `transferred`. If the new owner refuses or destroys the surface, the old owner gets
+`TRANSFER_DENIED`. If the new owner disconnects before it answers, the outcome is unknown: the old
+owner gets `BUSY` and asks again with the same `transfer_id`.
 """
 
 from __future__ import annotations
@@ -34,61 +34,62 @@ from arp.protocol.objects.wire import ObjectMessage
 
 
 class HandedOver(Struct, frozen=True):
-    """A surface has another owner."""
+    """A surface was transferred to another agent. Agents are named as in `ObjectDisplay`."""
 
     giver: str
     surface_id: int
-    """As it was called there."""
+    """Id on the connection of the old owner."""
     taker: str
     new_id: int
+    """Id on the connection of the new owner."""
 
 
 class _OfferedSurface(Struct, frozen=True):
-    """A surface that an agent was offered and has not answered."""
+    """A surface offered to an agent that has not answered yet."""
 
     giver: str
-    asked: ObjectMessage
-    """The `transfer`."""
+    request: ObjectMessage
+    """The `transfer` request of the old owner."""
 
 
 DisplayEvent: TypeAlias = ObjectEvent | HandedOver
 
 MayTransfer: TypeAlias = Callable[[str, str], bool]
-"""Decides whether one agent may hand a surface to another, both by their names."""
+"""Whether the first agent may transfer a surface to the second, both by name."""
 
 
 class ObjectDisplay:
     """The agents of one renderer.
 
     Args:
-        may_transfer: Default: every agent may hand a surface to every other.
+        may_transfer: Permission check; by default every transfer is allowed.
     """
 
     def __init__(self, may_transfer: MayTransfer = lambda giver, taker: True) -> None:
         self.agents: dict[str, ObjectRendererConnection] = {}
         self._may_transfer = may_transfer
         self._offered: dict[tuple[str, int], _OfferedSurface] = {}
-        """By the name of the new owner, and the id of the surface there."""
+        """Open offers, by the name of the new owner and the id of the surface there."""
 
     def attach(self, name: str, connection: ObjectRendererConnection) -> None:
         """Add an agent under a name that only this renderer knows."""
         self.agents[name] = connection
 
     def detach(self, name: str) -> None:
-        """Forget an agent: its connection is gone, and so are its surfaces.
+        """Remove an agent after the end of its connection, with its surfaces.
 
-        An agent that had asked to hand a surface to it gets `BUSY`: the outcome is not known.
+        An agent that waits for it to accept a surface gets `BUSY`, because the outcome is unknown.
         """
         self.agents.pop(name, None)
-        for place, offered in list(self._offered.items()):
-            if name not in (place[0], offered.giver):
+        for key, offered in list(self._offered.items()):
+            if name not in (key[0], offered.giver):
                 continue
-            del self._offered[place]
+            del self._offered[key]
             if offered.giver != name:
                 self._deny(offered, SessionBusy("to_session: no answer; ask again"))
 
     def receive(self, name: str, frame: bytes | str, now_s: float) -> list[DisplayEvent]:
-        """Take a frame of an agent. What it asks to hand over is offered or denied at once."""
+        """Apply a frame of an agent and return its events; offer or deny its transfers at once."""
         out: list[DisplayEvent] = []
         for event in self.agents[name].receive(frame, now_s):
             out.append(event)
@@ -106,21 +107,21 @@ class ObjectDisplay:
                         | ShellGetOverlayRequest(surface_id)
                     )
                 ):
-                    out += self._taken(name, surface_id)
+                    out += self._complete_offer(name, surface_id)
                 case ObjectMessage(payload=SurfaceDestroyRequest() | DisplayErrorRequest()):
-                    self._not_taken(name)
+                    self._deny_declined(name)
                 case _:
                     pass
         return out
 
-    def _offer(self, giver: str, asked: ObjectMessage, request: SurfaceTransferRequest) -> None:
+    def _offer(self, giver: str, message: ObjectMessage, request: SurfaceTransferRequest) -> None:
         """Offer a surface to another agent.
 
         Raises:
-            TransferDenied: No other agent may have it.
-            ArpError: The other agent can have no more surfaces, or the message is too long.
+            TransferDenied: There is no such agent, or the transfer is not allowed.
+            ArpError: The other agent has too many surfaces, or the offer is too long.
         """
-        surface_id = asked.object_id
+        surface_id = message.object_id
         source = self.agents[giver]
         taker = next(
             (
@@ -131,30 +132,32 @@ class ObjectDisplay:
             None,
         )
         if taker is None or not self._may_transfer(giver, taker):
-            # The same words for both: an agent learns nothing of sessions that are not its own.
+            # One text for both cases: otherwise an agent could probe which sessions exist.
             raise TransferDenied("to_session: not handed over", detail="to_session")
         components = source.content(surface_id) if request.retain_content else None
         surface = source.objects.surface(surface_id)
         title = surface.title or surface.name or None
         new_id = self.agents[taker].acquire(components, title, request.transfer_id)
-        self._offered[taker, new_id] = _OfferedSurface(giver, asked)
+        self._offered[taker, new_id] = _OfferedSurface(giver, message)
 
-    def _taken(self, taker: str, new_id: int) -> list[HandedOver]:
-        """Take a surface from its old owner, if the new one was offered it."""
+    def _complete_offer(self, taker: str, new_id: int) -> list[HandedOver]:
+        """Remove a surface from its old owner if the new owner has accepted an offer."""
         offered = self._offered.pop((taker, new_id), None)
         if offered is None:
             return []
-        surface_id = offered.asked.object_id
+        surface_id = offered.request.object_id
         try:
             self.agents[offered.giver].hand_over(surface_id)
-        except ArpError:  # its old owner, or the user, has closed it meanwhile
-            with suppress(ArpError):  # and so has the new one
+        except ArpError:
+            # The old owner or the user has closed the surface meanwhile. The new owner must not
+            # keep a surface that no longer exists.
+            with suppress(ArpError):  # the new owner has closed it too
                 self.agents[taker].close(new_id)
             return []
         return [HandedOver(offered.giver, surface_id, taker, new_id)]
 
-    def _not_taken(self, taker: str) -> None:
-        """Tell the old owners of surfaces that a new one has refused or destroyed."""
+    def _deny_declined(self, taker: str) -> None:
+        """Deny the transfers of offered surfaces that the new owner has refused or destroyed."""
         entries = self.agents[taker].objects.entries
         for name, new_id in list(self._offered):
             if name == taker and new_id not in entries:
@@ -162,5 +165,5 @@ class ObjectDisplay:
 
     def _deny(self, offered: _OfferedSurface, error: ArpError | None) -> None:
         source = self.agents[offered.giver]
-        if offered.asked.object_id in source.objects.surfaces:
-            source.deny_transfer(offered.asked, error)
+        if offered.request.object_id in source.objects.surfaces:
+            source.deny_transfer(offered.request, error)

@@ -1,13 +1,14 @@
-"""The objects of one connection, as either end sees them: what may be done, and what it changes.
+"""The objects of one connection: which messages are allowed now, and what they change.
 
-Theory of operation. `request` and `event` take one message each. They check everything first, by
-the tables of `object_states`, and change something only then; what they raise is the error that its
-sender gets, and nothing has changed. The end that sends a message calls them before it sends, the
-other when it arrives, so that both have the same objects but for what is under way.
+Theory of operation. Both sides keep an `Objects`. `request` and `event` apply one message each.
+They check the whole message against the tables of `states` before they change anything. If they
+raise, nothing has changed, and the sender of the message gets the error. The sender applies a
+message before it sends it, the receiver on arrival. The two sides therefore differ only by the
+messages in transit.
 
-Ids. The sender of the message that ends an object goes on knowing its id as *dead*: what the other
-end had sent before it heard of that is dropped. The agent side may use an id again once a `sync`
-behind the end of its object is done; an id that the renderer ended is free at once.
+Ids. The side that ends an object remembers its id as *dead*, and ignores messages for it: the peer
+sent them before it knew of the end. The agent side reuses such an id when a `sync`, sent after the
+end of the object, is done. An id of an object that the renderer ended is free at once.
 """
 
 from __future__ import annotations
@@ -92,41 +93,42 @@ from arp.protocol.objects.states import (
 from arp.protocol.objects.wire import AGENT_IDS, DISPLAY, RENDERER_IDS
 
 MAX_OBJECTS = 1000
-"""On one connection: ten surfaces with their roles, a dozen globals, and callbacks under way."""
+"""Most objects on one connection: enough for ten surfaces with roles, a dozen globals, and the
+callbacks in transit."""
 
 MAX_GLOBALS = 2000
-"""That one renderer may announce: some dozens of components, features and limits, with margin."""
+"""Most globals of one renderer: it needs some dozens of components, features and limits."""
 
 MAX_WAITING_INPUTS = 1000
-"""Inputs that the agent side may not have answered yet."""
+"""Most inputs without an answer of the agent side."""
 
 SERIAL_AGE_S = 5.0
-"""How old the input may be that a popup, an overlay or fullscreen is the answer to."""
+"""Greatest age of the input that justifies a popup, an overlay or fullscreen."""
 
 
 class ObjectSurface(Struct):
-    """What both ends know of a surface."""
+    """State of a surface that both sides know."""
 
     life: str = SurfaceLife.NEW
     role: str = RoleState.NONE
     role_id: int | None = None
-    """The object of its role."""
+    """Id of the object of its role."""
     flow: str = CommitFlow.IDLE
     ownership: str = Ownership.OWNED
     pending: list[int] = []
-    """Numbers of its commits that are not displayed yet, oldest first."""
+    """Message numbers of commits that are not displayed yet, oldest first."""
     transfer: int | None = None
-    """The number of the message that asked to hand it over."""
+    """Message number of the open transfer request."""
     components: int = 0
-    """Rendered since the last commit."""
+    """Number of components rendered since the last commit."""
     ops: int = 0
-    """Patched since the last commit."""
+    """Number of patch operations since the last commit."""
     states: tuple[str, ...] = ()
     name: str = ""
-    """What its agent calls it."""
+    """Name given by the agent."""
     title: str = ""
     parent: int | None = None
-    """Of a popup: the surface below."""
+    """Id of the surface below; popups only."""
 
 
 class ObjectEntry(Struct):
@@ -135,15 +137,15 @@ class ObjectEntry(Struct):
     interface: str
     version: int
     surface: ObjectSurface | None = None
-    """Of an `ArpSurface`."""
+    """State of the surface, if the object is an `ArpSurface`."""
     surface_id: int | None = None
-    """Of a role: its surface."""
+    """Id of the surface, if the object is a role."""
     made_by: int | None = None
-    """The number of the message that made it."""
+    """Number of the message that created the object."""
 
 
 class GlobalEntry(Struct, frozen=True):
-    """Something that the renderer offers."""
+    """A global that the renderer offers."""
 
     interface: str
     version: int
@@ -151,44 +153,46 @@ class GlobalEntry(Struct, frozen=True):
 
 
 class InputSerial(Struct, frozen=True):
-    """One input, as serials name it."""
+    """The input that a serial names."""
 
     surface_id: int
     at_s: float
     serial_no: int
-    """The number of its message."""
+    """Number of its message."""
 
 
 class Objects:
     """All objects of one connection.
 
     Args:
-        limits: That hold for this connection.
-        serial_age_s: How old an input may be that a serial names; `None` = not checked here.
+        limits: Limits of this connection.
+        serial_age_s: Greatest age, in seconds, of an input that a serial may name; `None` = serials
+            are not checked on this side.
     """
 
     def __init__(self, limits: Limits, serial_age_s: float | None = None) -> None:
         self.limits = limits
         self.entries: dict[int, ObjectEntry] = {DISPLAY: ObjectEntry("ArpDisplay", 1)}
         self.dead: OrderedDict[int, None] = OrderedDict()
-        """Ids whose objects this end has ended, while the other may not know it."""
+        """Ids of objects that this side has ended and the peer may not know to be ended."""
         self.globals: dict[int, GlobalEntry] = {}
         self.session: str = SessionLife.NONE
         self.session_id: str | None = None
         self.focus: int | None = None
         self.waiting_inputs: dict[int, InputSerial] = {}
-        """Those that are neither acknowledged nor refused, by serial."""
+        """Inputs that are neither acknowledged nor refused, by serial."""
         self._refused_inputs: OrderedDict[int, None] = OrderedDict()
-        """Serials of inputs that got an error: version 1 of `ArpInput` lets an `ack` follow."""
+        """Serials of refused inputs. In version 1 of `ArpInput` an `ack` may follow the error."""
         self._serial_age_s = serial_age_s
         self._recent: OrderedDict[int, InputSerial] = OrderedDict()
         """Inputs that a serial may name, by serial."""
         self._last_serial = 0
         self._now_s = 0.0
-        self._taken_back: list[int] = []
+        self._undone: list[int] = []
+        """Ids of objects ended by `_undo_creation` since the last call of `taken_back`."""
         self.apply_commit: Callable[[int], None] = lambda surface_id: None
-        """Shows what a surface has pending, where this end keeps content; raises an `ArpError` if
-        it does not fit, and then nothing of it shows."""
+        """Callback that applies the pending changes of a surface, if this side keeps content. It
+        raises an `ArpError` and changes nothing if they do not fit."""
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -196,8 +200,8 @@ class Objects:
         """Return an object.
 
         Raises:
-            UnknownObject: There is none, or it has another interface.
-            SurfaceDestroyed: It was one, and this end has ended it.
+            UnknownObject: There is no such object, or it has another interface.
+            SurfaceDestroyed: This side has ended the object.
         """
         entry = self.entries.get(object_id)
         if entry is None:
@@ -210,18 +214,18 @@ class Objects:
         return entry
 
     def surface(self, surface_id: int) -> ObjectSurface:
-        """Return a surface; raise as `find`."""
+        """Return a surface; raise the errors of `find`."""
         entry = self.find(surface_id, "ArpSurface")
         assert entry.surface is not None
         return entry.surface
 
     def surface_of(self, object_id: int) -> int:
-        """Return the id of the surface of a role, or of the surface itself."""
+        """Return the surface id of a role; for a surface, its own id."""
         entry = self.entries[object_id]
         return object_id if entry.surface_id is None else entry.surface_id
 
     def operation(self, object_id: int, op: str, kind: str) -> Operation:
-        """Return what an operation of an object is.
+        """Return the definition of an operation.
 
         Args:
             object_id: The object.
@@ -229,12 +233,14 @@ class Objects:
             kind: `requests` or `events`.
 
         Raises:
-            ArpError: As `find`, or there is no such operation in the bound version.
+            UnknownObject, SurfaceDestroyed: See `find`.
+            InvalidMethod: The bound version has no such operation.
         """
+        # An event such as `surface_acquired` creates the object that it is sent on.
         if kind == "events" and object_id not in self.entries and object_id in RENDERER_IDS:
-            made = _CREATING.get(op)
-            if made is not None:
-                return made
+            creating = _CREATING.get(op)
+            if creating is not None:
+                return creating
         entry = self.find(object_id)
         interface = INTERFACES[entry.interface]
         found: Mapping[str, Operation] = getattr(interface, kind)
@@ -251,7 +257,7 @@ class Objects:
 
     @property
     def surfaces(self) -> dict[int, ObjectSurface]:
-        """Every surface by its id."""
+        """All surfaces by id."""
         return {
             number: one.surface for number, one in self.entries.items() if one.surface is not None
         }
@@ -261,17 +267,17 @@ class Objects:
     def request(
         self, object_id: int, operation: Operation, payload: Struct, serial_no: int, now_s: float
     ) -> None:
-        """Take a request.
+        """Apply a request.
 
         Raises:
-            ArpError: It is not possible now. Nothing has changed.
+            ArpError: The request is not allowed now. Nothing has changed.
         """
         self._now_s = now_s
-        made = self._check_ids(operation, payload)
+        new_objects = self._check_ids(operation, payload)
         handle = _REQUESTS.get(type(payload))
         if handle is not None:
             handle(self, object_id, payload, serial_no)
-        for new_id, interface in made:
+        for new_id, interface in new_objects:
             self._make(new_id, interface, self._version_of(object_id, payload, interface))
             self.entries[new_id].made_by = serial_no
         if operation.destroys:
@@ -280,10 +286,10 @@ class Objects:
     def event(
         self, object_id: int, operation: Operation, payload: Struct, serial_no: int, now_s: float
     ) -> None:
-        """Take an event.
+        """Apply an event.
 
         Raises:
-            ArpError: It is not possible now. Nothing has changed.
+            ArpError: The event is not allowed now. Nothing has changed.
         """
         self._now_s = now_s
         for name, interface in operation.ids.items():
@@ -295,29 +301,37 @@ class Objects:
             self._end(object_id)
 
     def drop_pending(self, surface_id: int) -> None:
-        """Count anew what a surface has pending: the commit that it was for was refused."""
+        """Reset the counts of pending changes of a surface, because their commit was refused."""
         surface = self.surface(surface_id)
         surface.components = surface.ops = 0
 
     def taken_back(self) -> list[int]:
-        """Return the ids of what has ended since the last call because its message was refused."""
-        ended, self._taken_back = self._taken_back, []
+        """Return the ids of objects that ended because the message that created them was refused.
+
+        Each id is returned once.
+        """
+        ended, self._undone = self._undone, []
         return ended
 
     def remember_dead(self, ended: Iterable[int]) -> None:
-        """Go on knowing ids whose objects this end has ended."""
+        """Remember ids of objects that this side has ended."""
         for one in ended:
             self.dead[one] = None
         while len(self.dead) > MAX_OBJECTS:
             self.dead.popitem(last=False)
 
     def forget_dead(self, ended: Iterable[int]) -> None:
-        """Free ids: what was on its way has arrived."""
+        """Free ids, because no message for their objects is in transit any more."""
         for one in ended:
             self.dead.pop(one, None)
 
     def _check_ids(self, operation: Operation, payload: Struct) -> list[tuple[int, str]]:
-        made: list[tuple[int, str]] = []
+        """Check all ids in a request; return the ids and interfaces of the objects it creates.
+
+        Raises:
+            ArpError: An id is in use, out of range or unknown, or there are too many objects.
+        """
+        new_objects: list[tuple[int, str]] = []
         for name, interface in operation.new_ids.items():
             new_id = getattr(payload, name)
             if new_id not in AGENT_IDS:
@@ -326,14 +340,15 @@ class Objects:
             if new_id in self.entries:
                 wrong = f"{name}: {new_id} is the id of another object"
                 raise UnknownObject(wrong, detail=name)
-            made.append((new_id, interface or getattr(payload, "interface")))  # noqa: B009
-        if made and len(self.entries) >= MAX_OBJECTS:
+            # `bind` names the interface in its payload; for all others it is fixed.
+            new_objects.append((new_id, interface or getattr(payload, "interface")))  # noqa: B009
+        if new_objects and len(self.entries) >= MAX_OBJECTS:
             raise ResourceLimit(f"more than {MAX_OBJECTS} objects", detail="new_id")
         for name, interface in operation.ids.items():
             named = getattr(payload, name)
             if named is not None:
                 self.find(named, interface)
-        return made
+        return new_objects
 
     def _version_of(self, maker: int, payload: Struct, interface: str) -> int:
         if isinstance(payload, RegistryBindRequest):
@@ -343,13 +358,13 @@ class Objects:
     def _make(self, new_id: int, interface: str, version: int) -> None:
         self.dead.pop(new_id, None)
         entry = self.entries.get(new_id)
-        if entry is None:  # else its handler has made it
+        if entry is None:
             self.entries[new_id] = ObjectEntry(interface, version)
         else:
-            entry.version = version
+            entry.version = version  # the handler has created a surface or a role
 
     def ended_by(self, object_id: int) -> list[int]:
-        """Return the ids that end with an object: its own and that of its role."""
+        """Return the ids that end together with an object: its own and that of its role."""
         entry = self.entries[object_id]
         role_id = entry.surface.role_id if entry.surface is not None else None
         return [object_id] if role_id is None else [object_id, role_id]
@@ -361,12 +376,15 @@ class Objects:
             self.focus = None
 
     def _check_serial(self, serial: int | None, surface_id: int | None, name: str) -> None:
-        """Check that a serial is that of a recent input.
+        """Check that a serial names a recent input.
 
         Args:
-            serial: As the agent side names it.
-            surface_id: Of which surface; `None` = of any.
-            name: The argument.
+            serial: The serial in the request.
+            surface_id: Surface of the input; `None` = any surface.
+            name: Name of the argument, for the error.
+
+        Raises:
+            InvalidSerial: No such input, or it is too old.
 
         Source: docs/protocol.md, "Serials".
         """
@@ -425,11 +443,12 @@ class Objects:
     def _commit(self, surface_id: int, _: SurfaceCommitRequest, serial_no: int) -> None:
         surface, most = self._open_surface(surface_id), self.limits.max_pending_commits
         count = len(surface.pending) + 1
+        # The commit that reaches the limit is still accepted; FULL then refuses the next one.
         event = "fill" if count >= most else "commit"
         if event not in COMMIT_FLOW[surface.flow]:
             wrong = f"{most} commits of surface {surface_id} are not displayed yet; wait"
             raise ResourceLimit(wrong, detail="max_pending_commits")
-        self.apply_commit(surface_id)
+        self.apply_commit(surface_id)  # may raise, so it comes before every change
         surface.flow = COMMIT_FLOW[surface.flow][event]
         surface.life = SURFACE_LIFE[surface.life]["commit"]
         surface.pending = [*surface.pending, serial_no]
@@ -460,7 +479,8 @@ class Objects:
         self._give_role(payload.surface_id, payload.new_id, "toplevel")
 
     def _popup(self, _: int, payload: ShellGetPopupRequest, __: int) -> None:
-        self._may_have_role(payload.surface_id, "popup")
+        # Without this first check, a wrong parent or serial would hide the role conflict.
+        self._check_role(payload.surface_id, "popup")
         if payload.parent_id == payload.surface_id:
             raise UnknownObject("parent_id: a popup opens over another surface", detail="parent_id")
         self._open_surface(payload.parent_id)
@@ -469,11 +489,16 @@ class Objects:
         self.surface(payload.surface_id).parent = payload.parent_id
 
     def _overlay(self, _: int, payload: ShellGetOverlayRequest, __: int) -> None:
-        self._may_have_role(payload.surface_id, "overlay")
+        self._check_role(payload.surface_id, "overlay")
         self._check_serial(payload.trigger_serial, None, "trigger_serial")
         self._give_role(payload.surface_id, payload.new_id, "overlay")
 
-    def _may_have_role(self, surface_id: int, role: str) -> ObjectSurface:
+    def _check_role(self, surface_id: int, role: str) -> ObjectSurface:
+        """Return a surface that may get a role.
+
+        Raises:
+            RoleConflict: The surface has a role already.
+        """
         surface = self._open_surface(surface_id)
         if role not in SURFACE_ROLE[surface.role] or "role" not in SURFACE_LIFE[surface.life]:
             wrong = f"surface {surface_id} is a {surface.role} for its whole life"
@@ -481,14 +506,14 @@ class Objects:
         return surface
 
     def _give_role(self, surface_id: int, role_id: int, role: str) -> None:
-        surface = self._may_have_role(surface_id, role)
+        surface = self._check_role(surface_id, role)
         surface.role = SURFACE_ROLE[surface.role][role]
         surface.life = SURFACE_LIFE[surface.life]["role"]
         surface.role_id = role_id
         interface = f"Arp{role.capitalize()}"
         self.entries[role_id] = ObjectEntry(interface, 1, surface_id=surface_id)
 
-    def _role(self, role_id: int, _: Struct, __: int) -> None:
+    def _check_open(self, role_id: int, _: Struct, __: int) -> None:
         self._open_surface(self.surface_of(role_id))
 
     def _anchor(self, overlay_id: int, payload: OverlaySetAnchorRequest, _: int) -> None:
@@ -504,6 +529,7 @@ class Objects:
 
     def _answer(self, _: int, payload: InputAckRequest | InputRefuseRequest, __: int) -> None:
         if isinstance(payload, InputAckRequest) and payload.serial in self._refused_inputs:
+            # Version 1 of `ArpInput`: the error has already answered this input.
             del self._refused_inputs[payload.serial]
             return
         if payload.serial not in self.waiting_inputs:
@@ -512,8 +538,8 @@ class Objects:
         del self.waiting_inputs[payload.serial]
 
     def _event_refused(self, _: int, payload: DisplayErrorRequest, __: int) -> None:
-        """Forget an input that was refused as a message, and a surface that was not taken."""
-        self._take_back(payload.refused_seq, RENDERER_IDS)
+        """Undo a refused event: forget a refused input, or end a surface that was not accepted."""
+        self._undo_creation(payload.refused_seq, RENDERER_IDS)
         for serial, one in list(self.waiting_inputs.items()):
             if one.serial_no == payload.refused_seq:
                 del self.waiting_inputs[serial]
@@ -521,25 +547,26 @@ class Objects:
         while len(self._refused_inputs) > MAX_WAITING_INPUTS:
             self._refused_inputs.popitem(last=False)
 
-    def _take_back(self, refused_no: int | None, ids: range) -> None:
-        """End the surface or the role that a refused message has made.
+    def _undo_creation(self, refused_no: int | None, ids: range) -> None:
+        """End the surface or the role that a refused message created.
 
         Args:
             refused_no: The number of the message.
-            ids: Of objects that the sender of that message makes; the other side numbers its
-                messages as well.
+            ids: Ids that the sender of the message allocates. Each side numbers its own messages,
+                so the number alone could name an object of the other side.
         """
         for key, one in list(self.entries.items()):
-            is_made = one.made_by is not None and one.made_by == refused_no and key in ids
-            if not is_made or (one.surface is None and one.surface_id is None):
+            was_created = one.made_by is not None and one.made_by == refused_no and key in ids
+            if not was_created or (one.surface is None and one.surface_id is None):
                 continue
             if one.surface_id is not None:
                 surface = self.surface(one.surface_id)
+                # A refused role ends only the role; the surface may get another one.
                 surface.role = SURFACE_ROLE[surface.role]["refused"]
                 if "refused" in SURFACE_LIFE[surface.life]:
                     surface.life = SURFACE_LIFE[surface.life]["refused"]
                 surface.role_id = surface.parent = None
-            self._taken_back += self.ended_by(key)
+            self._undone += self.ended_by(key)
             self._end(key)
 
     def _create_session(self, _: int, payload: SessionCreateRequest, __: int) -> None:
@@ -565,7 +592,7 @@ class Objects:
     def _global(self, _: int, payload: RegistryGlobalEvent, __: int) -> None:
         offer = GlobalEntry(payload.interface, payload.version, payload.value)
         known = self.globals.get(payload.name)
-        if known is not None and known != offer:  # the same may come on a second registry
+        if known is not None and known != offer:  # a second registry repeats the same global
             raise UnknownObject(f"name: {payload.name} is another global", detail="name")
         if known is None and len(self.globals) >= MAX_GLOBALS:
             raise ResourceLimit(f"more than {MAX_GLOBALS} globals", detail="name")
@@ -581,11 +608,12 @@ class Objects:
         if payload.commit_seq not in surface.pending:
             wrong = f"commit_seq: no commit {payload.commit_seq} waits to be displayed"
             raise InvalidSerial(wrong, detail="commit_seq")
-        place = surface.pending.index(payload.commit_seq) + 1
-        self._still_pending(surface, surface.pending[place:])
+        # An acknowledgement covers all earlier commits too.
+        next_index = surface.pending.index(payload.commit_seq) + 1
+        self._set_pending(surface, surface.pending[next_index:])
 
     @staticmethod
-    def _still_pending(surface: ObjectSurface, pending: list[int]) -> None:
+    def _set_pending(surface: ObjectSurface, pending: list[int]) -> None:
         surface.pending = pending
         surface.flow = COMMIT_FLOW[surface.flow]["ack" if pending else "drain"]
 
@@ -630,6 +658,7 @@ class Objects:
             raise ResourceLimit(wrong, detail="max_surfaces")
         compositor = (one for one in self.entries.values() if one.interface == "ArpCompositor")
         version = max((one.version for one in compositor), default=1)
+        # The renderer already shows the content, so the surface does not begin as NEW.
         surface = ObjectSurface(life=SurfaceLife.SHOWN, title=payload.title or "")
         self.dead.pop(new_id, None)
         self.entries[new_id] = ObjectEntry("ArpSurface", version, surface, made_by=serial_no)
@@ -664,22 +693,22 @@ class Objects:
         self.session_id = payload.session_id
 
     def _refused(self, _: int, payload: DisplayErrorEvent, __: int) -> None:
-        """Take back what a refused request has made, and what waited for it."""
-        self._take_back(payload.refused_seq, AGENT_IDS)
+        """Undo a refused request: the object that it created, its commit or its transfer."""
+        self._undo_creation(payload.refused_seq, AGENT_IDS)
         entry = self.entries.get(payload.object_id)
         if entry is None or entry.surface is None:
             return
         surface = entry.surface
         if payload.refused_seq in surface.pending:
             rest = [number for number in surface.pending if number != payload.refused_seq]
-            self._still_pending(surface, rest)
+            self._set_pending(surface, rest)
         elif surface.transfer is not None and payload.refused_seq == surface.transfer:
             surface.ownership = OWNERSHIP[surface.ownership]["denied"]
             surface.transfer = None
 
 
 def component_count(components: Iterable[Component]) -> int:
-    """Count components, nested ones included; what fits no schema counts as nothing in it."""
+    """Count components and their descendants; malformed children are not counted."""
     count, level = 0, [(one.type, one.props) for one in components]
     while level:
         count += len(level)
@@ -714,9 +743,9 @@ _REQUESTS: Mapping[type[Struct], Handler] = {
     ShellGetPopupRequest: Objects._popup,
     ShellGetOverlayRequest: Objects._overlay,
     OverlaySetAnchorRequest: Objects._anchor,
-    OverlaySetTimeoutRequest: Objects._role,
+    OverlaySetTimeoutRequest: Objects._check_open,
     ToplevelSetTitleRequest: Objects._title,
-    ToplevelUnsetFullscreenRequest: Objects._role,
+    ToplevelUnsetFullscreenRequest: Objects._check_open,
     ToplevelSetFullscreenRequest: Objects._fullscreen,
     InputAckRequest: Objects._answer,
     InputRefuseRequest: Objects._answer,
@@ -725,7 +754,7 @@ _REQUESTS: Mapping[type[Struct], Handler] = {
     SessionStateUpdateRequest: Objects._state_update,
     SessionDestroyRequest: Objects._destroy_session,
 }
-"""What a request checks and changes besides the ids in it; the others change nothing else."""
+"""Handlers of requests. Requests without a handler only create or end the objects they name."""
 
 _EVENTS: Mapping[type[Struct], Handler] = {
     RegistryGlobalEvent: Objects._global,
@@ -754,4 +783,4 @@ _CREATING: Mapping[str, Operation] = {
     for name, operation in interface.events.items()
     if operation.creates is not None
 }
-"""Events that make the object that they are sent on."""
+"""Events that create the object on which they are sent."""

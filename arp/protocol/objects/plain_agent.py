@@ -1,14 +1,14 @@
-"""An agent side of the object dialect without `ArpConversation`, read as one that has it.
+"""Translation of a plain agent, without `ArpConversation`, into the session dialect.
 
-Theory of operation. Such an agent has surfaces and inputs alone. `PlainAgent` takes its requests,
-after the objects of the connection have accepted them, and returns the messages of the session
-dialect that show the same. A surface without a role shows nothing: its content is shown, and its
-commits are acknowledged, when it gets one. What a commit changes is read from the content of the
-surface (`SurfaceContent.applied`), where the fallbacks are resolved.
+Theory of operation. A plain agent has only surfaces and inputs. `PlainAgent` receives its requests
+after the objects of the connection have accepted them, and returns equivalent messages of the
+session dialect. A surface without a role is invisible: its content is shown, and its commits are
+acknowledged, when it gets a role. The changes of a commit are read from the content of the surface
+(`SurfaceContent.applied`), where fallbacks are resolved.
 
-The agent names no turns. `DraftTurns` makes them: each input begins one, once the agent
-acknowledges it or answers it with a commit, and a final commit ends it. A commit that no input has
-asked for makes a turn of its own, which it ends.
+A plain agent does not name turns. `DraftTurns` creates them: an input starts a turn when the agent
+acknowledges it or answers it with a commit, and a final commit ends the turn. A commit without an
+input creates a turn and ends it at once.
 
 Source: protocol.md, "Object dialect" and "Differences from the v0.1 draft".
 """
@@ -49,23 +49,23 @@ from arp.protocol.patch import Reorder
 
 
 class PlainAgent:
-    """What one session with such an agent shows, over all its connections."""
+    """One session with a plain agent, over all its connections."""
 
     def __init__(self) -> None:
         self._turns = DraftTurns()
         self._infos: dict[str, SurfaceInfo] = {}
-        """Of surfaces with a role, by name; `main` too."""
+        """Metadata of surfaces with a role, by name; includes `main`."""
         self._titles: dict[str, str] = {}
-        """Of surfaces, with a role or not."""
+        """Titles of all surfaces, by name."""
         self._waiting: dict[str, Input] = {}
-        """Inputs that were sent and have begun no turn, by id, oldest first."""
+        """Sent inputs that have not started a turn, by id, oldest first."""
         self._begun: dict[str, InputAck] = {}
-        """Inputs that have begun or answered a turn and are not acknowledged."""
+        """Acknowledgements to emit, by the id of an input that has started or answered a turn."""
 
     # -- connections -----------------------------------------------------------------------------
 
     def connected(self) -> list[AgentMessage]:
-        """Return what ends what the connection before has left: turns, and all that showed."""
+        """Return messages that end the open turns and surfaces of the previous connection."""
         out = self._turns.connected()
         for name in self._infos:
             out += self.removed(name)
@@ -78,16 +78,16 @@ class PlainAgent:
     # -- inputs ----------------------------------------------------------------------------------
 
     def sent(self, message: Input, input_id: str) -> None:
-        """Record an input that was sent."""
+        """Record a sent input."""
         self._waiting[input_id] = message
 
     def acknowledged(self, input_id: str) -> list[AgentMessage]:
-        """Return what shows that the agent has an input."""
+        """Return the messages for an input that the agent acknowledged."""
         shown = self._begin(input_id)
         return [*shown, self._begun.pop(input_id, InputAck(id=input_id, session_id=""))]
 
     def refused(self, input_id: str | None, payload: ErrorPayload) -> list[AgentMessage]:
-        """Return what shows that the agent does not take an input, or what else it refuses."""
+        """Return the messages for a refused input, or for another refused message."""
         self._waiting.pop(input_id or "", None)
         self._begun.pop(input_id or "", None)
         return [ErrorMessage(payload=replace(payload, id=input_id), session_id="")]
@@ -104,16 +104,16 @@ class PlainAgent:
     # -- surfaces --------------------------------------------------------------------------------
 
     def has_role(self, name: str) -> bool:
-        """Return whether a surface shows."""
+        """Return whether a surface has a role and is therefore shown."""
         return name in self._infos
 
     def described(self, name: str, request: Struct, name_of: NameOf) -> list[AgentMessage]:
-        """Return what a request says of a surface besides what is in it.
+        """Return the messages for a request that changes the metadata of a surface.
 
         Args:
-            name: The surface, or the one of the role that the request is for.
-            request: Any request.
-            name_of: Returns the names of other surfaces.
+            name: The surface that the request, or the role in it, belongs to.
+            request: Any request; others than those of metadata return nothing.
+            name_of: Function that returns the name of a surface.
         """
         info = self._infos.get(name, SurfaceInfo(title=self._titles.get(name, "")))
         match request:
@@ -138,7 +138,7 @@ class PlainAgent:
         return [] if name == MAIN else [SurfaceMessage(session_id="", surface=name, payload=info)]
 
     def removed(self, name: str) -> list[AgentMessage]:
-        """Return what removes a surface, if it shows."""
+        """Return the messages that remove a surface, if it is shown."""
         info = self._infos.get(name)
         if info is None:
             return []
@@ -148,7 +148,7 @@ class PlainAgent:
         return [Render(session_id="", components=[], replace=True), Commit(session_id="")]
 
     def destroyed(self, name: str) -> list[AgentMessage]:
-        """Return what removes a surface that the agent has destroyed, and forget it."""
+        """Forget a surface that the agent has destroyed; return the messages that remove it."""
         out = self.removed(name)
         self._infos.pop(name, None)
         self._titles.pop(name, None)
@@ -157,25 +157,31 @@ class PlainAgent:
     def committed(
         self, name: str, changes: Sequence[SurfaceChange], *, final: bool
     ) -> list[AgentMessage]:
-        """Return what shows a commit of a surface with a role.
+        """Return the messages for a commit of a surface with a role.
 
         Args:
             name: The surface.
-            changes: What the commit changes, with the components as they show.
-            final: Whether the turn ends with it.
+            changes: The changes of the commit, with fallbacks resolved.
+            final: Whether the commit ends the turn.
         """
         out: list[AgentMessage] = []
         if not self._turns.is_open and self._waiting and (changes or final):
-            out += self._begin(next(iter(self._waiting)))  # the agent answers without an `ack`
+            # An agent may answer an input without an `ack`; its answer must not become a turn
+            # without input.
+            out += self._begin(next(iter(self._waiting)))
         shown = [_as_message(name, change) for change in changes]
         if not shown and not (final and self._turns.is_open):
-            return out  # it only answers a `configure`
+            return out  # this commit only answers a `configure`
         commit = Commit(session_id="", surface=name, final=final)
         return [*out, *self._turns.committed(shown, commit)]
 
 
 def takes_other_places(changes: Sequence[SurfaceChange]) -> bool:
-    """Return whether components change their places: turns do not share one list as surfaces do."""
+    """Return whether changes reorder components.
+
+    On a surface all components are in one list, but each turn has a list of its own: an operation
+    that moves a component from one turn to another cannot be sent.
+    """
     return any(
         isinstance(op, Reorder)
         for change in changes

@@ -1,7 +1,7 @@
-"""The renderer's end of a connection in the object dialect, without I/O.
+"""The renderer side of a connection in the object dialect, without I/O.
 
-It answers `get_registry` and `sync` by itself, and keeps what each surface shows. A renderer that
-shows a conversation (`keeps_content=False`) keeps that in a `Screen` of its own.
+The connection answers `get_registry` and `sync` itself and keeps the content of each surface. A
+renderer that shows a conversation (`keeps_content=False`) keeps the content in its own `Screen`.
 """
 
 from __future__ import annotations
@@ -73,11 +73,13 @@ def offers(
     """Return the globals of a renderer.
 
     Args:
-        components: The types that it shows, with their newest versions.
-        features: What it does besides.
-        limits: What it takes at most, by name.
-        has_conversation: It shows turns, tools and text as they come (`ArpConversation`).
+        components: Component types that it shows, with their newest versions.
+        features: Names of its features.
+        limits: Its limits, by name.
+        has_conversation: Whether it shows turns, tool calls and streamed text
+            (`ArpConversation`).
     """
+    # Not globals: the display exists from the start, and requests create objects of the others.
     hidden = {"ArpDisplay", "ArpCallback", "ArpRegistry", "ArpSurface"}
     hidden |= {"ArpToplevel", "ArpPopup", "ArpOverlay"}
     if not has_conversation:
@@ -90,21 +92,22 @@ def offers(
 
 
 class ObjectRendererConnection(ObjectConnection):
-    """Takes the requests of one agent, and sends it events.
+    """The renderer side: receives requests of one agent and sends events to it.
 
     Args:
-        encoding: Of all frames.
-        limits: That this renderer enforces.
-        globals: What it offers.
-        serial_age_s: How old the input may be that a popup, an overlay or fullscreen names.
-        keeps_content: Whether the components of each surface are kept here.
+        encoding: Encoding of all frames.
+        limits: Limits that this renderer enforces.
+        globals: Globals that it offers.
+        serial_age_s: Greatest age, in seconds, of the input that a popup, an overlay or a
+            fullscreen request may name.
+        keeps_content: Whether this object keeps the components of each surface.
     """
 
     def __init__(
         self,
         encoding: Encoding,
         limits: Limits,
-        globals: Sequence[Offer],  # the word of the protocol
+        globals: Sequence[Offer],  # named as in the protocol
         *,
         serial_age_s: float = SERIAL_AGE_S,
         keeps_content: bool = True,
@@ -121,25 +124,25 @@ class ObjectRendererConnection(ObjectConnection):
             self.keep_content()
 
     def keep_content(self) -> None:
-        """Keep the components of each surface from now on, and refuse what does not fit."""
+        """Keep the components of each surface from now on; refuse commits that do not fit."""
         self._keeps_content = True
         self.objects.apply_commit = self._apply_commit
 
     # -- reading ---------------------------------------------------------------------------------
 
     def applied(self, surface_id: int) -> list[SurfaceChange]:
-        """Return what the last commit of a surface changed, with the components as they show."""
+        """Return the changes of the last commit of a surface, with fallbacks resolved."""
         return self._content(surface_id).applied
 
     def content(self, surface_id: int) -> list[Component]:
-        """Return what a surface shows."""
+        """Return the root components of a surface, in order."""
         self.objects.surface(surface_id)
         kept = self._contents.get(surface_id)
         return kept.components if kept is not None else []
 
     @property
     def components(self) -> dict[str, int]:
-        """The components that are offered, with their versions."""
+        """Component types on offer, with their versions."""
         return {
             one.interface.removeprefix("component:"): one.version
             for one in self._globals.values()
@@ -147,10 +150,10 @@ class ObjectRendererConnection(ObjectConnection):
         }
 
     def bound(self, interface: str) -> int:
-        """Return the newest object of a bound interface.
+        """Return the id of the newest object of an interface.
 
         Raises:
-            InvalidMethod: The agent side has not bound it.
+            InvalidMethod: The agent side has not bound the interface.
         """
         found = [
             number for number, one in self.objects.entries.items() if one.interface == interface
@@ -162,7 +165,7 @@ class ObjectRendererConnection(ObjectConnection):
     # -- out -------------------------------------------------------------------------------------
 
     def offer(self, added: Offer) -> int:
-        """Offer something more; return the number of the global."""
+        """Offer another global; return its number."""
         name, self._next_global = self._next_global, self._next_global + 1
         self._globals[name] = added
         for registry_id in self._registries:
@@ -170,8 +173,9 @@ class ObjectRendererConnection(ObjectConnection):
         return name
 
     def withdraw(self, name: int) -> None:
-        """Offer a global no longer."""
+        """Withdraw a global."""
         del self._globals[name]
+        # A second `global_remove` would name a global that the agent side has already removed.
         for registry_id in self._registries[:1]:
             self.send(registry_id, RegistryGlobalRemoveEvent(name))
 
@@ -183,7 +187,7 @@ class ObjectRendererConnection(ObjectConnection):
     def configure(
         self, surface_id: int, width: int, height: int, states: Sequence[str] = ()
     ) -> None:
-        """Say which size a surface has, and in which states it is."""
+        """Send the size and the states of a surface."""
         surface = self.objects.surface(surface_id)
         if surface.role == RoleState.POPUP:
             assert surface.role_id is not None
@@ -199,20 +203,20 @@ class ObjectRendererConnection(ObjectConnection):
             self.send(surface_id, SurfaceConfigureEvent(width, height, list(states)))
 
     def displayed(self, surface_id: int) -> None:
-        """Acknowledge every commit of a surface; do nothing if there is none to be acknowledged."""
+        """Acknowledge all pending commits of a surface; do nothing if there are none."""
         pending = self.objects.surface(surface_id).pending
         if pending:
             self.send(surface_id, SurfaceFrameAckEvent(pending[-1]))
 
     def refuse(self, message: ObjectMessage, error: ArpError) -> None:
-        """Say that a request cannot be shown, with the number of its message."""
+        """Send an error for a request that cannot be shown, with its message number."""
         event = DisplayErrorEvent(
             message.object_id, int(error.code), error.message, message.serial_no
         )
         self.send(DISPLAY, event)
 
     def close(self, surface_id: int) -> None:
-        """Say that the user has closed a surface: a popup is done, an overlay dismissed."""
+        """Send that the user has closed a surface, with the event of its role."""
         surface = self.objects.surface(surface_id)
         if surface.role == RoleState.POPUP and surface.role_id is not None:
             self.send(surface.role_id, PopupPopupDoneEvent())
@@ -231,12 +235,12 @@ class ObjectRendererConnection(ObjectConnection):
         source: str | None = None,
         input_id: str | None = None,
     ) -> int:
-        """Say what the user did; return the serial."""
+        """Send an input of the user; return its serial."""
         message = Input(input_type=input_type, data=data, source_component=source, id=input_id)
         return self.send_input(surface_id, message, now_s)
 
     def send_input(self, surface_id: int, message: Input, now_s: float) -> int:
-        """Send an input of the session dialect; return the serial."""
+        """Send an input of the session dialect; return its serial."""
         serial = self._next_serial
         event = InputInputEvent(
             surface_id,
@@ -252,7 +256,7 @@ class ObjectRendererConnection(ObjectConnection):
         return serial
 
     def focus(self, surface_id: int | None) -> None:
-        """Say which surface has the focus; `None`: none of this agent."""
+        """Send which surface has the focus; `None` means no surface of this agent."""
         before = self.objects.focus
         if before is not None and before != surface_id:
             self.send(self.bound("ArpInput"), InputUnfocusEvent(before))
@@ -262,21 +266,22 @@ class ObjectRendererConnection(ObjectConnection):
     def resume(
         self, session_id: str, last_commit_seq: int, state: Json = None, token: str | None = None
     ) -> None:
-        """Choose the session, in answer to `create`."""
+        """Answer `create` with the session that the renderer chose."""
         event = SessionResumedEvent(session_id, last_commit_seq, state, token)
         self.send(self.bound("ArpSession"), event)
 
     def hand_over(self, surface_id: int) -> None:
-        """Say that a surface has another owner now; its id ends."""
+        """Send that a surface has another owner now; its object ends."""
         self.send(surface_id, SurfaceTransferredEvent())
 
     def deny_transfer(self, message: ObjectMessage, error: ArpError | None = None) -> None:
-        """Say that a surface is not handed over.
+        """Refuse to transfer a surface.
 
         Args:
-            message: The `transfer`.
-            error: Why; the same words whether the other session exists or not. `SessionBusy`: that
-                is not known, since the other agent was asked and is gone.
+            message: The `transfer` request.
+            error: The reason. The default does not reveal whether the other session exists.
+                `SessionBusy` means that the outcome is unknown: the other agent was asked and
+                disconnected before it answered.
         """
         self.refuse(message, error or TransferDenied("to_session: not handed over"))
 
@@ -286,9 +291,9 @@ class ObjectRendererConnection(ObjectConnection):
         title: str | None = None,
         transfer_id: str | None = None,
     ) -> int:
-        """Give this agent a surface that another one hands over; return its id.
+        """Offer this agent a surface of another agent; return the id of the surface.
 
-        It has taken it when it gives it a role; it does not take it if it destroys it before.
+        The agent accepts the surface by giving it a role, and declines it by destroying it before.
         """
         made = self._next_id
         self.send(made, SurfaceSurfaceAcquiredEvent(components, title, transfer_id))
@@ -299,14 +304,14 @@ class ObjectRendererConnection(ObjectConnection):
 
     # -- in --------------------------------------------------------------------------------------
 
-    def _taken(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
-        events = super()._taken(envelope, now_s)
+    def _accept(self, envelope: ObjectEnvelope, now_s: float) -> list[ObjectMessage]:
+        events = super()._accept(envelope, now_s)
         for event in events:
-            self._follow(event)
+            self._respond(event)
         return events
 
-    def _follow(self, message: ObjectMessage) -> None:
-        """Answer a request that was taken, and keep its content."""
+    def _respond(self, message: ObjectMessage) -> None:
+        """Answer an accepted request, or keep its content."""
         match message.payload:
             case DisplayGetRegistryRequest(new_id):
                 self._open_registry(new_id)
@@ -325,8 +330,10 @@ class ObjectRendererConnection(ObjectConnection):
     def _refuse(self, refused: RefusedEnvelope, op: str = "") -> list[ObjectEvent]:
         surface_id = refused.object_id
         if op in ("render", "patch") and surface_id in self.objects.surfaces:
+            # Its commit is still to come, and would show the rest without this change.
             self._content(surface_id).spoil()
         elif op == "commit" and surface_id in self.objects.surfaces:
+            # The agent side counts from zero after a commit; so must this side, refused or not.
             self._content(surface_id).drop()
             self.objects.drop_pending(surface_id)
         return super()._refuse(refused, op)
@@ -340,10 +347,10 @@ class ObjectRendererConnection(ObjectConnection):
             kept = self._contents[surface_id] = SurfaceContent(lambda: self.components)
         return kept
 
-    def _have_ended(self, ended: list[int]) -> None:
-        super()._have_ended(ended)
-        self._were_ended(ended)
+    def _on_ended_here(self, ended: list[int]) -> None:
+        super()._on_ended_here(ended)
+        self._on_ended_by_peer(ended)
 
-    def _were_ended(self, ended: list[int]) -> None:
+    def _on_ended_by_peer(self, ended: list[int]) -> None:
         for one in ended:
             self._contents.pop(one, None)

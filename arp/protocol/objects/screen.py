@@ -1,17 +1,17 @@
-"""A renderer of the object dialect that shows a conversation: objects below, a screen above.
+"""A renderer of the object dialect that shows a conversation.
 
-Theory of operation. To its user this is a `RendererConnection`: one object that outlives many
-connections and keeps the screen, the cursor and the inputs without an answer. Each connection has
-an `ObjectRendererConnection` of its own, whose requests are read as the messages of the session
-dialect (`object_conversation`). What the protocol wants answered (`configure` of a new role,
-`frame_ack` of each commit that shows, `resumed`) is answered here; `replies` returns those frames,
-which must be sent before any other.
+Theory of operation. For its caller this is a `RendererConnection`: one object that outlives many
+connections and keeps the screen, the cursor and the unanswered inputs. Each connection has an
+`ObjectRendererConnection` of its own; its requests are translated into messages of the session
+dialect (`conversation`). This object also produces the answers that the protocol requires: the
+`configure` of a new role, the `frame_ack` of each displayed commit, and `resumed`. `replies`
+returns these frames, which must be sent before any other frame.
 
-An agent side that has not bound `ArpConversation` when it names the session, or makes its first
-surface, shows no conversation. What it shows is read as one by `PlainAgent`, until it sends
-`opened`. Such an agent gets an input once.
+A plain agent has not bound `ArpConversation` when it names the session or creates its first
+surface. `PlainAgent` translates its output into a conversation until it sends `opened`. Each input
+is sent to a plain agent at most once.
 
-Renderers say nothing first in this dialect: there is no first frame.
+In this dialect the renderer does not speak first: there is no first frame.
 """
 
 from __future__ import annotations
@@ -86,21 +86,21 @@ LIMITS = Limits(
     max_patch_ops=10_000,
     max_message_bytes=16 << 20,
 )
-"""What a screen takes: a snapshot of a long session is one commit."""
+"""Limits that this renderer announces. The snapshot of a long session is a single commit."""
 
 NOT_HERE = frozenset(("ping", "frame-ack"))
-"""Features of the session dialect that mean nothing in this one: `sync` asks for a sign of life,
-and every commit is acknowledged."""
+"""Features of the session dialect without a meaning in this one: `sync` replaces `ping`, and every
+commit is acknowledged."""
 
 
 class ObjectScreenConnection(RendererConnection):
-    """Speaks the object dialect for one renderer on one session.
+    """The renderer side of one session in the object dialect.
 
     Args:
-        hello: What the renderer says of itself.
-        encoding: Of all frames.
-        now: Returns the time, in seconds of a clock that does not go back.
-        spare_id: Of the session, where neither the `hello` nor the agent side names one.
+        hello: Capabilities and preferences of the renderer.
+        encoding: Encoding of all frames.
+        now: Function that returns the time, in seconds of a monotonic clock.
+        spare_id: Session id to use if neither the `hello` nor the agent side names one.
     """
 
     def __init__(
@@ -115,19 +115,19 @@ class ObjectScreenConnection(RendererConnection):
         self._objects = self._new_objects()
         self._names: dict[int, str] = {}
         self._pending: set[str] = set()
-        """Surfaces that were changed since their last commit."""
+        """Names of surfaces with changes since their last commit."""
         self._serials: dict[int, str] = {}
-        """The ids of inputs under way on this connection, by serial."""
+        """Ids of unanswered inputs of this connection, by serial."""
         self._numbers: dict[int, str | None] = {}
-        """The same by the number of their message."""
+        """Ids of inputs of this connection, by message number."""
         self._plain: PlainAgent | None = None
-        """What the agent side shows, if it is one without a conversation."""
+        """Translation of the agent side, if it is a plain agent."""
         self._is_plain = False
-        """Whether it has shown on this connection that it is one."""
+        """Whether the agent side turned out to be a plain agent on this connection."""
         self._sent_once: set[str] = set()
-        """Inputs without an answer that were sent to it on an earlier connection."""
+        """Ids of unanswered inputs that were sent on an earlier connection."""
         self._late: list[bytes] = []
-        """Frames with inputs that waited for a surface which shows."""
+        """Frames for the next `replies`, with inputs that had to wait for a visible surface."""
 
     def _new_objects(self) -> ObjectRendererConnection:
         capabilities = self._hello.capabilities
@@ -139,9 +139,9 @@ class ObjectScreenConnection(RendererConnection):
     # -- out -------------------------------------------------------------------------------------
 
     def hello(self) -> bytes:
-        """Return the first frame of a connection; what is pending of the one before is dropped."""
+        """Reset the state of the previous connection; return an empty frame."""
         super().hello()
-        self.is_undecided = False  # a `hello` belongs to the other dialect
+        self.is_undecided = False  # only the session dialect has a `hello` to be understood or not
         self._sent_once |= self.unacknowledged.keys() & set(self._serials.values())
         self._is_plain = False
         self._objects = self._new_objects()
@@ -151,18 +151,18 @@ class ObjectScreenConnection(RendererConnection):
         self._numbers.clear()
         return b""
 
-    def _completed(self, message: AgentMessage) -> list[AgentMessage]:
-        """Return the message alone: `PlainAgent` makes what an agent of the draft does not send."""
+    def _complete(self, message: AgentMessage) -> list[AgentMessage]:
+        """Return the message unchanged: `PlainAgent` adds what a plain agent does not send."""
         if isinstance(message, SessionReady) and message.epoch != DRAFT_EPOCH:
             self._is_draft = self._is_plain = False
             self._plain = None
         return [message]
 
-    def _made_of(self, message: Input, input_id: str) -> None:
-        """Make nothing of an input before the agent side has it."""
+    def _echo_draft(self, message: Input, input_id: str) -> None:
+        """Do nothing: an input is shown only when the agent side has received it."""
 
     def replies(self) -> list[bytes]:
-        """Return the frames that answer what was received, to be sent before any other."""
+        """Return the frames that answer received messages; send them before any other frame."""
         late, self._late = self._late, []
         return [*late, *self._objects.data_to_send()]
 
@@ -176,23 +176,24 @@ class ObjectScreenConnection(RendererConnection):
         surface: str = MAIN,
         edits: str | None = None,
     ) -> bytes:
-        """As `RendererConnection.input`; an empty frame while there is no session."""
+        """Return the frame of an input, as the base class; it is empty without a surface."""
         super().input(
             input_type, data, input_id=input_id, source=source, surface=surface, edits=edits
         )
-        return self._written(self.unacknowledged[input_id])
+        return self._send_input(self.unacknowledged[input_id])
 
     def input_with_files(self, message: Input) -> bytes:
-        """As `RendererConnection.input_with_files`; an empty frame while there is no surface."""
-        return self._written(message)
+        """Return the frame of an input with files; it is empty without a surface."""
+        return self._send_input(message)
 
     def resend(self) -> list[bytes]:
-        """Return the frames of inputs without an answer that this connection has not sent yet."""
+        """Return the frames of unanswered inputs that were not sent on this connection."""
         sent = set(self._serials.values())
         waiting = [one for key, one in self.unacknowledged.items() if key not in sent]
-        return [frame for one in waiting if (frame := self._written(one))]
+        return [frame for one in waiting if (frame := self._send_input(one))]
 
-    def _written(self, message: Input) -> bytes:
+    def _send_input(self, message: Input) -> bytes:
+        """Send an input on its surface; return the frame, or nothing if it cannot be sent now."""
         surface_id = self._id_of(message.surface)
         if surface_id is None:
             return b""
@@ -200,70 +201,71 @@ class ObjectScreenConnection(RendererConnection):
         try:
             serial = self._objects.send_input(surface_id, message, self._now())
         except InvalidMethod as error:
-            self._made += self._applied(self._not_taken(input_id, error))
+            self._made += self._apply_new(self._refused_input(input_id, error))
             return b""
         except ArpError:
-            return b""  # its surface is closed: the next connection sends it, and is told so
+            # The surface is closed. The next connection sends the input again and gets the error.
+            return b""
         self._serials[serial] = input_id
         self._numbers[self._objects.objects.waiting_inputs[serial].serial_no] = message.id
         if self._is_plain and self._plain is not None:
             self._plain.sent(message, input_id)
         return join_frames(self._objects.data_to_send(), self.encoding)
 
-    def _not_taken(self, input_id: str, error: ArpError) -> list[AgentMessage]:
-        """Return what says that the agent side takes no inputs at all."""
+    def _refused_input(self, input_id: str, error: ArpError) -> list[AgentMessage]:
+        """Return the error for an input to an agent side that has not bound `ArpInput`."""
         payload = ErrorPayload(f"The agent takes no input: {error.message}", int(error.code))
         return [ErrorMessage(payload=msgspec.structs.replace(payload, id=input_id))]
 
     def _id_of(self, surface: str) -> int | None:
         found = [number for number, name in self._names.items() if name == surface]
         found += list(self._names)[:1]
-        if self._is_plain and self._plain is not None:  # a surface without a role shows nothing
+        if self._is_plain and self._plain is not None:  # a surface without a role is invisible
             found = [one for one in found if self._plain.has_role(self._names[one])]
         return found[0] if found else None
 
     def ack(self, seq: int, presented: dict[str, Presented] | None = None) -> bytes:
-        """Return nothing to send: each commit is acknowledged when it is applied."""
+        """Return an empty frame: each commit is acknowledged when it is applied."""
         return b""
 
     def pong(self, ping: Ping) -> bytes:
-        """Return nothing to send: there are no pings in this dialect."""
+        """Return an empty frame: this dialect has no pings."""
         return b""
 
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, frame: bytes | str) -> list[AgentMessage]:
-        """As `RendererConnection.receive`; `replies` has what is to be answered."""
+        """Apply one frame and return its messages, as the base class; then send `replies`."""
         out: list[AgentMessage] = []
         for event in self._objects.each(frame, self._now()):
-            out += self._event(event)
+            out += self._apply_event(event)
         return out
 
     def receive_json(self, frame: bytes) -> list[AgentMessage]:
-        """Take a frame that came beside the connection, in the session dialect."""
-        return self._apply_all(_BESIDE.decode(frame), len(frame))
+        """Apply a frame of the session dialect, such as the answer to an HTTP request."""
+        return self._apply_all(_SESSION_DECODER.decode(frame), len(frame))
 
-    def _event(self, event: ObjectEvent) -> list[AgentMessage]:
+    def _apply_event(self, event: ObjectEvent) -> list[AgentMessage]:
         if isinstance(event, Failed):
             return [ErrorMessage(payload=ErrorPayload(event.reason, InvalidMessage.code))]
         if isinstance(event, RefusedMessage):
             if self._is_plain:
-                return []  # the agent has the error, and nothing of it shows
+                return []  # the agent gets the error, and the content is unchanged
             self._desynchronise()
             error = event.error
             payload = ErrorPayload(error.message, int(error.code), error.detail)
             return [ErrorMessage(payload=payload)]
-        begun = self._applied(self._begin_plain(event))
+        begun = self._apply_new(self._begin_plain(event))
         if self._is_plain and self._plain is not None:
-            out = [*begun, *self._applied(self._meant_plainly(event, self._plain))]
+            out = [*begun, *self._apply_new(self._plain_messages(event, self._plain))]
         else:
-            shown = self._meant(event)
+            shown = self._as_message(event)
             out = self._apply_all([] if shown is None else [shown], 0)
         self._answer(event)
         return [*out, *self.echoes()] if self._is_plain else out
 
     def _begin_plain(self, event: ObjectMessage) -> list[AgentMessage]:
-        """Return what begins the session of an agent side that shows no conversation."""
+        """Return the messages that open the session of a plain agent, when it is recognised."""
         if self._is_plain or not isinstance(
             event.payload, SessionCreateRequest | CompositorCreateSurfaceRequest
         ):
@@ -282,24 +284,26 @@ class ObjectScreenConnection(RendererConnection):
             seq=0,
             resume="new" if is_new else "replay",
         )
+        # An input that the agent may have received on an earlier connection is reported as lost.
+        # Sent again, it could be carried out twice.
         lost, self._sent_once = self._sent_once & self.unacknowledged.keys(), set()
         cut_off = [ErrorMessage(payload=ErrorPayload(CUT_OFF, NO_CODE, id=one)) for one in lost]
         hello = AgentHello(capabilities=AgentCapabilities([]))
         return [hello, *cut_off, ready, *self._plain.connected()]
 
-    def _meant_plainly(self, event: ObjectMessage, plain: PlainAgent) -> list[AgentMessage]:
-        """Return what a request of an agent side without a conversation shows."""
+    def _plain_messages(self, event: ObjectMessage, plain: PlainAgent) -> list[AgentMessage]:
+        """Return a request of a plain agent as messages of the session dialect."""
         match event.payload:
             case SessionCreateRequest():
                 return []
             case InputAckRequest(serial):
                 return plain.acknowledged(self._serials.pop(serial, ""))
             case InputRefuseRequest() | DisplayErrorRequest():
-                refused = self._meant(event)
+                refused = self._as_message(event)
                 assert isinstance(refused, ErrorMessage)
                 return plain.refused(refused.payload.id, refused.payload)
             case SurfaceRenderRequest() | SurfacePatchRequest():
-                return []  # it shows with its commit
+                return []  # applied by its commit
             case SurfaceCommitRequest(final=final):
                 name = self._names[event.object_id]
                 if not plain.has_role(name):
@@ -314,7 +318,10 @@ class ObjectScreenConnection(RendererConnection):
                 return self._described(event, plain)
 
     def _described(self, event: ObjectMessage, plain: PlainAgent) -> list[AgentMessage]:
-        """Return what a request says of a surface; with its role, what it has committed before."""
+        """Return the messages for the metadata of a surface.
+
+        With a role the surface becomes visible, so its earlier commits are shown too.
+        """
         request = event.payload
         match request:
             case (
@@ -340,14 +347,14 @@ class ObjectScreenConnection(RendererConnection):
                     out.append(AgentHello(capabilities=about))
                 return out
             case _:
-                shown = self._meant(event)
+                shown = self._as_message(event)
                 return [] if shown is None else [shown]
 
     def _whole(self, surface_id: int) -> SurfaceRenderRequest:
         return SurfaceRenderRequest(self._objects.content(surface_id), replace=True)
 
-    def _meant(self, event: ObjectMessage) -> AgentMessage | None:
-        """Return what a request means in the session dialect."""
+    def _as_message(self, event: ObjectMessage) -> AgentMessage | None:
+        """Return a request as a message of the session dialect; `None` if there is none."""
         session_id, surface = self.session_id or "", self._names.get(event.object_id, MAIN)
         match event.payload:
             case SessionCreateRequest(metadata=metadata):
@@ -398,7 +405,9 @@ class ObjectScreenConnection(RendererConnection):
     ) -> Commit | None:
         is_answer = request.session_seq is None and not request.final
         if is_answer and surface not in self._pending:
-            return None  # it only answers a `configure`
+            # This commit only answers a `configure`. A `Commit` without `seq` would invalidate the
+            # cursor.
+            return None
         self._pending.discard(surface)
         return Commit(
             session_id=session_id,
@@ -428,11 +437,12 @@ class ObjectScreenConnection(RendererConnection):
                 self._configure(surface_id)
                 if self._is_plain:
                     self._objects.displayed(surface_id)
-                    # Each in a frame of its own: the draft has no arrays.
+                    # One message per frame: the v0.1 draft has no arrays.
                     self._late += self._objects.data_to_send()
                     self._late += self.resend()
             case ToplevelSetFullscreenRequest():
-                self._configure(self._objects.objects.surface_of(event.object_id))  # as it was
+                # Fullscreen is not granted: the answer repeats the current size and states.
+                self._configure(self._objects.objects.surface_of(event.object_id))
             case SurfaceCommitRequest():
                 self._acknowledge(event)
             case SurfaceTransferRequest():
@@ -443,7 +453,7 @@ class ObjectScreenConnection(RendererConnection):
                 pass
 
     def _new_name(self, new_id: int, name: str | None) -> str:
-        """Return what a new surface is called; the first one of a plain agent is `main`."""
+        """Return the name of a new surface; the first surface of a plain agent is `main`."""
         if not self._is_plain:
             return name or str(new_id)
         if not self._names:
@@ -456,7 +466,7 @@ class ObjectScreenConnection(RendererConnection):
         self._objects.configure(surface_id, width, height, ["activated"])
 
     def _acknowledge(self, commit: ObjectMessage) -> None:
-        """Say that a commit is displayed, if it is; refuse it if it could not be applied."""
+        """Acknowledge a commit if it is displayed; refuse it if it could not be applied."""
         surface_id = commit.object_id
         if self._is_plain and self._plain is not None:
             if self._plain.has_role(self._names[surface_id]):
@@ -468,7 +478,7 @@ class ObjectScreenConnection(RendererConnection):
             self._objects.displayed(surface_id)
 
     def _choose(self, proposed: str) -> None:
-        """Name the session that this renderer was on, or take the one that is proposed."""
+        """Resume the session of this renderer, or accept the proposed one."""
         hello, is_known = self._hello, self._next_epoch is not None
         if self._is_plain:
             if self.session_id != proposed or hello.token is not None:
@@ -489,11 +499,11 @@ class ObjectScreenConnection(RendererConnection):
         )
 
 
-_BESIDE = agent_decoder("json")
+_SESSION_DECODER = agent_decoder("json")
 
 
 def _agent_hello(metadata: JsonObject) -> AgentHello | None:
-    """Return what the agent side can do, as the metadata of a session say, if they do."""
+    """Return the capabilities in the metadata of a session as a `hello`, if there are any."""
     try:
         offered = msgspec.convert(metadata.get("capabilities"), AgentCapabilities)
     except msgspec.ValidationError:

@@ -1,26 +1,26 @@
-"""What may happen now in the object dialect: every state and every transition, on one page.
+"""The states and transitions of objects in the object dialect, on one page.
 
-Theory of operation. Rule 1: whatever decides what may happen to an object stands in these tables,
-in the manner of `h11/_state.py`. Rule 2: both ends walk the same tables (`object_model`): the one
-that sends a message before it sends it, the other when it arrives. The two may differ by what is
-under way, and by nothing else. Rule 3: what is refused changes nothing.
+Theory of operation. Rule 1: every state that decides which messages are allowed is in these tables,
+in the manner of `h11/_state.py`. Rule 2: both sides apply the same tables (`model`): the sender
+before it sends a message, the receiver on arrival. The two sides differ only by the messages in
+transit. Rule 3: a refused message changes nothing.
 
-The life of a surface, as requests (of the agent side) and events (of the renderer) change it:
+The life of a surface, driven by requests of the agent side and events of the renderer:
 
     NEW ──role──► ROLED ──configure──► CONFIGURED ──commit──► SHOWN ◄──commit── RECONFIGURED
                                                                 └───configure──────►│
 
-A surface that is NEW or ROLED takes content, and shows nothing. CONFIGURED and RECONFIGURED owe a
-commit: that is how a `configure` is answered. CLOSED was closed by the user, or its popup or
-overlay is done; the agent destroys it. GONE is destroyed, or belongs to another agent. A surface
-that was handed over begins as SHOWN, without a role.
+NEW and ROLED surfaces accept content but show nothing. In CONFIGURED and RECONFIGURED the agent
+side must answer a `configure` with a commit. CLOSED means that the user closed the surface, or its
+popup or overlay was dismissed; the agent then destroys it. GONE means destroyed, or transferred to
+another agent. The new owner of a transferred surface begins with SHOWN and without a role.
 
-The role of a surface is for life; if the renderer refuses it, the surface never had one. Its
-commits are counted: BUSY and FULL have some that the renderer has not displayed; FULL has as many
-as there may be. Its owner may hand it over: ASKED waits for the renderer's answer.
+A surface keeps its role for life; a role that the renderer refuses counts as never given. Pending
+commits are those that the renderer has not displayed: BUSY has some, FULL has the maximum. An owner
+may transfer a surface: ASKED waits for the answer of the renderer.
 
-A session is CREATED by the agent side under an id that it proposes; the renderer may then choose
-another, which makes it RESUMED. A connection FAILED when going on makes no sense.
+The agent side proposes an id and the session is CREATED. The renderer may choose another session,
+which makes it RESUMED. A FAILED connection cannot continue.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from msgspec import Struct
 
 
 class SurfaceLife(StrEnum):
-    """How far a surface is."""
+    """Life cycle of a surface."""
 
     NEW = auto()
     ROLED = auto()
@@ -45,7 +45,7 @@ class SurfaceLife(StrEnum):
 
 
 class RoleState(StrEnum):
-    """What a surface is for."""
+    """Role of a surface."""
 
     NONE = auto()
     TOPLEVEL = auto()
@@ -54,7 +54,7 @@ class RoleState(StrEnum):
 
 
 class CommitFlow(StrEnum):
-    """How many commits of a surface are not displayed yet."""
+    """Pending commits of a surface: none, some, or the maximum."""
 
     IDLE = auto()
     BUSY = auto()
@@ -62,7 +62,7 @@ class CommitFlow(StrEnum):
 
 
 class Ownership(StrEnum):
-    """Whose a surface is."""
+    """Ownership of a surface, as its agent sees it."""
 
     OWNED = auto()
     ASKED = auto()
@@ -70,7 +70,7 @@ class Ownership(StrEnum):
 
 
 class SessionLife(StrEnum):
-    """How far the session of a connection is."""
+    """Life cycle of the session of a connection."""
 
     NONE = auto()
     CREATED = auto()
@@ -79,14 +79,14 @@ class SessionLife(StrEnum):
 
 
 class ConnectionLife(StrEnum):
-    """Whether a connection is of use."""
+    """Life cycle of a connection."""
 
     OPEN = auto()
     FAILED = auto()
 
 
 Moves: TypeAlias = Mapping[str, Mapping[str, str]]
-"""State → what may happen → state behind it."""
+"""State → allowed event → next state."""
 
 _ENDS = {"destroy": SurfaceLife.GONE, "transferred": SurfaceLife.GONE}
 _OPEN = {**_ENDS, "close": SurfaceLife.CLOSED}
@@ -101,12 +101,12 @@ SURFACE_LIFE: Moves = {
     },
     SurfaceLife.CONFIGURED: {
         "commit": SurfaceLife.SHOWN,
-        # The newest one counts; one commit answers all.
+        # Only the newest `configure` counts; one commit answers all of them.
         "configure": SurfaceLife.CONFIGURED,
         **_OPEN,
     },
     SurfaceLife.SHOWN: {
-        "role": SurfaceLife.SHOWN,  # of a surface that was handed over, which has none
+        "role": SurfaceLife.SHOWN,  # a transferred surface has no role yet
         "commit": SurfaceLife.SHOWN,
         "configure": SurfaceLife.RECONFIGURED,
         **_OPEN,
@@ -121,7 +121,7 @@ SURFACE_LIFE: Moves = {
     SurfaceLife.GONE: {},
 }
 
-_REFUSED = {"refused": RoleState.NONE}  # at the side that asked for it; the other never gave it
+_REFUSED = {"refused": RoleState.NONE}  # only on the agent side; the renderer never gave the role
 
 SURFACE_ROLE: Moves = {
     RoleState.NONE: {
@@ -144,7 +144,7 @@ COMMIT_FLOW: Moves = {
     },
     CommitFlow.FULL: {"ack": CommitFlow.BUSY, "drain": CommitFlow.IDLE},
 }
-"""`fill` is the last commit that there is room for, `drain` the `frame_ack` of all."""
+"""`fill` is the commit that reaches the maximum, `drain` the `frame_ack` of all commits."""
 
 OWNERSHIP: Moves = {
     Ownership.OWNED: {"transfer": Ownership.ASKED},
@@ -173,7 +173,7 @@ CONNECTION_LIFE: Moves = {
 
 
 class Machine(Struct, frozen=True):
-    """One table with the state that it begins in."""
+    """One table with its initial state."""
 
     start: str
     moves: Moves
@@ -187,7 +187,7 @@ TABLES: Mapping[str, Machine] = {
     "session": Machine(SessionLife.NONE, SESSION_LIFE),
     "connection": Machine(ConnectionLife.OPEN, CONNECTION_LIFE),
 }
-"""Every table by the name that the docs use."""
+"""All tables, by their names in the docs."""
 
 SUSPENDED = "suspended"
-"""The state of a surface of which nothing is seen: it is sent no intermediate commits."""
+"""State of an invisible surface; the agent side skips intermediate commits."""

@@ -1,8 +1,9 @@
-"""Frames of the object dialect: envelopes, read strictly and written with a rising number.
+"""Envelopes of the object dialect: strict parsing, and writing with increasing numbers.
 
-An envelope is `{v, id, op, seq, payload}`. What its `seq` counts is called `serial_no` here: `seq`
-is the ledger's word. What a payload may hold depends on the object that it is sent on, which only
-the connection knows; so an envelope is read first, and its payload by `payload_of`.
+An envelope is `{v, id, op, seq, payload}`. Its `seq` is called `serial_no` here, because `seq`
+means a sequence number of the ledger everywhere else. The type of a payload depends on the target
+object, which only the connection knows. Parsing therefore has two steps: `read` parses the
+envelope, `payload_of` the payload.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ P = TypeVar("P", bound=Struct)
 
 MAX_OBJECT_ID = 0xFFFFFFFF
 AGENT_IDS = range(1, 0x80000000)
-"""Ids of objects that the agent side makes."""
+"""Ids of objects that the agent side creates."""
 RENDERER_IDS = range(0x80000000, MAX_OBJECT_ID + 1)
-"""Ids of objects that the renderer makes."""
+"""Ids of objects that the renderer creates."""
 DISPLAY = 0
-"""The id of `ArpDisplay`."""
+"""Id of `ArpDisplay`."""
 
 MAX_OP_LENGTH = 64
 MAX_SERIAL_NO = 2**53
 
 
 class ObjectEnvelope(Struct, frozen=True):
-    """A message as it came, its payload not read yet."""
+    """A received message with an unparsed payload."""
 
     object_id: int
     op: str
@@ -42,7 +43,7 @@ class ObjectEnvelope(Struct, frozen=True):
 
 
 class RefusedEnvelope(Struct, frozen=True):
-    """A message that is none, or of which not even the envelope can be read."""
+    """A refused message; `object_id` and `serial_no` are set if they could be read."""
 
     error: ArpError
     object_id: int = DISPLAY
@@ -50,7 +51,7 @@ class RefusedEnvelope(Struct, frozen=True):
 
 
 class ObjectMessage(Struct, frozen=True):
-    """A message with its payload: what one end sent and the other has taken."""
+    """A valid message with its parsed payload."""
 
     object_id: int
     op: str
@@ -70,19 +71,20 @@ def write(message: ObjectMessage, encoding: Encoding, *, is_shown: bool = False)
     """Return a message as a frame.
 
     Args:
-        message: Any.
-        encoding: Of the frame.
-        is_shown: The agent side sends it, so that its integers are sent as `exact_integers` says.
+        message: The message.
+        encoding: Encoding of the frame.
+        is_shown: Whether the agent side sends it; large integers are then sent as text (see
+            `exact_integers`).
 
     Raises:
-        UnicodeEncodeError: It holds half a surrogate pair.
+        UnicodeEncodeError: A string contains a lone surrogate.
     """
     written = _Written(VERSION, message.object_id, message.op, message.serial_no, message.payload)
     return recode(encode_shown(written) if is_shown else encode_json(written), encoding)
 
 
 def read(frame: bytes, encoding: Encoding) -> list[ObjectEnvelope | RefusedEnvelope]:
-    """Return the envelopes of a frame in order, and why the others are none. Never raises."""
+    """Return the envelopes of a frame and its refused messages, in order. Never raises."""
     try:
         values = read_plain(frame, encoding)
     except InvalidMessage as error:
@@ -122,7 +124,7 @@ def payload_of(envelope: ObjectEnvelope, kind: type[P]) -> P:
     """Return the payload of a message as the struct of its operation.
 
     Raises:
-        InvalidMessage: It does not fit; names the field.
+        InvalidMessage: The payload does not fit; the message names the field.
     """
     try:
         return msgspec.convert(envelope.payload, kind)

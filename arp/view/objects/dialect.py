@@ -1,24 +1,26 @@
-"""One renderer that speaks the object dialect, on a session as every other renderer.
+"""A renderer of the object dialect, presented to the hub as a renderer of the session dialect.
 
-Theory of operation. The hub knows renderers by the messages of the session dialect. This object
-writes them as requests on the objects of one connection, and reads its events as what a renderer of
-the session dialect sends. It begins with a handshake: the registry, a `sync` to know that every
-global was announced, the binds, `ArpSession.create`, and a second `sync`, before which the renderer
-may choose another session by `resumed`. Then it says `hello` to the hub in the renderer's name.
+Theory of operation. The hub speaks the session dialect. This object translates the messages of the
+hub into requests on the objects of one connection, and the events of the renderer into messages of
+the session dialect.
 
-A renderer that offers `ArpConversation` gets turns, tools and text by it, and what surfaces show as
-it is. For any other all of it becomes components (`object_flat`).
+Handshake: get the registry; `sync`, to know that every global was announced; bind the interfaces;
+`ArpSession.create`; a second `sync`, before which the renderer may choose another session with
+`resumed`. Then this object sends `hello` to the hub on behalf of the renderer.
 
-Commits are paced: a surface with as many commits under way as its renderer allows gets no other.
-What comes meanwhile waits here in order. If more commits wait than `MAX_WAITING_COMMITS`, the
-renderer is behind for the hub, which brings it to the newest state when it has displayed them.
+Content: a renderer that offers `ArpConversation` receives turns, tools and text through it, and the
+components of surfaces unchanged. For other renderers everything becomes components (`flat`).
 
-A suspended surface gets nothing before a turn ends, or it shows again. Components wait by
-themselves; a conversation is behind for the hub, which lets one catch-up through at the end of a
-turn (`let_through`).
+Pacing: a surface with the maximum of pending commits gets no further commit; messages are queued
+here in order. If more than `MAX_WAITING_COMMITS` commits are queued, the renderer counts as
+lagging: the hub merges what follows into a catch-up when the renderer has displayed the queue.
 
-If the renderer offers something else than at the beginning, the dialect says `hello` to the hub
-once more. What is on its way to the renderer is dropped, since the hub answers with a snapshot.
+Suspended surfaces: nothing is sent until a turn ends or the surface becomes visible again.
+`FlatContent` merges changes by itself. A suspended conversation counts as lagging; the hub sends
+one catch-up at the end of a turn (`let_through`).
+
+Changed offer: if the renderer adds or withdraws globals later, this object sends `hello` to the hub
+again and discards its queue, because the hub answers with a snapshot.
 """
 
 from __future__ import annotations
@@ -98,29 +100,29 @@ from arp.view.frames import pack
 from arp.view.objects.flat import FlatContent
 
 NEEDED: Final = ("ArpCompositor", "ArpShell", "ArpInput", "ArpSession")
-"""What a renderer must offer."""
+"""Interfaces that a renderer must offer."""
 
 IMPLIED: Final = frozenset(("input", "streaming", "resume"))
 """Features of every renderer that speaks this dialect."""
 
 FOREIGN: Final = frozenset(("batch", "ping", "frame-ack"))
-"""Features that concern the connection alone: arrays are made of requests, `sync` asks for a sign
-of life, and every commit is acknowledged."""
+"""Features of the connection, which the hub must not use: arrays consist of requests here, `sync`
+replaces `ping`, and every commit is acknowledged."""
 
 MAX_WAITING_COMMITS: Final = 32
-"""That wait for a renderer before what comes next is merged: half a second of a busy agent."""
+"""Queued commits after which a renderer counts as lagging: half a second of a busy agent."""
 
 MAX_KNOWN_SERIALS: Final = 256
-"""Inputs whose serial a popup may still name."""
+"""Accepted inputs that are remembered, because a popup may name their serial."""
 
 SERIAL_MARGIN_S: Final = 1.0
-"""How much younger than it must be a serial is that we use: the request takes its time."""
+"""Safety margin below `SERIAL_AGE_S`, because the request needs time to reach the renderer."""
 
 ENVELOPE_BYTES: Final = 512
-"""What the envelope and the optional fields of a request add to a message."""
+"""Bytes that the envelope and the optional fields of a request add to a message."""
 
 CLOSE: Final = "arp.close"
-"""The action by which a renderer of the session dialect closes a surface."""
+"""Action that closes a surface in the session dialect."""
 
 _AGENT_MESSAGES = agent_decoder("json")
 
@@ -129,38 +131,38 @@ class _KnownInput(NamedTuple):
     serial: int
     at_s: float
     number: int
-    """Of its message."""
+    """Number of its message."""
 
 
 class SurfaceOwner(Protocol):
-    """Whose surfaces a renderer shows: hears which it hands to another agent, and gets others."""
+    """The session that owns the surfaces; it receives the outcome of transfers."""
 
     def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
-        """Take over a surface that the renderer hands over; return its name in the session.
+        """Accept a surface of another agent; return its name in the session.
 
-        `None`: the session has taken it before. When that is durable, `ObjectDialect.accept` is to
-        be called with the id.
+        When the surface is durable in the session, call `ObjectDialect.accept` with the id. `None`
+        means that the session accepted the surface on an earlier connection.
 
         Raises:
-            ArpError: The session does not take it.
+            ArpError: The session does not accept it.
         """
         ...
 
     def transferred(self, name: str) -> None:
-        """Is called when another agent has a surface now."""
+        """Record that another agent has accepted a surface of this session."""
 
     def denied(self, name: str, error: TransferDenied) -> None:
-        """Is called when the renderer does not hand a surface over."""
+        """Record that the transfer of a surface was denied."""
 
     def unanswered(self, name: str) -> None:
-        """Is called when it is not known whether another agent has a surface now."""
+        """Record that the outcome of a transfer is unknown."""
 
     def desynchronised(self) -> None:
-        """Is called when a snapshot is needed: what shows is not what the session has."""
+        """Send a snapshot: the renderer's content differs from that of the session."""
 
 
 class _NoOwner:
-    """Takes no surfaces, while there is no session."""
+    """Placeholder while there is no session: it accepts no surfaces."""
 
     def acquired(self, surface_id: int, given: SurfaceSurfaceAcquiredEvent) -> str | None:
         raise TransferDenied("there is no session yet")
@@ -175,14 +177,14 @@ class _NoOwner:
 
 
 class ObjectDialect:
-    """Speaks for the hub to one renderer.
+    """The translation between the hub and one renderer of the object dialect.
 
     Args:
-        encoding: Of the frames.
-        limits: Of the agent side.
-        session_id: The id to propose for a new session.
-        about: What the agent side's `hello` says, for the metadata of the session.
-        key: Makes the ids of inputs that have none; unique among connections.
+        encoding: Encoding of the frames.
+        limits: Limits of the agent side.
+        session_id: Id to propose for a new session.
+        about: The `hello` of the agent side, for the metadata of the session.
+        key: Prefix of generated input ids; unique among connections.
     """
 
     def __init__(
@@ -191,77 +193,78 @@ class ObjectDialect:
         self.connection = ObjectAgentConnection(encoding, limits)
         self.proposed = session_id
         self.is_open = False
-        """Whether it has said `hello` to the hub."""
+        """Whether `hello` was sent to the hub."""
         self.owner: SurfaceOwner = _NoOwner()
         self._leaving: dict[str, SurfaceTransferRequest] = {}
-        """What is to be asked when everything before is sent, by surface."""
-        self._asked: dict[str, int] = {}
-        """Surfaces that the renderer was asked to hand over → the number of that message."""
+        """Transfer requests that wait for the queued messages of their surface, by surface."""
+        self._transfers: dict[str, int] = {}
+        """Message number of the open transfer request, by surface."""
         self._arrived: dict[int, str | None] = {}
-        """Surfaces that the renderer hands over and the session has not durably taken, by id, with
-        their names; `None`: it had taken it before."""
+        """Acquired surfaces that are not durable in the session yet: id → name. `None` means that
+        the session accepted the surface on an earlier connection."""
         self._gone: set[str] = set()
-        """Surfaces that another agent has, or that the renderer has refused, of which the session
-        has not said that they are closed."""
+        """Surfaces transferred away or refused by the renderer, until the session closes them."""
         self._about = about
         self._key = key
         self._handshake: int | None = None
-        """The callback that it waits for."""
-        self._said: RendererHello | None = None
-        """What it has said to the hub last."""
+        """Id of the callback that the handshake waits for."""
+        self._sent_hello: RendererHello | None = None
+        """The last `hello` sent to the hub."""
         self._awaits_snapshot = False
-        """Whether what comes before the next `session` is not for what the renderer offers now."""
+        """Whether messages before the next `session` are for an outdated offer."""
         self._has_ended = False
         """Whether the user has closed the conversation."""
         self._lets_through = False
-        """Whether the next commit goes to a suspended conversation: a turn has ended."""
+        """Whether the next commit is sent to a suspended conversation, because a turn has ended."""
         self._unseen: set[str] = set()
-        """Surfaces that the snapshot which is coming has not named yet."""
+        """Surfaces of the renderer that the current snapshot has not named yet."""
         self._due: set[str] = set()
-        """Surfaces that get what they lack also while they are suspended: a turn has ended."""
+        """Suspended surfaces that get a commit, because a turn has ended."""
         self._resumed: SessionResumedEvent | None = None
         self._flat: FlatContent | None = None
+        """Content as components; `None` for a renderer with `ArpConversation`."""
         self._takes_arrays = False
         self._queue: deque[tuple[AgentMessage, int]] = deque()
-        """What waits to be sent, with its size."""
+        """Messages to send, with their sizes."""
         self._queued_bytes = 0
         self._queued_commits = 0
         self._pending: dict[str, list[Render | Patch]] = {}
-        """By surface: what its next commit applies."""
+        """Changes for the next commit, by surface."""
         self._ids: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._infos: dict[str, SurfaceInfo] = {}
         self._inputs: OrderedDict[str, _KnownInput] = OrderedDict()
+        """Unanswered inputs, by id."""
         self._serials: OrderedDict[int, _KnownInput] = OrderedDict()
-        """The place in the log of an accepted input → what this renderer calls it."""
+        """Accepted inputs, by their position in the log."""
         self._now_s = 0.0
 
     # -- for the outbox ----------------------------------------------------------------------------
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of messages that wait for the renderer to display what it has."""
+        """Bytes of queued messages."""
         return self._queued_bytes
 
     @property
     def is_behind(self) -> bool:
-        """Whether so much waits that what comes next is better merged."""
+        """Whether the renderer is lagging, so that further messages should be merged."""
         if self._flat is None and self._is_suspended(MAIN) and not self._lets_through:
             return True
         return self._queued_commits > MAX_WAITING_COMMITS
 
     def let_through(self) -> bool:
-        """Let one catch-up through to a suspended conversation; return whether it is one."""
+        """Allow one catch-up for a suspended conversation; return whether there is one."""
         self._lets_through = self._flat is None and self._is_suspended(MAIN)
         return self._lets_through
 
     def _is_suspended(self, name: str) -> bool:
-        """Return whether the renderer shows nothing of a surface now (docs/protocol.md, O16)."""
+        """Return whether a surface is invisible now (docs/protocol.md, O16)."""
         entry = self.connection.objects.entries.get(self._ids.get(name, -1))
         return entry is not None and entry.surface is not None and SUSPENDED in entry.surface.states
 
     def data_to_send(self) -> list[bytes]:
-        """Return the frames that are to be sent now."""
+        """Dequeue the frames to send, packed into arrays if the renderer accepts them."""
         frames = self.connection.data_to_send()
         if len(frames) < 2 or not self._takes_arrays:
             return frames
@@ -275,14 +278,15 @@ class ObjectDialect:
         self.connection.get_registry()
         self._handshake = self.connection.sync()
 
-    def _done(self, callback: int) -> list[AgentEvent]:
+    def _advance_handshake(self, callback: int) -> list[AgentEvent]:
+        """Continue the handshake after a `sync`: bind, or send `hello` to the hub."""
         if callback != self._handshake:
             return []
         self._handshake = None
-        if self.connection.bound:
+        if self.connection.bound:  # after the second `sync`
             self.is_open = True
-            self._said = self._hello()
-            return [self._said]
+            self._sent_hello = self._hello()
+            return [self._sent_hello]
         missing = [one for one in NEEDED if self.connection.objects.offered(one) is None]
         if missing:
             problem = f"the renderer does not offer {', '.join(missing)}"
@@ -307,7 +311,7 @@ class ObjectDialect:
         return frozenset((named | IMPLIED) - FOREIGN)
 
     def _hello(self) -> RendererHello:
-        """Return what the renderer would say in the session dialect."""
+        """Return the `hello` that the renderer would send in the session dialect."""
         offered = self.connection.objects.globals.values()
         components = {
             one.interface.removeprefix("component:"): one.version
@@ -336,7 +340,7 @@ class ObjectDialect:
 
     def _resume(self, state: JsonObject) -> Resume | None:
         epoch, chosen = state.get("epoch"), self._resumed
-        # Without a conversation, what surfaces showed went with the last connection.
+        # Without `ArpConversation` all content is in surfaces, and these ended with the connection.
         if chosen is None or not isinstance(epoch, str) or self._flat is not None:
             return None
         return Resume(epoch, chosen.last_commit_seq)
@@ -346,27 +350,29 @@ class ObjectDialect:
     def receive(
         self, frame: bytes | str | Sequence[ObjectEnvelope | RefusedEnvelope], now_s: float
     ) -> list[AgentEvent]:
-        """Take one frame of the renderer and return what it means to the hub. Never raises."""
+        """Apply one frame of the renderer; return its events for the hub. Never raises."""
         self._now_s = now_s
         if isinstance(frame, bytes | str):
             events = self.connection.receive(frame, now_s)
         else:
             events = self.connection.take(frame, now_s)
-        out = [meant for event in events for meant in self._event(event)]
+        out = [for_hub for event in events for for_hub in self._apply_event(event)]
         changed = any(isinstance(one, ObjectMessage) and _changes_offer(one) for one in events)
-        return [*out, *self._offer_changed()] if changed and self.is_open else out
+        return [*out, *self._update_offer()] if changed and self.is_open else out
 
-    def _offer_changed(self) -> list[AgentEvent]:
-        """Say what the renderer offers now, if the hub knows something else."""
+    def _update_offer(self) -> list[AgentEvent]:
+        """Send `hello` to the hub again if the offer of the renderer has changed."""
         hello = msgspec.structs.replace(self._hello(), resume=None)
-        known = self._said
+        known = self._sent_hello
         self._takes_arrays = self.connection.objects.offered("feature:batch") is not None
         if known is None or hello.capabilities == known.capabilities:
             return []
-        self._said = hello
+        self._sent_hello = hello
         if self._flat is not None:
             self._flat.appends = "patch-append" in self._features()
         self._awaits_snapshot = True
+        # The queue was made for the old offer. The snapshot that follows replaces it, except for
+        # messages that no snapshot repeats.
         waiting, self._queue = self._queue, deque()
         self._queued_bytes = self._queued_commits = 0
         for message, size in waiting:
@@ -376,23 +382,23 @@ class ObjectDialect:
         self._pending.clear()
         return [hello]
 
-    def _event(self, event: ObjectEvent) -> list[AgentEvent]:
+    def _apply_event(self, event: ObjectEvent) -> list[AgentEvent]:
         if isinstance(event, Failed):
             return [event]
         if not isinstance(event, ObjectMessage):
-            return []  # it was refused, and the renderer has the error
+            return []  # refused; the connection has answered with the error
         object_id = event.object_id
         match event.payload:
             case CallbackDoneEvent():
-                return self._done(object_id)
+                return self._advance_handshake(object_id)
             case SessionResumedEvent() as chosen:
                 self._resumed = chosen
             case InputInputEvent() as given:
                 return [self._input(given, event.serial_no)]
             case InputFocusEvent(surface_id):
-                return self._note("focus", {}, surface_id)
+                return self._silent_input("focus", {}, surface_id)
             case InputUnfocusEvent(surface_id):
-                return self._note("unfocus", {}, surface_id)
+                return self._silent_input("unfocus", {}, surface_id)
             case _:
                 return self._surface_event(object_id, event)
         return []
@@ -400,30 +406,30 @@ class ObjectDialect:
     def _surface_event(self, object_id: int, event: ObjectMessage) -> list[AgentEvent]:
         match event.payload:
             case SurfaceFrameAckEvent():
-                self._go_on()  # there may be room for a commit now
+                self._send_queued()  # there may be room for a commit now
             case DisplayErrorEvent() as error:
                 failed = self._drop_refused()
-                self._go_on()
-                self._denied(error)
+                self._send_queued()
+                self._deny_transfer(error)
                 return failed
             case SurfaceTransferredEvent():
-                self._transferred(object_id)
+                self._complete_transfer(object_id)
             case SurfaceSurfaceAcquiredEvent() as acquired:
-                self._acquired(object_id, acquired, event.serial_no)
+                self._acquire(object_id, acquired, event.serial_no)
             case (
                 SurfaceConfigureEvent()
                 | ToplevelConfigureEvent()
                 | PopupConfigureEvent()
                 | OverlayConfigureEvent()
             ) as size:
-                return self._configured(self.connection.objects.surface_of(object_id), size)
+                return self._resize(self.connection.objects.surface_of(object_id), size)
             case (
                 SurfaceClosedEvent()
                 | ToplevelCloseEvent()
                 | PopupPopupDoneEvent()
                 | OverlayDismissedEvent()
             ):
-                return self._closed(self.connection.objects.surface_of(object_id))
+                return self._close(self.connection.objects.surface_of(object_id))
             case _:
                 pass
         return []
@@ -440,11 +446,13 @@ class ObjectDialect:
             edits=given.edits,
         )
 
-    def _note(self, input_type: InputType, data: JsonObject, surface_id: int) -> list[AgentEvent]:
-        """Return an input that nobody acknowledges."""
+    def _silent_input(
+        self, input_type: InputType, data: JsonObject, surface_id: int
+    ) -> list[AgentEvent]:
+        """Return an input without id, which is not acknowledged."""
         return [Input(input_type=input_type, data=data, surface=self._names[surface_id])]
 
-    def _configured(
+    def _resize(
         self,
         surface_id: int,
         size: (
@@ -454,7 +462,7 @@ class ObjectDialect:
             | OverlayConfigureEvent
         ),
     ) -> list[AgentEvent]:
-        self._go_on()  # what waited for a surface that shows again answers it
+        self._send_queued()  # a surface that is visible again may get its commits now
         bounds = size.bounds if isinstance(size, OverlayConfigureEvent) else size
         data: JsonObject = {
             "width": min(bounds.width, MAX_LENGTH),
@@ -462,24 +470,24 @@ class ObjectDialect:
         }
         if isinstance(size, SurfaceConfigureEvent | ToplevelConfigureEvent) and size.states:
             data["states"] = list(size.states)
-        return self._note("resize", data, surface_id)
+        return self._silent_input("resize", data, surface_id)
 
     def _answer_configures(self) -> None:
-        """Answer every `configure` by a commit, where one may be sent now."""
+        """Answer each unanswered `configure` with an empty commit, if one may be sent now."""
         for surface_id, surface in self.connection.objects.surfaces.items():
             owes = surface.life in (SurfaceLife.CONFIGURED, SurfaceLife.RECONFIGURED)
             if owes and surface.flow != CommitFlow.FULL:
                 self.connection.send(surface_id, SurfaceCommitRequest())
 
-    def _closed(self, surface_id: int) -> list[AgentEvent]:
+    def _close(self, surface_id: int) -> list[AgentEvent]:
         name = self._names.get(surface_id)
         if name == MAIN:
             self._destroy_all()
             return [Failed(1000, "the user closed the surface")]
-        return self._note("action", {"action": CLOSE}, surface_id)
+        return self._silent_input("action", {"action": CLOSE}, surface_id)
 
     def _destroy_all(self) -> None:
-        """Destroy every surface, those over others first: the user has closed the conversation."""
+        """Destroy all surfaces, newest first, because the user has closed the conversation."""
         self._has_ended = True
         self._queue.clear()
         self._queued_bytes = self._queued_commits = 0
@@ -487,16 +495,16 @@ class ObjectDialect:
             self._remove(name)
 
     def _drop_refused(self) -> list[AgentEvent]:
-        """Show nothing more on a surface that the renderer has refused.
+        """Forget refused surfaces; make a surface with a refused role a toplevel.
 
-        One of which it has refused only the role (the input that it answers was too old) becomes a
-        window, as where nobody here asked for it.
+        A renderer refuses a popup or an overlay if the input that it answers is too old. Shown as a
+        toplevel, its content is not lost.
         """
         for name, surface_id in list(self._ids.items()):
             if surface_id in self.connection.objects.entries:
                 has_role = self.connection.objects.surface(surface_id).role != RoleState.NONE
                 if not has_role and surface_id not in self._arrived:
-                    with suppress(ArpError):  # it is closed
+                    with suppress(ArpError):  # the user has closed it
                         self.connection.get_toplevel(surface_id)
                 continue
             if name == MAIN:
@@ -506,26 +514,29 @@ class ObjectDialect:
             self._gone.add(name)
         return []
 
-    # -- surfaces that go to another agent, or come from one ---------------------------------------
+    # -- transfers of surfaces to and from other agents --------------------------------------------
 
     def hand_over(self, name: str, request: SurfaceTransferRequest) -> None:
-        """Ask the renderer to give a surface to the agent that has another session on it.
+        """Ask the renderer to transfer a surface to the agent of another session.
 
-        It is asked when everything that was sent before is under way; `owner` hears the outcome.
+        The request is sent after all queued messages of the surface; `owner` gets the outcome.
 
         Raises:
-            TransferDenied: The renderer does not show it, or was asked already.
+            TransferDenied: The renderer does not show the surface, or a transfer is open already.
         """
         if name == MAIN or name not in self._ids:
             raise TransferDenied(f"this renderer does not show {name!r:.80}", detail=name)
-        if name in self._leaving or name in self._asked:
+        if name in self._leaving or name in self._transfers:
             raise TransferDenied(f"surface {name!r:.80} is being handed over", detail=name)
         self._leaving[name] = request
-        self._go_on()
+        self._send_queued()
 
-    def _ask_to_hand_over(self) -> None:
-        """Ask for what is to be handed over, once nothing of it waits to be sent."""
-        for name in [name for name in self._leaving if not self._has_to_wait(name)]:
+    def _send_transfers(self) -> None:
+        """Send the transfer requests of surfaces without queued messages.
+
+        The new owner gets the content that the renderer shows, so it must be complete.
+        """
+        for name in [name for name in self._leaving if not self._has_queued(name)]:
             request = self._leaving.pop(name)
             surface_id = self._ids[name]
             try:
@@ -534,33 +545,34 @@ class ObjectDialect:
                 self.owner.denied(name, TransferDenied(error.message, detail=name))
                 continue
             number = self.connection.objects.surface(surface_id).transfer
-            assert number is not None  # it was just asked for
-            self._asked[name] = number
+            assert number is not None  # the request was just applied
+            self._transfers[name] = number
 
-    def _has_to_wait(self, name: str) -> bool:
+    def _has_queued(self, name: str) -> bool:
         is_dirty = self._flat is not None and name in self._flat.changed()
         return is_dirty or any(
             getattr(message, "surface", None) == name for message, _ in self._queue
         )
 
-    def _denied(self, error: DisplayErrorEvent) -> None:
-        for name, number in self._asked.items():
+    def _deny_transfer(self, error: DisplayErrorEvent) -> None:
+        """Report an error to the owner if it answers a transfer request."""
+        for name, number in self._transfers.items():
             if error.refused_seq == number:
-                del self._asked[name]
+                del self._transfers[name]
                 if error.code == ErrorCode.BUSY:
                     self.owner.unanswered(name)
                 else:
                     self.owner.denied(name, TransferDenied(error.message, detail=name))
                 break
 
-    def _transferred(self, surface_id: int) -> None:
+    def _complete_transfer(self, surface_id: int) -> None:
         name = self._names.pop(surface_id)
-        self._asked.pop(name, None)
+        self._transfers.pop(name, None)
         self._forget(name)
         self._gone.add(name)
         self.owner.transferred(name)
 
-    def _acquired(
+    def _acquire(
         self, surface_id: int, given: SurfaceSurfaceAcquiredEvent, number: int | None
     ) -> None:
         try:
@@ -569,7 +581,7 @@ class ObjectDialect:
             name = self.owner.acquired(surface_id, given)
         except ArpError as error:
             refusal = DisplayErrorRequest(surface_id, int(error.code), error.message, number)
-            self.connection.send(DISPLAY, refusal)  # with it the surface ends
+            self.connection.send(DISPLAY, refusal)  # the error ends the surface
             return
         self._arrived[surface_id] = name
         if name is not None:
@@ -577,10 +589,9 @@ class ObjectDialect:
             self._infos[name] = SurfaceInfo(title=given.title or "")
 
     def accept(self, surface_id: int) -> None:
-        """Take a surface that the renderer hands over: the session has it durably.
+        """Confirm an acquired surface to the renderer, because it is durable in the session.
 
-        The role says so to the renderer (docs/protocol.md, O27). It has no effect if that was said
-        before. One that the session had taken before is shown under another id, or was closed.
+        Giving it a role is the confirmation (docs/protocol.md, O27). A second call does nothing.
         """
         if surface_id not in self._arrived:
             return
@@ -588,20 +599,22 @@ class ObjectDialect:
         try:
             self.connection.get_toplevel(surface_id)
         except ArpError:
-            return  # the user has closed it meanwhile, which the session hears as an input
+            return  # the user has closed it meanwhile; the session gets that as an input
         if name is None:
+            # The session accepted it on an earlier connection. It is shown under another id, or was
+            # closed since: this copy is not needed.
             self.connection.destroy(surface_id)
         elif self._flat is None:
-            # The session sends its own copy of the content, with ids of its own.
+            # The session sends its own copy of the content, with new component ids.
             self.connection.send(surface_id, SurfaceRenderRequest([], replace=True))
 
     # -- out ---------------------------------------------------------------------------------------
 
     def show(self, frames: Iterable[bytes], now_s: float) -> None:
-        """Send what the hub sends this renderer, in order; what must wait, waits.
+        """Queue frames of the hub for this renderer, and send what may be sent now.
 
         Args:
-            frames: Of the session dialect, in JSON.
+            frames: JSON frames of the session dialect.
             now_s: The time.
         """
         self._now_s = now_s
@@ -616,10 +629,14 @@ class ObjectDialect:
                 self._queue.append((message, len(frame)))
                 self._queued_commits += isinstance(message, Commit)
                 self._queued_bytes += len(frame)
-        self._go_on()
+        self._send_queued()
 
-    def _go_on(self) -> None:
-        while self._queue and self._take(self._queue[0][0]):
+    def _send_queued(self) -> None:
+        """Send queued messages until a commit has to wait.
+
+        Then send flat content, answers to `configure` events, and transfer requests.
+        """
+        while self._queue and self._try_send(self._queue[0][0]):
             message, size = self._queue.popleft()
             self._queued_bytes -= size
             self._queued_commits -= isinstance(message, Commit)
@@ -627,20 +644,26 @@ class ObjectDialect:
             self._flush()
         self._answer_configures()
         if self._leaving:
-            self._ask_to_hand_over()
+            self._send_transfers()
 
-    def _take(self, message: AgentMessage) -> bool:
-        """Send a message; return whether it went."""
+    def _try_send(self, message: AgentMessage) -> bool:
+        """Send a message; return whether it may be removed from the queue.
+
+        A message that does not fit the renderer is reported to it and removed: it would block the
+        queue for ever.
+        """
         try:
-            return self._written(message)
+            return self._send(message)
         except ArpError as error:
-            self._tell(error)
+            self._report(error)
             return True
 
-    def _written(self, message: AgentMessage) -> bool:
+    def _send(self, message: AgentMessage) -> bool:
+        """Send a message as requests; return `False` if a commit has to wait."""
         if (self._arrived or self._gone) and self._is_late(message):
             return True
         self._unseen.discard(getattr(message, "surface", None) or MAIN)
+        # The commit with a `seq` ends a snapshot. Surfaces that it has not named are closed.
         if self._unseen and isinstance(message, Commit) and message.seq is not None:
             self._remove_unseen()
         match message:
@@ -660,29 +683,31 @@ class ObjectDialect:
             case SurfaceMessage():
                 self._surface(message)
             case ErrorMessage() if not self.is_open or not self._ids:
-                self._tell_at_once(message.payload)
+                self._send_error(message.payload)
             case _:
                 if isinstance(message, SessionReady):
-                    self._ready(message)
-                self._converse(message)
+                    self._open_session(message)
+                self._send_conversation(message)
         return True
 
     def _is_late(self, message: AgentMessage) -> bool:
-        """Return whether it was on its way when its surface went to another agent.
+        """Return whether a message is for a surface that is gone.
 
-        The first one of a surface that comes from another agent accepts it: it is durable.
+        A message for an acquired surface shows that the surface is durable in the session, so the
+        surface is confirmed first.
         """
         name: str | None = getattr(message, "surface", None)
         if name is not None and name in self._arrived.values():
             self.accept(self._ids[name])
         if name not in self._gone:
             return False
+        # The session may use the name again after it has closed the surface.
         if not (isinstance(message, SurfaceMessage) and message.closed is not None):
             return True
         self._gone.discard(name)
         return False
 
-    def _ready(self, ready: SessionReady) -> None:
+    def _open_session(self, ready: SessionReady) -> None:
         self._pending.clear()
         self._gone.clear()
         if ready.resume != "replay":
@@ -697,12 +722,13 @@ class ObjectDialect:
             self.connection.send(self.connection.bound["ArpSession"], request)
 
     def _remove_unseen(self) -> None:
-        """Remove surfaces that were closed while nothing was sent: a snapshot has no closings."""
+        """Remove surfaces that are not in a snapshot: a snapshot does not repeat closings."""
         unseen, self._unseen = self._unseen, set()
         for name in unseen:
             self._remove(name)
 
-    def _converse(self, message: AgentMessage) -> None:
+    def _send_conversation(self, message: AgentMessage) -> None:
+        """Send a message through `ArpConversation`, or apply it to the flat content."""
         if isinstance(message, Commit) and message.final:
             self._due.update(name for name in self._ids if self._is_suspended(name))
         if self._flat is not None:
@@ -712,7 +738,7 @@ class ObjectDialect:
                 self.owner.desynchronised()
             return
         request = as_request(message, self._id_of)
-        assert request is not None  # other messages are no part of the conversation
+        assert request is not None  # `_send` handles all other messages
         self.connection.send(self.connection.bound["ArpConversation"], request)
 
     def _id_of(self, name: str) -> int | None:
@@ -740,16 +766,16 @@ class ObjectDialect:
             )
             self.connection.send(input_object, refusal)
             return
-        # The first version of the interface has no `refuse` (protocol.md, O8, O21).
-        told = DisplayErrorRequest(input_object, error.code, error.error, known.number)
-        self.connection.send(DISPLAY, told)
+        # Version 1 of the interface has no `refuse`: an error and an `ack` (protocol.md, O8, O21).
+        refusal_error = DisplayErrorRequest(input_object, error.code, error.error, known.number)
+        self.connection.send(DISPLAY, refusal_error)
         self.connection.send(input_object, InputAckRequest(known.serial))
 
-    def _tell(self, error: ArpError) -> None:
-        """Say that something of ours does not fit this renderer."""
-        self._tell_at_once(ErrorPayload(error.message, int(error.code), error.detail))
+    def _report(self, error: ArpError) -> None:
+        """Send that a message of the session does not fit this renderer."""
+        self._send_error(ErrorPayload(error.message, int(error.code), error.detail))
 
-    def _tell_at_once(self, error: ErrorPayload) -> None:
+    def _send_error(self, error: ErrorPayload) -> None:
         about = self.connection.bound.get("ArpSession", DISPLAY)
         request = DisplayErrorRequest(about, error.code, error.error)
         self.connection.send(DISPLAY, request)
@@ -777,13 +803,17 @@ class ObjectDialect:
             if info.timeout_ms:
                 self.connection.send(overlay, OverlaySetTimeoutRequest(info.timeout_ms))
         else:
-            # Also what was opened by an input elsewhere, or long ago: nothing here asked for it.
+            # Popups and overlays too, if their input came from another renderer or is too old: this
+            # renderer would refuse them without a recent serial of its own.
             self.connection.get_toplevel(surface_id)
         return surface_id
 
-    def _fresh_serial(self, place: int | None) -> int | None:
-        """Return the serial of an input that this renderer sent just now."""
-        known = self._serials.get(place) if place is not None else None
+    def _fresh_serial(self, seq: int | None) -> int | None:
+        """Return the serial of an input by its position in the log.
+
+        `None` if another renderer sent it, or if it is too old to be named.
+        """
+        known = self._serials.get(seq) if seq is not None else None
         if known is None or self._now_s - known.at_s > SERIAL_AGE_S - SERIAL_MARGIN_S:
             return None
         return known.serial
@@ -791,7 +821,7 @@ class ObjectDialect:
     def _surface(self, message: SurfaceMessage) -> None:
         name, info = message.surface, message.payload
         if message.closed is not None:
-            self._converse(message)
+            self._send_conversation(message)
             self._remove(name)
             return
         if name not in self._ids:
@@ -799,7 +829,7 @@ class ObjectDialect:
         elif self._infos[name].title != info.title:
             self.connection.send(self._ids[name], SurfaceSetTitleRequest(info.title))
         self._infos[name] = info
-        self._converse(message)
+        self._send_conversation(message)
 
     def _remove(self, name: str) -> None:
         surface_id = self._ids.get(name)
@@ -810,11 +840,11 @@ class ObjectDialect:
         self.connection.destroy(surface_id)
 
     def _forget(self, name: str) -> None:
-        """Forget what is known of a surface that the renderer shows no longer."""
+        """Forget a surface that the renderer no longer shows; deny its open transfer."""
         for known in (self._ids, self._pending, self._infos):
             known.pop(name, None)
         was_leaving = self._leaving.pop(name, None) is not None
-        if self._asked.pop(name, None) is not None or was_leaving:
+        if self._transfers.pop(name, None) is not None or was_leaving:
             self.owner.denied(name, TransferDenied(f"surface {name!r:.80} is closed", detail=name))
         if self._flat is not None:
             self._flat.forget(name)
@@ -822,7 +852,13 @@ class ObjectDialect:
     # -- commits -----------------------------------------------------------------------------------
 
     def _commit(self, commit: Commit) -> bool:
-        """Send everything that a commit applies; return whether there was room for it."""
+        """Send the changes of a commit and the commit; return `False` if it has to wait.
+
+        A commit of the session applies the changes of all surfaces. Here each surface has commits
+        of its own, and a commit above the limits of the renderer is divided. The surface of the
+        commit comes last and carries `final` and the `seq`. If the connection is lost earlier, the
+        renderer resumes from the commit before.
+        """
         names = [*(name for name in self._pending if name != commit.surface), commit.surface]
         for name in names:
             if self._flow(name) == CommitFlow.FULL:
@@ -830,6 +866,7 @@ class ObjectDialect:
         *parts, rest = _parts(self._pending.get(commit.surface, ()), self.connection.objects.limits)
         while parts:
             self._commit_part(commit.surface, parts.pop(0))
+            # If the commit has to wait now, the next attempt continues with the remaining parts.
             self._pending[commit.surface] = [one for part in (*parts, rest) for one in part]
             if self._flow(commit.surface) == CommitFlow.FULL:
                 return False
@@ -862,7 +899,7 @@ class ObjectDialect:
         self.connection.send(self._surface_id(change.surface), request)
 
     def _flush(self) -> None:
-        """Commit what has changed of each surface, where there is room for a commit."""
+        """Commit the changes of the flat content, for each surface with room for a commit."""
         assert self._flat is not None
         for name in self._flat.changed():
             if name in self._gone:
@@ -879,7 +916,7 @@ class ObjectDialect:
 
 
 MAX_LENGTH: Final = 100_000
-"""Of a width or a height, as in the session dialect."""
+"""Largest width or height, as in the session dialect."""
 
 
 def _changes_offer(event: ObjectMessage) -> bool:
@@ -887,7 +924,7 @@ def _changes_offer(event: ObjectMessage) -> bool:
 
 
 def _is_kept(message: AgentMessage) -> bool:
-    """Return whether a snapshot does not have what a message says."""
+    """Return whether a message must be kept before a snapshot, because no snapshot repeats it."""
     match message:
         case InputAck() | SurfaceMessage(closed=str()):
             return True
@@ -902,7 +939,7 @@ def _text(value: Json, most: int) -> str | None:
 
 
 def _renderer_limits(values: dict[str, Json]) -> RendererLimits:
-    """Return what a renderer takes at most; what is no such limit, or no number, is passed over."""
+    """Return the limits of a renderer; ignore unknown limits and invalid values."""
     known: dict[str, Any] = {}
     for name in RendererLimits.__struct_fields__:
         try:
@@ -917,7 +954,7 @@ def _renderer_limits(values: dict[str, Json]) -> RendererLimits:
 
 
 def _parts(changes: Sequence[Render | Patch], limits: Limits) -> list[list[Render | Patch]]:
-    """Divide changes into as few commits as the limits of the renderer allow; at least one."""
+    """Divide changes into commits within the limits of the renderer; return at least one part."""
     parts: list[list[Render | Patch]] = [[]]
     components = ops = 0
     for change in changes:
@@ -936,7 +973,7 @@ def _parts(changes: Sequence[Render | Patch], limits: Limits) -> list[list[Rende
 
 
 def _pieces(change: Render | Patch, limits: Limits) -> list[Render | Patch]:
-    """Divide one change: a patch by its ops, a `render` by its components."""
+    """Divide one change: a patch by operations, a `render` by components."""
     if isinstance(change, Patch):
         most = limits.max_patch_ops
         if len(change.ops) <= most:
@@ -946,6 +983,7 @@ def _pieces(change: Render | Patch, limits: Limits) -> list[Render | Patch]:
     if component_count(change.components) <= limits.max_components_per_commit:
         return [change]
     return [
-        msgspec.structs.replace(change, components=[one], replace=change.replace and place == 0)
-        for place, one in enumerate(change.components)
+        # Only the first part may replace: a later one would remove the parts before it.
+        msgspec.structs.replace(change, components=[one], replace=change.replace and index == 0)
+        for index, one in enumerate(change.components)
     ]

@@ -1,15 +1,15 @@
-"""A session as components alone, for a renderer of the object dialect that shows no conversation.
+"""A session as components only, for a renderer of the object dialect without `ArpConversation`.
 
-Theory of operation. The messages of the session are applied to a `Screen`, as a renderer would do.
-What they touch becomes *dirty*; when a surface may get a commit, its dirty root components are
-written as they are then. So whatever came while it was not allowed to is merged by itself, and the
-cost follows the change. The output of all turns stands on `main` in order: the text that began a
-turn, its output, and its errors as text. Tools and reasoning are not shown.
+Theory of operation. The messages of the session are applied to a `Screen`, as in a renderer.
+Touched root components become *dirty*. When a surface may get a commit, its dirty roots are written
+in their current state. Changes that arrive in between are thereby merged, and the cost depends on
+the changes. `main` has the output of all turns in order: the text that started a turn, its output,
+and its errors as text. Tool calls and reasoning are not shown.
 
-Older turns leave the memory by the rule of the session (`Window`), which can change nothing of them
-either, and once nothing of them waits to be written. The renderer goes on showing them. A turn that
-stays remembers the root behind which it begins, where the turn before it has left. The session may
-keep a turn longer, since it knows more changes of it; when it changes that, a snapshot is needed.
+Older turns are evicted by the rule of the session (`Window`), when nothing of them is dirty. The
+renderer continues to show them. If the turn before a kept turn was evicted, the last root of the
+evicted turn is remembered as the position of the kept turn. The session may keep a turn longer than
+this object does. If it then changes that turn, a snapshot is needed.
 """
 
 from __future__ import annotations
@@ -44,29 +44,30 @@ from arp.protocol.tree import Tree
 from arp.session.window import REMEMBERED_IDS, Window
 
 INPUT: Final = "input"
-"""The component `TURN/input` is what began a turn."""
+"""`TURN/input` is the component with the text that started a turn."""
 ERROR: Final = "error"
-"""The component `TURN/error/N` is an error of a turn."""
+"""`TURN/error/N` is the component with an error of a turn."""
 
 
-class _Shown(Struct):
-    """What a renderer has of one surface."""
+class _ShownSurface(Struct):
+    """The content of one surface that the renderer has."""
 
     roots: dict[str, int] = {}
-    """Root components → for a text part how many characters, else -1."""
+    """Root components: id → number of characters for a text part, -1 for other components."""
     born: dict[str, int] = {}
-    """Of those, the commit that put each there: one that comes back under its id is another."""
+    """Commit that added each root. A root with the same id and another commit is a new one."""
     gone: dict[str, str] = {}
-    """What went away or was replaced since the last commit here → the root that held it then."""
+    """Components removed or replaced since the last written commit: id → previous root."""
     dirty: dict[str, None] = {}
-    """Roots that differ, in the order in which they were touched."""
+    """Roots that differ from the session, in the order in which they were touched."""
     moved: dict[str, None] = {}
+    """Roots with a new position."""
     is_new: bool = True
-    """Whether the next commit replaces everything."""
+    """Whether the next commit replaces all content."""
 
 
 class _Requests:
-    """The requests of one commit, neighbouring changes of one kind in one request."""
+    """The requests of one commit; consecutive changes of the same kind share a request."""
 
     def __init__(self, is_new: bool) -> None:
         self.made: list[SurfaceRenderRequest | SurfacePatchRequest] = []
@@ -87,37 +88,37 @@ class _Requests:
 
 
 class FlatContent:
-    """What one renderer shows of a session.
+    """The content of a session, as components for one renderer.
 
     Args:
-        connection: To the renderer.
-        features: Of the renderer.
+        connection: Connection to the renderer.
+        features: Features of the renderer.
     """
 
     def __init__(self, connection: ObjectAgentConnection, features: frozenset[str]) -> None:
         self._connection = connection
         self.appends = "patch-append" in features
-        """Whether the renderer takes `append` ops."""
+        """Whether the renderer accepts `append` operations."""
         self._screen = Window()
         self._left: dict[str, None] = {}
-        """The newest turns that have left."""
+        """The newest evicted turns."""
         self._begins_behind: dict[str, str] = {}
-        """Turns of which the one before has left → the last root before them that shows."""
-        self._shown: dict[str, _Shown] = {}
+        """Turn → last visible root before it, if the previous turn was evicted."""
+        self._shown: dict[str, _ShownSurface] = {}
         self._touched: dict[str, dict[str, None]] = {}
-        """By surface: components that changes name which wait for their commit."""
+        """Components named by changes without a commit so far, by surface."""
         self._replaced: set[str] = set()
         """Surfaces that the next commit empties first."""
         self._holds = False
-        """Whether a snapshot is coming, of which nothing shows before its last commit."""
+        """Whether a snapshot is incomplete; nothing of it is written before its last commit."""
         self.is_desynchronised = False
-        """Whether the session has changed what is not known here: a snapshot is needed."""
+        """Whether the session has changed an evicted turn, so that a snapshot is needed."""
         self._is_final = False
-        """Whether a turn has ended since the last commit."""
+        """Whether a turn has ended since the last written commit."""
         self._seq = 0
 
     def changed(self) -> list[str]:
-        """Return the surfaces that are to be committed; none while a snapshot is incomplete."""
+        """Return the surfaces with changes to write; none while a snapshot is incomplete."""
         if self._holds:
             return []
         found = [
@@ -130,25 +131,26 @@ class FlatContent:
     # -- messages ----------------------------------------------------------------------------------
 
     def apply(self, message: AgentMessage) -> None:
-        """Take a message of the session."""
+        """Apply a message of the session."""
         match message:
             case SessionReady():
-                self._begin(message)
+                self._reset(message)
                 return
             case Render() | Patch():
-                self._note(message)
+                self._record_touched(message)
             case _:
                 pass
         self._screen.begin_turn(getattr(message, "turn_id", None), [message])
-        # What a snapshot shows counts as new: when it changed last is not said.
+        # The messages of a snapshot do not carry the time of their change: all of them count as
+        # changed now.
         refused = self._screen.apply(message, self._seq if self._holds else None)
         self.is_desynchronised = self.is_desynchronised or refused is not None
         self._seq = max(self._seq, getattr(message, "seq", None) or 0)
         match message:
             case Delta() if message.payload.kind is None:
-                self._extend(message)
+                self._touch_text(message)
             case Commit() if refused is None:
-                self._settle(message)
+                self._touch_committed(message)
             case InputEcho() if message.input_type == "text":
                 self._touch(MAIN, f"{message.turn_id}/{INPUT}")
             case ErrorMessage() if message.turn_id is not None:
@@ -158,21 +160,21 @@ class FlatContent:
                 pass
 
     def forget(self, surface: str) -> None:
-        """Forget what the renderer had of a surface that it shows no longer."""
+        """Forget the content of a surface that the renderer no longer shows."""
         self._shown.pop(surface, None)
 
-    def _begin(self, ready: SessionReady) -> None:
+    def _reset(self, ready: SessionReady) -> None:
         self._screen = Window()
         self._left, self._begins_behind = {}, {}
         self.is_desynchronised = False
-        # What shows stays until the first commit of what follows.
-        self._shown = {name: _Shown() for name in (MAIN, *self._shown)}
+        # The renderer keeps its old content until the next commit, which replaces it (`is_new`).
+        self._shown = {name: _ShownSurface() for name in (MAIN, *self._shown)}
         self._touched, self._replaced = {}, set()
         self._holds, self._is_final = ready.resume == "snapshot", False
         self._seq = ready.seq
 
-    def _note(self, change: Render | Patch) -> None:
-        """Remember which components a change names, and where they stand now."""
+    def _record_touched(self, change: Render | Patch) -> None:
+        """Record the components that a change names, and their roots before the change."""
         touched = self._touched.setdefault(change.surface, {})
         tree = self._screen.surfaces.get(change.surface)
         if isinstance(change, Render):
@@ -186,14 +188,14 @@ class FlatContent:
             if tree is not None and name in tree.nodes:
                 touched[tree.nodes[name].root.id] = None
         if isinstance(change, Patch):
-            moved = self._shown.setdefault(change.surface, _Shown()).moved
+            moved = self._shown.setdefault(change.surface, _ShownSurface()).moved
             moved.update({op.target: None for op in change.ops if isinstance(op, Reorder)})
 
-    def _settle(self, commit: Commit) -> None:
-        """Make dirty what a commit has changed."""
+    def _touch_committed(self, commit: Commit) -> None:
+        """Mark the roots that a commit has changed as dirty."""
         for surface, names in self._touched.items():
             tree = self._screen.surfaces.get(surface, Tree())
-            shown = self._shown.setdefault(surface, _Shown())
+            shown = self._shown.setdefault(surface, _ShownSurface())
             if surface in self._replaced:
                 self._empty(surface, shown)
             for name, before in tree.gone.items():
@@ -208,32 +210,36 @@ class FlatContent:
         if commit.final:
             self._evict()
 
-    def _empty(self, surface: str, shown: _Shown) -> None:
-        """Write a surface again whole, also where it shows what has left."""
+    def _empty(self, surface: str, shown: _ShownSurface) -> None:
+        """Mark all roots of an emptied surface as dirty, or rewrite the surface as a whole."""
         if surface != MAIN or not self._left:
             shown.dirty.update(dict.fromkeys(shown.roots))
             return
+        # The renderer still shows evicted turns, and their roots are no longer known here. Only a
+        # commit that replaces everything removes them.
         self._left, self._begins_behind = {}, {}
         shown.is_new, shown.roots = True, {}
         shown.dirty = dict.fromkeys(self._in_order(surface))
 
-    # -- turns that leave --------------------------------------------------------------------------
+    # -- eviction of turns -------------------------------------------------------------------------
 
     def _evict(self) -> None:
-        """Forget older turns that are over, of which all is written and nothing is asked."""
-        turns, shown = self._turns(), self._shown.setdefault(MAIN, _Shown())
+        """Evict older turns that have ended, are written completely and have no open question."""
+        turns, shown = self._turns(), self._shown.setdefault(MAIN, _ShownSurface())
         roots = {turn_id: self._roots_of(turn_id) for turn_id in turns}
         self._screen.let_go([(turn_id, "") for turn_id in self._in_use()])
-        behind: str | None = None
-        here = frozenset(self._turns())
+        # Last visible root of the evicted turns directly before the current one. Without it, a new
+        # root at the beginning of the next kept turn would be inserted before all of them.
+        last_evicted: str | None = None
+        kept = frozenset(self._turns())
         for turn_id in turns:
-            if turn_id in here:
-                if behind is not None:
-                    self._begins_behind[turn_id] = behind
-                behind = None
+            if turn_id in kept:
+                if last_evicted is not None:
+                    self._begins_behind[turn_id] = last_evicted
+                last_evicted = None
                 continue
-            begins = self._begins_behind.pop(turn_id, behind)
-            behind = _last_shown(roots[turn_id], shown) or begins
+            begins = self._begins_behind.pop(turn_id, last_evicted)
+            last_evicted = _last_shown(roots[turn_id], shown) or begins
             for root in roots[turn_id]:
                 shown.roots.pop(root, None)
                 shown.born.pop(root, None)
@@ -242,15 +248,15 @@ class FlatContent:
             del self._left[next(iter(self._left))]
 
     def _in_use(self) -> set[str]:
-        """Return the turns that stay: something waits to be written, or to be answered."""
+        """Return the turns to keep: with an open surface, dirty roots or an open question."""
         tree, screen = self._screen.main, self._screen
         used = {entry.turn_id for entry in screen.infos.values() if entry.turn_id is not None}
-        waiting = self._shown.get(MAIN, _Shown())
+        waiting = self._shown.get(MAIN, _ShownSurface())
         used |= {self._turn_of(MAIN, root) for root in (*waiting.dirty, *waiting.moved)}
         used |= {node.turn for node in tree.nodes.values() if node.own.get("state") == "open"}
         return used
 
-    def _extend(self, delta: Delta) -> None:
+    def _touch_text(self, delta: Delta) -> None:
         tree = self._screen.surfaces[delta.surface]
         target = delta.payload.target
         if target is None:
@@ -260,24 +266,25 @@ class FlatContent:
             self._touch(delta.surface, tree.nodes[target].root.id)
 
     def _touch(self, surface: str, root: str) -> None:
-        shown = self._shown.setdefault(surface, _Shown())
+        shown = self._shown.setdefault(surface, _ShownSurface())
         shown.dirty[root] = None
 
     # -- writing -----------------------------------------------------------------------------------
 
     def write(self, surface: str, surface_id: int) -> SurfaceCommitRequest | None:
-        """Send what is dirty of a surface, as much as one commit may carry.
+        """Send the dirty roots of a surface, as many as one commit may carry.
 
         Returns:
-            The commit to send behind it; `None` if there is nothing to commit.
+            The commit to send after them; `None` if there is nothing to commit.
         """
-        shown = self._shown.setdefault(surface, _Shown())
+        shown = self._shown.setdefault(surface, _ShownSurface())
         if not (shown.dirty or shown.moved or (surface == MAIN and self._is_final)):
             return None
         requests = _Requests(shown.is_new)
         shown.is_new = False
         limits = self._connection.objects.limits
         components, ops = limits.max_components_per_commit, limits.max_patch_ops
+        # Removals come first: an id may exist only once on a surface.
         stale = self._stale(surface, shown)
         for root in stale[:ops]:
             requests.add(Remove(root))
@@ -287,7 +294,8 @@ class FlatContent:
         ops -= len(stale)
         for root in list(shown.dirty) if ops >= 0 else ():
             change, weight = self._change(surface, shown, root)
-            if weight > limits.max_components_per_commit:  # this renderer can never show it
+            if weight > limits.max_components_per_commit:
+                # This renderer can never show it; kept dirty, it would block all roots after it.
                 change, weight = None, 0
             ops -= change is not None and not isinstance(change, Component)
             components -= weight
@@ -297,7 +305,7 @@ class FlatContent:
             if change is not None:
                 requests.add(change)
                 self._note_shown(surface, shown, root)
-        if not shown.dirty:
+        if not shown.dirty:  # all roots are there now, so that positions can be given by id
             for move in self._moves(surface, shown, ops):
                 requests.add(move)
         for request in requests.made:
@@ -309,9 +317,13 @@ class FlatContent:
         return SurfaceCommitRequest(is_final, self._seq if is_done else None)
 
     def _change(
-        self, surface: str, shown: _Shown, root: str
+        self, surface: str, shown: _ShownSurface, root: str
     ) -> tuple[Component | PatchOp | None, int]:
-        """Return what makes one root component equal, and how many components that has."""
+        """Return the change that updates one root, and the number of components in it.
+
+        The change is `None` if the renderer already has the current state. A `Component` replaces
+        the root with the same id, or is added at the end.
+        """
         component = self._component(surface, root)
         known = shown.roots.get(root)
         if component is None:
@@ -321,16 +333,19 @@ class FlatContent:
             return (Append(root, "props.content", text[known:], known) if text[known:] else None), 0
         weight = component_count([component])
         if known is None and surface == MAIN and self._turn_of(surface, root) in self._left:
-            return component, weight  # it takes the place of what the renderer still shows
+            # The turn was evicted and changed again: the renderer still shows the root under its
+            # id, although it is not in `roots`. A render replaces it in place.
+            return component, weight
         if known is None and (before := self._before(surface, shown, root)) is not _LAST:
             return Insert(component, before), weight
         return component, weight
 
-    def _stale(self, surface: str, shown: _Shown) -> list[str]:
-        """Return the roots that have to be removed before anything is added.
+    def _stale(self, surface: str, shown: _ShownSurface) -> list[str]:
+        """Return the roots that must be removed before anything is added.
 
-        Those that come back under their ids somewhere else; and all that differ if an id has moved
-        from one root to another, since an id stands once on a surface at any moment.
+        These are roots that were removed and added again at another position. If an id has moved
+        from one root to another, these are all dirty roots, because an id may exist only once on a
+        surface at any moment.
         """
         tree = self._screen.surfaces.get(surface, Tree())
         known = [root for root in shown.dirty if root in shown.roots]
@@ -345,7 +360,7 @@ class FlatContent:
         node = tree.nodes.get(root) if tree is not None else None
         return None if node is None or node.parent is not None else node.born
 
-    def _note_shown(self, surface: str, shown: _Shown, root: str) -> None:
+    def _note_shown(self, surface: str, shown: _ShownSurface, root: str) -> None:
         component = self._component(surface, root)
         if component is None:
             shown.roots.pop(root, None)
@@ -355,22 +370,23 @@ class FlatContent:
         is_part = "/" in root and component.type == "text"
         shown.roots[root] = len(component.props.get("content", "")) if is_part else -1
 
-    def _moves(self, surface: str, shown: _Shown, room: int) -> Iterator[Reorder]:
-        """Yield what puts components in their places that changed them.
+    def _moves(self, surface: str, shown: _ShownSurface, room: int) -> Iterator[Reorder]:
+        """Yield operations that move roots to their new positions, at most `room` of them.
 
-        In the order of those places, so that what one comes behind is where it belongs.
+        They are in the order of the new positions, so that the root before each of them is already
+        at its position.
         """
         if not shown.moved:
             return
-        places = {root: place for place, root in enumerate(self._in_order(surface))}
-        moved = [root for root in shown.moved if root in shown.roots and root in places]
-        moved.sort(key=places.__getitem__)
+        index_of = {root: index for index, root in enumerate(self._in_order(surface))}
+        moved = [root for root in shown.moved if root in shown.roots and root in index_of]
+        moved.sort(key=index_of.__getitem__)
         for root in moved[: max(0, room)]:
             yield Reorder(root, self._shown_before(surface, shown, root))
         shown.moved = dict.fromkeys(moved[max(0, room) :])
 
     def _in_order(self, surface: str) -> list[str]:
-        """Return all roots of a surface."""
+        """Return all roots of a surface, in order."""
         if surface != MAIN:
             return self._screen.surfaces[surface].outputs.get("", [])
         return [root for turn_id in self._turns() for root in self._roots_of(turn_id)]
@@ -378,7 +394,7 @@ class FlatContent:
     # -- the order of root components --------------------------------------------------------------
 
     def _component(self, surface: str, root: str) -> Component | None:
-        """Return a root component as it is now; `None` if there is none."""
+        """Return a root component in its current state; `None` if it does not exist."""
         tree = self._screen.surfaces.get(surface)
         node = tree.nodes.get(root) if tree is not None else None
         if tree is not None and node is not None:
@@ -408,8 +424,8 @@ class FlatContent:
         node = self._screen.surfaces[surface].nodes.get(root)
         return node.turn if node is not None else root.partition("/")[0]
 
-    def _shown_before(self, surface: str, shown: _Shown, root: str) -> str | None:
-        """Return the last root before this one that the renderer has; `None` = it comes first."""
+    def _shown_before(self, surface: str, shown: _ShownSurface, root: str) -> str | None:
+        """Return the last visible root before this one; `None` if this one is the first."""
         if surface != MAIN:
             own = self._screen.surfaces[surface].outputs.get("", [])
             return _last_shown(own[: own.index(root)], shown)
@@ -427,13 +443,14 @@ class FlatContent:
                 return found
         return None
 
-    def _before(self, surface: str, shown: _Shown, root: str) -> str | None:
-        """Return behind which root a new one comes; `_LAST` if it comes behind all."""
-        if all(False for _ in self._shown_behind(surface, shown, root)):
+    def _before(self, surface: str, shown: _ShownSurface, root: str) -> str | None:
+        """Return the visible root before a new one; `_LAST` if no visible root comes after it."""
+        if all(False for _ in self._shown_after(surface, shown, root)):
             return _LAST
         return self._shown_before(surface, shown, root)
 
-    def _shown_behind(self, surface: str, shown: _Shown, root: str) -> Iterator[str]:
+    def _shown_after(self, surface: str, shown: _ShownSurface, root: str) -> Iterator[str]:
+        """Yield the visible roots after this one."""
         if surface != MAIN:
             own = self._screen.surfaces[surface].outputs.get("", [])
             yield from (one for one in own[own.index(root) + 1 :] if one in shown.roots)
@@ -448,7 +465,7 @@ class FlatContent:
             yield from (one for one in self._roots_of(later) if one in shown.roots)
 
     def _turns(self) -> list[str]:
-        """Return every turn in order, those without a status too."""
+        """Return all turns in order, including turns without a status."""
         known = dict.fromkeys(self._screen.turns)
         known.update(dict.fromkeys(self._screen.surfaces[MAIN].outputs))
         return list(known)
@@ -459,10 +476,10 @@ def _begins_with_text(turn: TurnScreen) -> bool:
 
 
 _LAST: Final = "\0"
-"""Stands for the end of a surface; no component has this id."""
+"""Placeholder for the end of a surface; no component has this id."""
 
 
-def _last_shown(roots: list[str], shown: _Shown) -> str | None:
+def _last_shown(roots: list[str], shown: _ShownSurface) -> str | None:
     return next((one for one in reversed(roots) if one in shown.roots), None)
 
 
@@ -471,7 +488,7 @@ def _plain(component_id: str, text: str) -> Component:
 
 
 def _names_in(op: PatchOp) -> list[str]:
-    """Return the components that an op names, itself and where it goes."""
+    """Return the components that an operation names: its target and its parent."""
     found: list[str] = []
     if isinstance(op, Insert | Replace):
         found.append(op.component.id)
