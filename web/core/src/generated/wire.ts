@@ -5,14 +5,14 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-/** One of the arguments that a command has. */
+/** One possible argument of a command. */
 export interface CommandChoice {
-  /** What follows the name of the command: `/name value`. */
+  /** Text after the name of the command: `/name value`. */
   value: string;
-  /** What people read; empty: the value. */
+  /** Label to show; empty: the value. */
   label?: string;
   description?: string;
-  /** Whether this is what holds now. */
+  /** Whether this is the current setting. */
   current?: boolean;
 }
 
@@ -20,9 +20,9 @@ export interface CommandChoice {
 export interface Command {
   name: string;
   description?: string;
-  /** The arguments that it accepts. */
+  /** Description of the arguments. */
   hint?: string;
-  /** Its possible arguments, where they are known: a renderer may show them as a menu. */
+  /** Possible arguments, if they are known; a renderer may show them as a menu. */
   choices?: CommandChoice[];
 }
 
@@ -36,7 +36,7 @@ export interface Workflow {
   suggestions?: string[];
 }
 
-/** What the agent side supports. */
+/** Capabilities of the agent side. */
 export interface AgentCapabilities {
   components: string[];
   versions?: { [key: string]: number };
@@ -46,7 +46,7 @@ export interface AgentCapabilities {
   commands?: Command[];
   /** The title of the app. */
   title?: string;
-  /** The agents of the app; a session that names none gets the first one. */
+  /** The agents of the app; the first one is the default of a session. */
   workflows?: Workflow[];
 }
 
@@ -67,28 +67,28 @@ export interface SessionReady {
   resume: "new" | "replay" | "snapshot";
   /** The name of the session's agent. */
   workflow?: string | null;
-  /** What agents share with renderers; absent: nothing. */
+  /** State that agents share with renderers; absent: none. */
   state?: Json;
-  /** With a snapshot: how many turns come before its first turn; `null` = not known. */
+  /** Snapshot only: number of turns before its first turn; `null` = not known. */
   older?: number | null;
-  /** With a snapshot: the id of a turn → how many turns are left out before it. */
+  /** Snapshot only: number of turns left out before a turn, by its id. */
   gaps?: { [key: string]: number };
 }
 
 /** A piece of text. */
 export interface DeltaPayload {
   delta: string;
-  /** The component whose text it extends; `null` = the open text part of the turn. */
+  /** Id of the component to extend; `null` = the open text part of the turn. */
   target?: string | null;
   /** `thinking` for reasoning. */
   kind?: string | null;
 }
 
-/** A place among the output of a turn. */
+/** A position in the output of a turn. */
 export interface Behind {
-  /** The root component or text part before this place; `null` = before all. */
+  /** Id of the preceding root component or text part; `null` = before all output. */
   component?: string | null;
-  /** Unicode characters of that text part before this place; `null` = all of them. */
+  /** Unicode characters of that text part before the position; `null` = all of them. */
   characters?: number | null;
 }
 
@@ -101,14 +101,14 @@ export interface Delta {
   turn_id?: string | null;
   surface?: string;
   payload: DeltaPayload;
-  /** Where reasoning begins; as in `ToolStart`. */
+  /** Position of the beginning of the reasoning; see `ToolStart`. */
   behind?: Behind | null;
 }
 
 /** The tool and its arguments. */
 export interface ToolStartPayload {
   tool: string;
-  /** JSON, as a string. */
+  /** The arguments as JSON text. */
   args: string;
   call_id?: string;
 }
@@ -122,21 +122,21 @@ export interface ToolStart {
   turn_id?: string | null;
   surface?: string;
   payload: ToolStartPayload;
-  /** In a catch-up: its place in the output of the turn; `null` = after all that is shown. */
+  /** Position in the output of the turn, in a catch-up; `null` = after all current output. */
   behind?: Behind | null;
 }
 
-/** What a tool is doing. */
+/** Progress of a tool call. */
 export interface ToolProgressPayload {
   call_id: string;
   text?: string;
-  /** How much is done, in the unit of `total`. */
+  /** Amount done, in the unit of `total`. */
   done?: number | null;
-  /** How much there is to do; `null` = not known. */
+  /** Total amount; `null` = not known. */
   total?: number | null;
 }
 
-/** What a tool is doing (feature `tool-detail`). Replaces the one before. */
+/** Progress of a tool call (feature `tool-detail`). It replaces the previous progress. */
 export interface ToolProgress {
   type: "tool_progress";
   v?: number;
@@ -147,17 +147,17 @@ export interface ToolProgress {
   payload: ToolProgressPayload;
 }
 
-/** How a tool ended. The last three fields need the feature `tool-detail`. */
+/** Outcome of a tool call. The last three fields need the feature `tool-detail`. */
 export interface ToolEndPayload {
   tool: string;
   ok: boolean;
   call_id?: string;
   error?: string | null;
-  /** At most 2 KiB of what the tool returned, a text or JSON; ends with `…` if it is cut off. */
+  /** Result as text or JSON, at most 2 KiB; ends with `…` if it is truncated. */
   result?: string | null;
-  /** Address of the whole result, relative to the server; `null` = `result` is all. */
+  /** Address of the full result, relative to the server; `null` = `result` is complete. */
   result_ref?: string | null;
-  /** How long the tool ran. */
+  /** Duration of the tool call, in milliseconds. */
   duration_ms?: number | null;
 }
 
@@ -172,7 +172,7 @@ export interface ToolEnd {
   payload: ToolEndPayload;
 }
 
-/** One component as it stands on the wire. */
+/** One component as it is on the wire. */
 export interface Component {
   /** Unique in its surface, over all levels; empty until a turn shows the component. */
   id: string;
@@ -195,7 +195,7 @@ export interface Render {
   surface?: string;
   components: Component[];
   tool_name?: string | null;
-  /** Whether everything is removed from the surface first. */
+  /** Whether all components are removed from the surface first. */
   replace?: boolean;
 }
 
@@ -203,28 +203,28 @@ export interface Render {
 export interface Update {
   op: "update";
   target: string;
-  /** With dots; begins with `props`; numbers are indices of arrays. */
+  /** Path with dots, beginning with `props`; numbers are indexes of arrays. */
   path: string;
   value: Json;
 }
 
-/** Extend a string, or an array by the items of an array. */
+/** Append text to a string, or the items of an array to an array. */
 export interface Append {
   op: "append";
   target: string;
   path: string;
   value: Json;
-  /** The length before, to detect a mismatch. */
+  /** Expected length before the append; another length is refused. */
   offset?: number | null;
 }
 
-/** Insert a component after another one of the same list. */
+/** Insert a component after another component of the same list. */
 export interface Insert {
   op: "insert";
   component: Component;
-  /** `null` = first, absent = last. */
+  /** Id of the preceding component; `null` = first, absent = last. */
   after?: string | null;
-  /** The id of a `group`; `null` = the output of the turn. */
+  /** Id of a `group`; `null` = the output of the turn. */
   parent?: string | null;
 }
 
@@ -269,9 +269,9 @@ export interface Commit {
   surface?: string;
   /** Whether the turn ends. */
   final?: boolean;
-  /** What the turn used, in the agent's words. */
+  /** Usage of the turn, in a format that the agent chooses. */
   usage?: JsonObject | null;
-  /** When the turn ended (RFC 3339). */
+  /** Time of the end of the turn (RFC 3339). */
   at?: string | null;
 }
 
@@ -279,12 +279,12 @@ export interface Commit {
 export interface ErrorPayload {
   error: string;
   code: number;
-  /** What it is about: a path, an id, an op. */
+  /** Subject of the error: a path, an id or an operation. */
   detail?: string | null;
-  /** The `id` of the input that it answers, if that had one. */
+  /** The `id` of the input that it answers, if the input had one. */
   id?: string | null;
   retryable?: boolean;
-  /** Under `arp serve --debug`: where in the agent's code it went wrong. Such an error comes besides, to whoever is connected then; it is no fact and never told again. */
+  /** Position in the agent's code, with `arp serve --debug`. Such an error is sent in addition, to the renderers connected at that moment; it is not a fact and is not repeated. */
   debug?: string | null;
 }
 
@@ -296,7 +296,7 @@ export interface ErrorMessage {
   session_id?: string | null;
   seq?: number | null;
   turn_id?: string | null;
-  /** As in `ToolStart`. */
+  /** Position in the output; see `ToolStart`. */
   behind?: Behind | null;
 }
 
@@ -322,36 +322,36 @@ export interface InputEcho {
   data: JsonObject;
   source_component?: string | null;
   id?: string | null;
-  /** As in `ToolStart`. */
+  /** Position in the output; see `ToolStart`. */
   behind?: Behind | null;
-  /** The turns that are versions of this one, if there are several; only on the input that began the turn. */
+  /** Ids of all versions of the turn, if there are several; only on the input that started the turn. */
   versions?: string[] | null;
-  /** Whether it replaces the input that began its turn. */
+  /** Whether it replaces the input that started its turn. */
   edited?: boolean;
-  /** When it was accepted (RFC 3339). */
+  /** Time of acceptance (RFC 3339). */
   at?: string | null;
-  /** The name of the program that began the turn, if no user did. */
+  /** Name of the program that started the turn, if no user did. */
   origin?: string | null;
 }
 
-/** A tool waits for permission. Only the server sets this. */
+/** A tool call waits for permission. Only the server sets this. */
 export interface Permission {
-  /** The `confirm` that asks. */
+  /** Id of the `confirm` component that asks for it. */
   component: string;
   tool: string;
   call_id?: string;
   surface?: string;
-  /** The possible grants: `once`, `session`. */
+  /** Scopes that can be granted: `once`, `session`. */
   scopes?: string[];
-  /** Names the input to be approved, with what is hidden of it. An answer may repeat it; one with another digest is refused. */
+  /** Digest of the input to be approved, including its hidden parts. An answer may repeat it; an answer with another digest is refused. */
   digest?: string | null;
-  /** The input to be approved, as JSON; absent: the `args` of the tool's `tool_start`. */
+  /** Input to be approved, as JSON; absent: the `args` of the tool's `tool_start`. */
   input?: string | null;
-  /** What a grant for the session allows. */
+  /** Description of what a grant for the session allows. */
   session_rule?: string | null;
   /** Whether an answer may have an `updated_input`. */
   editable?: boolean;
-  /** From when on no answer counts (RFC 3339). */
+  /** Deadline for the answer (RFC 3339). */
   expires_at?: string | null;
 }
 
@@ -366,13 +366,13 @@ export interface TurnMessage {
   status: "cancelled" | "completed" | "failed" | "queued" | "running" | "waiting";
   /** Position in the queue; 1 = next. */
   position?: number | null;
-  /** The permission that a tool waits for. */
+  /** Permission that a tool call waits for. */
   permission?: Permission | null;
-  /** Whether the queue is paused until somebody resumes it. */
+  /** Whether the queue is paused until a user resumes it. */
   paused?: boolean;
 }
 
-/** The session's own slash commands, all of them. Takes effect on arrival. */
+/** All slash commands of the session. Takes effect on arrival. */
 export interface CommandsMessage {
   type: "commands";
   v?: number;
@@ -380,33 +380,33 @@ export interface CommandsMessage {
   seq?: number | null;
   turn_id?: string | null;
   surface?: string;
-  /** They stand beside those of the app in `hello`, and take the place of one with the same name. */
+  /** They are added to the commands of the app in `hello`; a command of the session replaces one of the app with the same name. */
   commands: Command[];
 }
 
-/** What a surface besides `main` is, and where it belongs. */
+/** Metadata of a surface other than `main`: its role and its position. */
 export interface SurfaceInfo {
   role?: "overlay" | "popup" | "toplevel";
   title?: string;
-  /** Of a popup or an overlay: the surface that it is placed on. */
+  /** Popups and overlays: the surface below. */
   parent?: string | null;
-  /** Of a popup: the component of its parent that it is placed over. */
+  /** Popups: component of the parent at which the popup is shown. */
   component?: string | null;
-  /** Of a popup: the row of that component, if it is a table; 0 is the first. */
+  /** Popups: row of that component, if it is a table; 0 is the first. */
   row?: number | null;
-  /** Of an overlay: its place on its parent. */
+  /** Overlays: position on the parent. */
   anchor?: "bottom" | "bottom-left" | "bottom-right" | "center" | "left" | "right" | "top" | "top-left" | "top-right" | null;
-  /** Of an overlay: the agent side closes it after this time. */
+  /** Overlays: time after which the agent side closes the surface, in milliseconds. */
   timeout_ms?: number | null;
-  /** When that is (RFC 3339). */
+  /** Overlays: time at which the agent side closes the surface (RFC 3339). */
   expires_at?: string | null;
   /** Whether it fills the whole display. */
   fullscreen?: boolean;
-  /** Of a popup or an overlay: the place in the log of the input that opened it. */
+  /** Popups and overlays: position in the log of the input that opened the surface. */
   serial?: number | null;
 }
 
-/** A surface is created, has another title, or is closed. Takes effect on arrival. */
+/** A surface is created, changed or closed. Takes effect on arrival. */
 export interface SurfaceMessage {
   type: "surface";
   v?: number;
@@ -414,13 +414,13 @@ export interface SurfaceMessage {
   seq?: number | null;
   turn_id?: string | null;
   surface?: string;
-  /** All of it, not only what has changed. */
+  /** The complete metadata, not only the changed fields. */
   payload?: SurfaceInfo;
-  /** Why it is closed; absent: it is there. A closed surface is removed with its components. */
+  /** Why it is closed; absent: it is open. A closed surface is removed with its components. */
   closed?: "agent" | "parent" | "timeout" | "transferred" | "user" | null;
 }
 
-/** What agents share with renderers, all of it. Takes effect on arrival. */
+/** The complete state that agents share with renderers. Takes effect on arrival. */
 export interface StateMessage {
   type: "state";
   v?: number;
@@ -431,7 +431,7 @@ export interface StateMessage {
   state: JsonObject;
 }
 
-/** Ask whether the peer, which has the feature `ping`, still answers. Never a fact. */
+/** Ask whether the peer still answers; it must have the feature `ping`. Never a fact. */
 export interface Ping {
   type: "ping";
   v?: number;
@@ -445,14 +445,14 @@ export interface Pong {
   id: string;
 }
 
-/** What a renderer can take, from its `hello`; `null` means no limit of its own. */
+/** Limits that a renderer sets in its `hello`; `null` means no limit of the renderer. */
 export interface RendererLimits {
   max_commits_per_s?: number | null;
   max_message_bytes?: number | null;
   max_table_rows?: number | null;
 }
 
-/** What a renderer supports. */
+/** Capabilities of a renderer. */
 export interface RendererCapabilities {
   /** Names with versions, or names alone (version 1). */
   components?: { [key: string]: number } | string[];
@@ -472,7 +472,7 @@ export interface Viewport {
   height: number;
 }
 
-/** What a renderer supports, and which session it joins. */
+/** Capabilities and preferences of a renderer, and the session that it joins. */
 export interface RendererHello {
   type: "hello";
   v?: number;
@@ -488,7 +488,7 @@ export interface RendererHello {
   token?: string | null;
 }
 
-/** What the user did. */
+/** An input of the user. */
 export interface Input {
   type: "input";
   v?: number;
@@ -499,7 +499,7 @@ export interface Input {
   surface?: string;
   /** Idempotency key: the same id twice is one input. */
   id?: string | null;
-  /** The turn whose input it replaces. */
+  /** Id of the turn with the input that it replaces. */
   edits?: string | null;
 }
 
@@ -524,7 +524,7 @@ export interface FileRef {
 export interface TextProps {
   /** An incoming component may name it `text`. */
   content: string;
-  /** How to read `content`. */
+  /** Format of `content`. */
   format?: "markdown" | "plain";
 }
 
@@ -537,7 +537,7 @@ export interface MarkdownProps {
 export interface Section {
   label: string;
   content: string;
-  /** How to show `content`. */
+  /** Style of `content`. */
   style?: "code" | "default" | "error" | "success";
 }
 
@@ -546,13 +546,13 @@ export interface StatusCardProps {
   status: "error" | "info" | "success" | "warning";
   /** The result in a few words. */
   title: string;
-  /** More about it. */
+  /** Additional text. */
   message?: string | null;
   /** Details with a label. */
   sections?: Section[];
 }
 
-/** One of several tables that share a place. */
+/** One of several tables in tabs. */
 export interface TableTab {
   name: string;
   headers: string[];
@@ -566,7 +566,7 @@ export interface TableProps {
   rows: ((string | number | boolean | null)[])[];
   /** Shown above the table. */
   title?: string | null;
-  /** More tables in the same place. */
+  /** More tables, shown in tabs. */
   tabs?: TableTab[];
   /** Numbers of rows to highlight, from 0. */
   highlight?: number[];
@@ -574,7 +574,7 @@ export interface TableProps {
   searchable?: boolean;
   /** Whether a renderer may sort by a column. */
   sortable?: boolean;
-  /** How many rows the user can select. With `one` or `many` it is an input component. */
+  /** Number of rows that the user can select. With `one` or `many` it is an input component. */
   selectable?: "many" | "none" | "one";
   /** Whether the user can decline to answer. */
   can_decline?: boolean;
@@ -582,7 +582,7 @@ export interface TableProps {
   answer?: Json;
 }
 
-/** One of several files that share a place. */
+/** One of several files in tabs. */
 export interface CodeTab {
   name: string;
   code: string;
@@ -593,11 +593,11 @@ export interface CodeTab {
 export interface CodeBlockProps {
   /** Shown above the code. */
   title?: string | null;
-  /** For syntax highlighting. */
+  /** Language for syntax highlighting. */
   language?: string | null;
   /** Required if there are no `tabs`. */
   code?: string | null;
-  /** Several files in the same place. */
+  /** Several files, shown in tabs. */
   tabs?: CodeTab[];
 }
 
@@ -632,7 +632,7 @@ export interface KeyValueProps {
 export interface Step {
   name: string;
   status: "active" | "done" | "failed" | "pending";
-  /** More about the step. */
+  /** Additional text of the step. */
   detail?: string | null;
 }
 
@@ -660,11 +660,11 @@ export interface ChartProps {
   datasets: Dataset[];
   /** Shown above the chart. */
   title?: string | null;
-  /** In CSS pixels. */
+  /** Height in CSS pixels. */
   height?: number | null;
-  /** What the labels are, such as Month. */
+  /** Title of the x axis, such as Month. */
   x_title?: string | null;
-  /** What the values are, such as Sales. */
+  /** Title of the y axis, such as Sales. */
   y_title?: string | null;
   /** Unit of the values, such as %, USD or °C. */
   unit?: string | null;
@@ -673,11 +673,11 @@ export interface ChartProps {
 /** `image`: an image and a description of it. */
 export interface ImageProps {
   src: string;
-  /** What the image shows, in words. */
+  /** Description of the image. */
   alt: string;
-  /** In CSS pixels. */
+  /** Width in CSS pixels. */
   width?: number | null;
-  /** In CSS pixels. */
+  /** Height in CSS pixels. */
   height?: number | null;
   /** Shown below the image. */
   caption?: string | null;
@@ -690,9 +690,9 @@ export interface Card {
   image?: string | null;
   brand?: string | null;
   description?: string | null;
-  /** A short mark, such as new. */
+  /** A short label, such as new. */
   badge?: string | null;
-  /** Where a click leads. */
+  /** Target of a click. */
   url?: string | null;
 }
 
@@ -710,13 +710,13 @@ export interface FieldOption {
 
 /** Rules for the answer. No patterns, because a pattern can take forever. */
 export interface Validation {
-  /** A number for a `number`, a date for a `date`. */
+  /** Smallest value: a number for a `number` field, a date for a `date` field. */
   min?: number | string | null;
-  /** As `min`. */
+  /** Largest value: a number for a `number` field, a date for a `date` field. */
   max?: number | string | null;
-  /** In characters. */
+  /** Smallest length, in characters. */
   min_length?: number | null;
-  /** In characters. */
+  /** Largest length, in characters. */
   max_length?: number | null;
   /** Shown instead of the server's own message if the answer breaks a rule. */
   message?: string | null;
@@ -726,12 +726,12 @@ export interface Validation {
 export interface Field {
   /** Key of the value in the answer. */
   name: string;
-  /** By default the name. */
+  /** Label of the field; the default is the name. */
   label?: string | null;
   field_type?: "checkbox" | "date" | "email" | "file" | "number" | "password" | "select" | "text" | "textarea";
   /** Initial value. */
   value?: string | number | boolean | null;
-  /** Only for a `select`, which needs them. */
+  /** Options of a `select` field, which requires them; other fields have none. */
   options?: (string | FieldOption)[];
   /** A required checkbox must be ticked. */
   required?: boolean;
@@ -761,7 +761,7 @@ export interface FormProps {
 export interface ConfirmProps {
   /** The question. */
   title: string;
-  /** More about it. */
+  /** Additional text. */
   message?: string | null;
   /** Text of the button for yes. */
   confirm_label?: string | null;
@@ -778,7 +778,7 @@ export interface ConfirmProps {
 /** One option; without `value`, its label is the value. */
 export interface Option {
   label: string;
-  /** By default the label. */
+  /** Value in the answer; the default is the label. */
   value?: string | number | null;
   description?: string | null;
   icon?: string | null;
@@ -786,12 +786,12 @@ export interface Option {
   disabled?: boolean;
 }
 
-/** `choices`: options, of which the user selects one or several. */
+/** `choices`: options; the user selects one or several. */
 export interface ChoicesProps {
   options: (string | Option)[];
   /** The question. */
   title?: string | null;
-  /** How to show the options. */
+  /** Style of the options. */
   style?: "buttons" | "cards" | "list";
   /** Whether the user can select several. */
   multi_select?: boolean;
@@ -807,7 +807,7 @@ export interface TextInputProps {
   label?: string | null;
   /** An example of an answer. */
   placeholder?: string | null;
-  /** In characters. */
+  /** Largest length of the answer, in characters. */
   max_length?: number | null;
   /** Whether the answer can have several lines. */
   multiline?: boolean;
@@ -834,7 +834,7 @@ export interface Tab {
   icon?: string | null;
 }
 
-/** `tabs`: several components, of which one is visible. */
+/** `tabs`: several components; one is visible at a time. */
 export interface TabsProps {
   tabs: Tab[];
   /** Number of the open tab, from 0. */
