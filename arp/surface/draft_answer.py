@@ -54,6 +54,7 @@ def understand_draft(component: Component, text: str) -> tuple[str, JsonObject] 
 
 def _confirm(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
     confirm = msgspec.convert(props, ConfirmProps)
+    # Only the label of a button counts. Any "yes" would approve questions that were not read.
     if text in _pressed("Confirmed", confirm.confirm_label, CONFIRM_LABELS):
         return "action", {"action": "confirm"}
     if text in _pressed("Denied", confirm.deny_label, DENY_LABELS):

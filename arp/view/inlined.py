@@ -3,7 +3,8 @@
 The session has an empty group on `main` for each popup and overlay. For such a renderer the group
 contains the components of the popup, with ids that begin with the name of the popup; the surface
 itself is not sent. When the popup changes, the whole group is rendered again, because popups are
-small.
+small. Moving the text parts instead would give them other ids than the session has, and each
+catch-up would have to know that.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ other shape is not a question, and is asked as a permission.
 
 Agents of frameworks ask one question at a time: `question` with `options`, a `schema` or a
 `component` of ARP, or with none of them for a text. It becomes one component. The id of the
-component identifies the question, so that an answer after a restart can be matched to it.
+component identifies the question, so that an answer after a restart can be matched to it. Several
+questions are several components: one form for all of them could not be declined in part, and would
+need a field for the user's own words beside each.
 """
 
 from __future__ import annotations

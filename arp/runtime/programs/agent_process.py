@@ -32,7 +32,11 @@ MAX_LINE_BYTES = 64 * 2**20
 """Largest message of an agent, which is one line; images and tool outputs are sent as a whole."""
 READ_BYTES = 2**16
 NO_MESSAGE_S = 3.0
-"""Seconds until the first message of a program that has printed other text before it."""
+"""Seconds until the first message of a program that has printed other text before it.
+
+They count from that text: some agents print a note first, so the text alone is no reason to end the
+program. A program that prints nothing has the whole time of a start.
+"""
 END_S = GRACE_S + LEFTOVERS_S + 2.0
 """Seconds that a supervised program may take to end when asked; then everything is killed."""
 

@@ -178,6 +178,8 @@ class RuntimeTurn:
     def _begin_call(self, event: ari.Event) -> None:
         subagent_id, subagent = self._link.caller(event)
         tool_name = fitting_name(event.tool_name, "tool")
+        # The sub-agent is part of the name, because renderers that do not know a field for it would
+        # show its calls as those of the agent.
         name = fitting_name(f"{subagent}: {tool_name}", "tool") if subagent_id else tool_name
         call = self._turn.start_tool(
             name,

@@ -322,7 +322,8 @@ class TurnQuestions:
     def _send_later(self, title: str, reason: str) -> None:
         """Keep the reason of a denial.
 
-        It is sent as a message when the runtime's turn has ended.
+        It is sent as a message when the runtime's turn has ended: ACP has no field for the reason
+        of a denial, and cancelling the turn would also stop what runs beside the call.
         """
         shown = Component("", "text", {"content": f"{self._runtime.name} is told next: {reason}"})
         self.unsent[self._turn.show(shown)] = reason
