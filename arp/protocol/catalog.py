@@ -85,7 +85,7 @@ def asks(type_name: str, props: JsonObject) -> bool:
     """
     spec = CATALOG.get(type_name)
     if type_name == "table":
-        # This does not raise the version of `table`: the draft's table answers with `selection` too,
+        # The version of `table` stays: the draft's table answers with `selection` too,
         # and clients that send bare names mean version 1.
         return props.get("selectable") in ("one", "many")
     return spec is None or spec.category == "input"

@@ -47,7 +47,7 @@ def to_plain(value: Any, where: str, depth: int = MAX_DEPTH) -> Json:
         return value
     if kind in (list, dict) and is_plain_json(value, depth):
         # A copy, much faster than converting each value. Only for values that are plain already: it
-        # accepts sets and bytes, keeps NaN, makes text of decimals, and its errors name no position.
+        # accepts sets and bytes, keeps NaN, makes text of decimals, and its errors name no place.
         return msgspec.to_builtins(value)
     if kind.__name__ in _MISSING and kind.__module__.startswith("pandas"):
         return None
