@@ -116,9 +116,9 @@ async def test_page_asks_for_nothing_that_is_not_there(server: Serving) -> None:
 
 
 def test_first_load_keeps_its_budget() -> None:
-    """Script, and the document with its style, with gzip (webui W3: at most 80 KiB)."""
+    """Script, and the document with its style, with gzip (webui W3: at most 64 KiB)."""
     sizes = [MANIFEST["files"][name]["gz"] for name in MANIFEST["first"]]
-    assert sum(sizes) <= 80 * 1024
+    assert sum(sizes) <= 64 * 1024
 
 
 async def test_what_stands_in_the_page_is_allowed_by_its_hash_alone(server: Serving) -> None:

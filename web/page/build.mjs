@@ -49,16 +49,16 @@ function hashOfSources() {
 /** The page is ours alone: nothing that a host says of bare elements is to be kept out, which costs time at every element. */
 const unshielded = { name: "unshielded", enforce: "pre", load: (id) => (/\/style\/shield\.css\?inline$/.test(id) ? "" : null) };
 
-/**
- * Bundles. What the page cannot begin without is one file, what draws messages and components
- * another, and what asks for lists a third: which modules those are, a first run tells (`groups` is then what it told).
- */
-async function bundle(groups = null) {
+/** Leaves out all modules that are only imported dynamically. */
+const withoutLater = { name: "without-later", resolveDynamicImport: (name) => ({ id: String(name), external: true }) };
+
+/** Bundles the page. */
+async function bundle({ plugins = [], codeSplitting } = {}) {
   const result = await build({
     root: source("page"),
     configFile: false,
     logLevel: "warn",
-    plugins: [unshielded],
+    plugins: [unshielded, ...plugins],
     resolve: {
       alias: [
         { find: /^@agent-rendering\/elements$/, replacement: source("elements/src/index.ts") },
@@ -77,7 +77,7 @@ async function bundle(groups = null) {
       cssMinify: true,
       rolldownOptions: {
         input: { page: source("page/src/main.ts") },
-        output: { entryFileNames: "[name]-[hash].js", chunkFileNames: "[name]-[hash].js", ...(groups && { codeSplitting: { groups } }) },
+        output: { entryFileNames: "[name]-[hash].js", chunkFileNames: "[name]-[hash].js", ...(codeSplitting && { codeSplitting }) },
       },
     },
   });
@@ -91,12 +91,21 @@ function modulesOf(chunks, chunk, without = new Set()) {
   return new Set([...seen].flatMap(({ moduleIds }) => moduleIds).filter((id) => !without.has(id)));
 }
 
+/**
+ * Bundles the page in few files. What it cannot begin without is one file, what draws messages and components another,
+ * and what asks for lists a third. Two earlier runs find out which modules those are.
+ */
 async function bundleInFew() {
   const chunks = await bundle();
-  const entry = modulesOf(chunks, chunks.find(({ isEntry }) => isEntry));
+  const entry = new Set((await bundle({ plugins: [withoutLater] })).flatMap(({ moduleIds }) => moduleIds));
   const others = (path) => modulesOf(chunks, chunks.find(({ facadeModuleId }) => facadeModuleId === source(path)), entry);
-  const groups = [["page", entry], ["drawing", others("elements/src/index.ts")], ["chats", others("core/src/chats.ts")]];
-  return bundle(groups.map(([name, modules], at) => ({ name, priority: groups.length - at, test: (id) => modules.has(id) })));
+  const named = [["page", entry], ["drawing", others("elements/src/index.ts")], ["chats", others("core/src/chats.ts")]];
+  const groups = named.map(([name, modules], at) => ({ name, priority: named.length - at, test: (id) => modules.has(id) }));
+  // With the dependencies of its modules, the first group would include modules that `elements/chat` exports and the page does not use.
+  const made = await bundle({ codeSplitting: { groups, includeDependenciesRecursively: false } });
+  const { imports } = made.find(({ isEntry }) => isEntry);
+  if (imports.length > 0) throw new Error(`page: the first file imports others: ${imports.join(", ")}`);
+  return made;
 }
 
 /** A style sheet with all that it imports. */

@@ -84,6 +84,9 @@ export function createContext(given: Partial<ArpContext> = {}): ArpContext {
   };
 }
 
+/** The context of an element that was given none. */
+export const NOWHERE = createContext();
+
 /** Whether the agent side shows what has happened once, and takes no input. */
 export function showsRecording(client: ArpClient | null): boolean {
   return !offered(client?.capabilities).input;

@@ -1,13 +1,12 @@
 /** A picture; one from elsewhere waits for the reader's consent, so that nothing is fetched because an agent said so. */
 
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { createContext, type ArpContext } from "./context.js";
+import { NOWHERE, type ArpContext } from "./context.js";
 import { ArpElement, define } from "./element.js";
 import { icon } from "./icons.js";
+import "./style/content.js";
 import { styled } from "./styled.js";
 import { imageSource } from "./url.js";
-
-const NOWHERE = createContext();
 
 /** Hosts from which the reader has let a picture come, for as long as this page lives. */
 const allowed = new Set<string>();

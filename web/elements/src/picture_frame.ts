@@ -5,6 +5,7 @@
 
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
 import { ArpElement, define } from "./element.js";
+import "./style/content.js";
 import styles from "./style/picture_frame.css?inline";
 import { addStyles } from "./style/sheet.js";
 import { styled } from "./styled.js";

@@ -10,7 +10,7 @@
 import type { Cell, Component, ComponentRegistry } from "@agent-rendering/core";
 import { render } from "lit";
 import type { ArpContext, ComponentFactory, Components } from "./context.js";
-import { failureCard } from "./element.js";
+import { failureCard } from "./component_element.js";
 
 /** One component that the framework is to draw. The same object until something in it changes. */
 export interface Place {

@@ -2,7 +2,8 @@
 
 import { html, type TemplateResult } from "lit";
 import { beforeEach, expect, test } from "vitest";
-import { ArpElement, ComponentElement, define } from "../src/element.js";
+import { ComponentElement } from "../src/component_element.js";
+import { ArpElement, define } from "../src/element.js";
 import "../src/markdown/prose.js";
 import { drawAll } from "../src/draw_all.js";
 

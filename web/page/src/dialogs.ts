@@ -1,7 +1,7 @@
 /** Windows above the page: the keys, and an imported chat. */
 
 import type { TurnState } from "@agent-rendering/core";
-import { createContext, icon, type ArpContext } from "@agent-rendering/elements/chat";
+import { createContext, sign, type ArpContext } from "@agent-rendering/elements/chat";
 import { html, render } from "lit";
 
 /** Opens a window; returns focus back to where it was when it closes. */
@@ -15,7 +15,7 @@ export function openDialog(title: string, context: ArpContext, content: unknown,
   render(
     html`<header>
         <h2 id="page-dialog-title" dir="auto">${title}</h2>
-        <button type="button" class="arp-icon-button" aria-label=${context.t("close")} @click=${() => dialog.close()}>${icon("cross")}</button>
+        <button type="button" class="arp-icon-button" aria-label=${context.t("close")} @click=${() => dialog.close()}>${sign("close")}</button>
       </header>
       <div class="page-dialog-body">${content}</div>`,
     dialog,

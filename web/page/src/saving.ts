@@ -2,7 +2,7 @@
 
 import type { TurnState } from "@agent-rendering/core";
 import type { Translator } from "@agent-rendering/core/strings";
-import { CHAT_STYLES, fileName, STYLES } from "@agent-rendering/elements/chat";
+import { CHAT_STYLES, fileName, STYLES } from "@agent-rendering/elements";
 
 export type Format = "md" | "json" | "html";
 

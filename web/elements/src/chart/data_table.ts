@@ -5,6 +5,7 @@ import { chartTable } from "@agent-rendering/core/export";
 import { html, nothing, type TemplateResult } from "lit";
 import type { Translate } from "../context.js";
 import { ArpElement, define } from "../element.js";
+import "../style/content.js";
 import type { ChartData } from "./data.js";
 
 /** More rows are in the file that is saved. */

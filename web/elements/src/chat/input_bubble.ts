@@ -4,9 +4,7 @@ import { fileAddress, type FileRef, type Json, type JsonObject, type Wire } from
 import { html, nothing, type TemplateResult } from "lit";
 
 import { showsRecording, type ArpContext } from "../context.js";
-import "../picture.js";
-import { imageSource } from "../url.js";
-import { visible } from "../values.js";
+import { list, text as plain, visible } from "../values.js";
 import { fileChip } from "./file_chip.js";
 import "./fold.js";
 import { isLong } from "./fold.js";
@@ -33,11 +31,16 @@ const PICTURE = /^image\/(?:png|jpeg|gif|webp)$/;
 function sentFile(file: FileRef, context: ArpContext): TemplateResult {
   const { client, t } = context;
   const [name, mime] = [String(file.name), String(file.mime)];
-  if (PICTURE.test(mime) && client !== null && client.sessionId !== null && !showsRecording(client)) {
+  if (PICTURE.test(mime) && client !== null && client.sessionId !== null && !showsRecording(client) && isOfThisServer(client.address.base)) {
     const source = fileAddress(client.address.base, client.sessionId, { sha256: String(file.sha256), name });
-    if (imageSource(source)?.kind === "here") return html`<li class="arp-sent-picture"><arp-picture .source=${source} .alt=${visible(name)} .context=${context}></arp-picture></li>`;
+    return html`<li class="arp-sent-picture"><arp-picture .source=${source} .alt=${visible(name)} .context=${context}></arp-picture></li>`;
   }
   return html`<li>${fileChip({ name, size: Number(file.size), type: mime }, t)}</li>`;
+}
+
+/** Whether an address belongs to the server of this page; a picture from there needs no consent. */
+function isOfThisServer(address: string): boolean {
+  return new URL(address).origin === new URL(document.baseURI).origin;
 }
 
 function isTyped({ input_type }: Pick<Wire.InputEcho, "input_type">): boolean {
@@ -65,13 +68,4 @@ function fields(value: Json | undefined, otherwise: string): string {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return otherwise;
   const fieldNames = Object.entries(value as JsonObject).map(([name, given]) => `${name}: ${plain(given)}`);
   return fieldNames.join("\n") || otherwise;
-}
-
-function list(value: Json | undefined): Json[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function plain(value: Json | undefined): string {
-  if (value == null) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

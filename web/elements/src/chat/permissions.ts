@@ -18,6 +18,9 @@ import { clockText } from "./clock.js";
 import { readInput, textOf } from "./edited_input.js";
 import { wrong } from "../wrong.js";
 import { icon } from "./icons.js";
+import "./message_styles.js";
+import styles from "./permissions.css?inline";
+import { addChatStyles } from "./styles.js";
 import "./tool_detail.js";
 
 export class ArpPermissions extends ArpElement {
@@ -231,4 +234,5 @@ function changeOf(args: Readonly<Record<string, unknown>>): { before: string; af
   return null;
 }
 
+addChatStyles("permissions", styles);
 define("arp-permissions", ArpPermissions);

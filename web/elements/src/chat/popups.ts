@@ -18,6 +18,7 @@ import { addStyles } from "../style/sheet.js";
 import { freshId, visible } from "../values.js";
 import { icon } from "./icons.js";
 import { asks } from "./awaited.js";
+import "./message_styles.js";
 import { anchorOf, place } from "./popup_place.js";
 import styles from "./popups.css?inline";
 import { watch } from "./watch.js";

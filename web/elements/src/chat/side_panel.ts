@@ -21,6 +21,7 @@ import { styled } from "../styled.js";
 import { childrenOf, freshId, visible } from "../values.js";
 import { browserStorage } from "./drafts.js";
 import { icon } from "./icons.js";
+import "./message_styles.js";
 import styles from "./side_panel.css?inline";
 import { ADJACENT_PX, bounded, Border, DEFAULT_PX, LEAST_PX, mostOf, readWidth } from "./side_width.js";
 import { watch } from "./watch.js";

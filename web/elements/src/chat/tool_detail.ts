@@ -12,6 +12,7 @@ import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import { leadsAway, linkTarget } from "../url.js";
 import { isObject, text, visible } from "../values.js";
+import "./message_styles.js";
 import { codeLanguage } from "./tool_code.js";
 
 const BARE = createContext();

@@ -2,13 +2,13 @@
 
 import { html, nothing, type PropertyDeclarations } from "lit";
 import { saveFile } from "../clipboard.js";
-import { createContext, type ArpContext } from "../context.js";
+import { NOWHERE, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
+import "../style/content.js";
 import { copyButton, iconButton } from "../toolbar.js";
 import { hasGrammars, turnToColour, wantsColours } from "./highlight.js";
 import { CodeLines } from "./lines.js";
 
-const NOWHERE = createContext();
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
 /** Reads what a program printed; loaded with the first code that has control characters. */
 let reader: typeof import("@agent-rendering/core/printed") | null = null;

@@ -4,13 +4,11 @@
  */
 
 import { html, LitElement, nothing, type TemplateResult } from "lit";
-import { createContext, type ArpContext } from "../context.js";
+import { NOWHERE, type ArpContext } from "../context.js";
 import type { Source } from "../citations.js";
 import { define } from "../element.js";
 import { linkTarget } from "../url.js";
 import { freshId, visible } from "../values.js";
-
-const NOWHERE = createContext();
 
 /** The card and the window's edge. */
 const MARGIN_PX = 8;

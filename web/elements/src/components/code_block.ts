@@ -3,7 +3,8 @@
 import type { JsonObject } from "@agent-rendering/core";
 import { html, type PropertyDeclarations } from "lit";
 import { fileName } from "../clipboard.js";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { tabList } from "../tablist.js";
 import { freshId, objects, text } from "../values.js";
 

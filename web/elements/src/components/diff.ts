@@ -5,7 +5,8 @@ import { html, nothing, type PropertyDeclarations, type PropertyValues } from "l
 import { difference, patchOf, type DiffLine, type Difference, type Fold } from "../diff/rows.js";
 import { hasGrammars, linesOf, loadGrammars, read, stretchNode, wantsColours } from "../code/highlight.js";
 import type { Stretch } from "../code/grammars.js";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { copyButton } from "../toolbar.js";
 import { freshId, text } from "../values.js";
 import { addStyles } from "../style/sheet.js";

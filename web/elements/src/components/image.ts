@@ -2,7 +2,8 @@
 
 import type { Json, JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { number, text } from "../values.js";
 
 /** `<arp-image>`. */

@@ -2,7 +2,8 @@
 
 export { createComponents, createContext } from "../context.js";
 export type { AnswerFile, ArpContext, ComponentFactory, Components, Translate } from "../context.js";
-export { ArpElement, ComponentElement, define } from "../element.js";
+export { ComponentElement } from "../component_element.js";
+export { ArpElement, define } from "../element.js";
 export { icon } from "../icons.js";
 export type { IconName } from "../icons.js";
 export { copyText, fileName, saveFile } from "../clipboard.js";

@@ -3,7 +3,8 @@
 import type { Component, JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
 import type { ArpContext } from "../context.js";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { givenIcon } from "../icons.js";
 import { styled } from "../styled.js";
 import { tabList } from "../tablist.js";

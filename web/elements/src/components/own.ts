@@ -1,7 +1,8 @@
 /** The place of a component that the host draws itself; what its factory throws ends here. */
 
 import { nothing } from "lit";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 
 /** `<arp-own>`: asks the registry. */
 export class ArpOwn extends ComponentElement {

@@ -2,7 +2,8 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { icon } from "../icons.js";
 import { leadsAway, linkTarget } from "../url.js";
 import { freshId, objects, text } from "../values.js";

@@ -2,7 +2,8 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { icon } from "../icons.js";
 import { freshId, objects, oneOf, text, visible, withoutCodes } from "../values.js";
 

@@ -6,7 +6,7 @@
 import { questionState, type Component, type ErrorPayload, type Json, type Outgoing } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
 import type { AnswerFile } from "../context.js";
-import { ComponentElement } from "../element.js";
+import { ComponentElement } from "../component_element.js";
 import { icon } from "../icons.js";
 import "../late.js";
 import { freshId, text } from "../values.js";

@@ -3,7 +3,8 @@
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing } from "lit";
 import { sourcesOf, type Source } from "../citations.js";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { leadsAway, linkTarget } from "../url.js";
 import { freshId } from "../values.js";
 import { nameOf } from "./cite.js";

@@ -2,7 +2,8 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html } from "lit";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { text } from "../values.js";
 
 /** `<arp-text>`: a text as it is, or Markdown if it says so. */

@@ -2,7 +2,8 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html } from "lit";
-import { ComponentElement, define } from "../element.js";
+import { ComponentElement } from "../component_element.js";
+import { define } from "../element.js";
 import { icon } from "../icons.js";
 
 /** `<arp-unknown>`: a quiet card; what came is behind "details". */

@@ -2,6 +2,7 @@
 
 import { html, type PropertyDeclarations } from "lit";
 import { ArpElement, define } from "../element.js";
+import "../style/content.js";
 
 type Render = (source: string, place: HTMLElement, options: object) => void;
 

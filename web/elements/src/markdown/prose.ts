@@ -1,11 +1,10 @@
 /** Prose as an element. */
 
 import { noChange, type PropertyDeclarations } from "lit";
-import { createContext, type ArpContext } from "../context.js";
+import { NOWHERE, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
+import "../style/content.js";
 import { ProseView } from "./view.js";
-
-const NOWHERE = createContext();
 
 /** `<arp-prose>`: Markdown that may grow at its end. */
 export class ArpProse extends ArpElement {

@@ -1,40 +1,56 @@
-/** Our one style sheet, given to each document or shadow root that shows an element of ours. */
+/** Our style sheets. Each is added to the documents and shadow roots that show an element of ours. */
 
 import base from "./base.css?inline";
-import cards from "./cards.css?inline";
-import code from "./code.css?inline";
-import print from "./print.css?inline";
-import prose from "./prose.css?inline";
 import shield from "./shield.css?inline";
 import tokens from "./tokens.css?inline";
 
-let sheet: CSSStyleSheet | null = null;
-const known = new WeakSet<Node>();
+/** Parts of a style sheet, in their order. Where two rules weigh the same the later part wins, whichever is loaded first. */
+type Parts<Name extends string> = { [name in Name]: string };
 
-/** Of components that are loaded with the first of their type. */
-const later: string[] = [];
+/** A style sheet, of which some parts may be loaded later. */
+export class Sheet<Name extends string> {
+  readonly #parts: Parts<Name>;
+  readonly #known = new WeakSet<Node>();
+  #sheet: CSSStyleSheet | null = null;
+
+  constructor(parts: Parts<Name>) {
+    this.#parts = parts;
+  }
+
+  get text(): string {
+    return Object.values(this.#parts).join("\n");
+  }
+
+  /** Adds styles to a part wherever the sheet is adopted; returns the text of the whole sheet. */
+  add(name: Name, styles: string): string {
+    this.#parts[name] += `\n${styles}`;
+    this.#sheet?.replaceSync(this.text);
+    return this.text;
+  }
+
+  /** Adds the style sheet to a document or shadow root, once. */
+  adopt(root: Node): void {
+    if (this.#known.has(root) || !("adoptedStyleSheets" in root)) return;
+    this.#known.add(root);
+    if (this.#sheet === null) {
+      this.#sheet = new CSSStyleSheet();
+      this.#sheet.replaceSync(this.text);
+    }
+    (root as Document | ShadowRoot).adoptedStyleSheets.push(this.#sheet);
+  }
+}
+
+const ours = new Sheet({ frame: `${shield}\n${tokens}\n${base}`, content: "", later: "", print: "" });
 
 /** Our styles as text, for anyone who writes a page as a file: those of all that has been shown. */
-export let STYLES: string = joined();
+export let STYLES: string = ours.text;
 
-function joined(): string {
-  return [shield, tokens, base, prose, code, cards, ...later, print].join("\n");
+/** Adds styles that are loaded later, in every document and shadow root that has ours. */
+export function addStyles(styles: string, part: "content" | "later" | "print" = "later"): void {
+  STYLES = ours.add(part, styles);
 }
 
-/** Adds the styles of a component that is loaded later, everywhere. */
-export function addStyles(styles: string): void {
-  later.push(styles);
-  STYLES = joined();
-  sheet?.replaceSync(STYLES);
-}
-
-/** Puts our styles into a document or shadow root, once. */
+/** Adds our styles to a document or shadow root, once. */
 export function adoptStyles(root: Node): void {
-  if (known.has(root) || !("adoptedStyleSheets" in root)) return;
-  known.add(root);
-  if (sheet === null) {
-    sheet = new CSSStyleSheet();
-    sheet.replaceSync(STYLES);
-  }
-  (root as Document | ShadowRoot).adoptedStyleSheets.push(sheet);
+  ours.adopt(root);
 }

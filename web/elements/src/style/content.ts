@@ -1,0 +1,10 @@
+/** Styles of text, code and cards, and of print. They are loaded with the first element that shows such content, so the chat itself begins sooner. */
+
+import cards from "./cards.css?inline";
+import code from "./code.css?inline";
+import print from "./print.css?inline";
+import prose from "./prose.css?inline";
+import { addStyles } from "./sheet.js";
+
+addStyles(`${prose}\n${code}\n${cards}`, "content");
+addStyles(print, "print");
