@@ -36,8 +36,8 @@ ANSWER_S: Final = 30.0
 """Time limit of a hook in seconds; a slower hook counts as failed."""
 
 SPREAD: Final = 0.2
-"""Largest fraction of `recheck_s` by which a lease calls the hook earlier. After a restart, all
-clients connect within a second, and would otherwise call it together."""
+"""Maximum random reduction of `recheck_s`, as a fraction. After a restart, all clients connect
+within a second, and their leases would otherwise call the hook together."""
 
 Ask: TypeAlias = Callable[[], Awaitable[Principal | None]]
 """Calls the hook again for an admitted user; raises `HookFailed`."""

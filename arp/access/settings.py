@@ -85,11 +85,12 @@ class Bounds(Struct, frozen=True):
     """
 
     header_s: Seconds = 10.0
-    """How long the request line and headers may take, also in the handshake of a WebSocket."""
+    """Time in seconds for the request line and headers, also in the handshake of a WebSocket."""
     body_s: Seconds = 30.0
-    """How long the server waits for the next byte of a body, message or frame that has begun."""
+    """Time in seconds that the server waits for the next byte of an incomplete body, message or
+    frame."""
     keep_alive_s: Count = 5
-    """How long a connection stays open between two requests."""
+    """Time in seconds that a connection stays open between two requests."""
     max_header_bytes: Annotated[int, Meta(ge=4096, description="a number from 4096")] = 64 << 10
     """Size of one request line with its headers."""
     max_unfinished_per_address: Count = 100
@@ -104,11 +105,11 @@ class Bounds(Struct, frozen=True):
     max_uploads: Count = 64
     """Forms that the server receives at once."""
     max_uploads_per_user: Count = 16
-    """The same from one named user, and from one address."""
+    """Forms that the server receives at once from one named user, and from one address."""
     max_received_bytes: Count = 1 << 30
     """Bytes of bodies that the server is receiving at once."""
     max_received_bytes_per_user: Count = 256 << 20
-    """The same from one named user, and from one address; one upload always fits."""
+    """Bytes of bodies from one named user, and from one address; one upload always fits."""
 
     def __post_init__(self) -> None:
         """Refuse impossible values when the object is created."""

@@ -203,7 +203,7 @@ def _hash(secret: str) -> bytes:
 def _open_read_only(path: Path) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=ro"
     # Only the thread of the event loop uses the connection. SQLite's check is off because tests
-    # create a server in another thread than the one in which it runs.
+    # create a server in one thread and run it in another.
     return sqlite3.connect(uri, uri=True, check_same_thread=False)
 
 

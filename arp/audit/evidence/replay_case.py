@@ -117,7 +117,7 @@ class Expected(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Response(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An answer to a question of the turn, or its refusal."""
+    """An answer to a question of the turn; it may decline the question."""
 
     action: str
     """Name of the question in `Expected.ids`."""
